@@ -1,0 +1,31 @@
+"""Fails if a test was skipped that `allowed_skips.txt` does not name: a skip can hide a hole.
+
+Usage: check_skips.py REPORT.xml ... (pytest's --junitxml files).
+"""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+
+def main() -> int:
+    allowed = {
+        line.split("#")[0].strip()
+        for line in (Path(__file__).parent / "allowed_skips.txt").read_text().splitlines()
+        if line.split("#")[0].strip()
+    }
+    skipped = [
+        (f"{case.get('classname')}::{case.get('name')}", case.find("skipped").get("message"))
+        for report in sys.argv[1:]
+        for case in ElementTree.parse(report).iter("testcase")
+        if case.find("skipped") is not None
+    ]
+    unknown = [(name, why) for name, why in skipped if name.split("[")[0] not in allowed]
+    for name, why in unknown:
+        print(f"skipped, and not on .ci/allowed_skips.txt: {name}: {why}")
+    print(f"{len(skipped)} skipped tests, {len(unknown)} of them unknown")
+    return bool(unknown)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

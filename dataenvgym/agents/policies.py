@@ -1,0 +1,116 @@
+"""The policies: how much data for what, given how the student did.
+
+- `RandomPolicy` spreads the records at random over the engine's skills and ignores the student.
+- `OpenEndedPolicy` works from the errors: each record is modelled on an instance that the
+  student got wrong.
+- `SkillListPolicy` allocates by weak skill: the lower a skill's accuracy, the more records.
+
+Instances whose call failed are neither right nor wrong, and no policy learns from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from dataenvgym.agents.plans import Assignment, Plan
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import CompletedTaskInstance
+
+
+class RandomPolicy:
+    """Each record teaches a skill drawn uniformly from those the engine has."""
+
+    def plan(
+        self,
+        completed: Sequence[CompletedTaskInstance],
+        skills: Sequence[str],
+        count: int,
+        rng: np.random.Generator,
+    ) -> Plan:
+        if not skills:
+            raise ConfigurationError(
+                "the random policy draws from the engine's skills, and this engine names none; "
+                "use the open_ended policy, or an engine with skills"
+            )
+        drawn = Counter(rng.choice(len(skills), count).tolist())
+        return tuple(Assignment(drawn[i], skill=skills[i]) for i in sorted(drawn))
+
+
+class OpenEndedPolicy:
+    """Each record is modelled on an instance that the student got wrong.
+
+    The errors take turns in random order, so that their number never differs by more than one.
+    A student without errors is taught from all instances alike.
+    """
+
+    def plan(
+        self,
+        completed: Sequence[CompletedTaskInstance],
+        skills: Sequence[str],
+        count: int,
+        rng: np.random.Generator,
+    ) -> Plan:
+        tried = [c for c in completed if c.error is None]
+        models = [c for c in tried if not c.was_correct] or tried
+        if not models:
+            return ()
+        order = rng.permutation(len(models)).tolist()
+        turns = Counter(order[i % len(order)] for i in range(count))
+        return tuple(Assignment(turns[i], examples=(models[i],)) for i in order if turns[i])
+
+
+class SkillListPolicy:
+    """Records in proportion to how weak each skill is.
+
+    A skill's share is `(1 - accuracy + floor) ** sharpness`, normalised; the largest remainders
+    round it to whole records.
+
+    Args:
+        sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
+        floor: keeps something for skills without errors.
+    """
+
+    def __init__(self, *, sharpness: float = 1.0, floor: float = 0.02) -> None:
+        self.sharpness = sharpness
+        self.floor = floor
+
+    def plan(
+        self,
+        completed: Sequence[CompletedTaskInstance],
+        skills: Sequence[str],
+        count: int,
+        rng: np.random.Generator,
+    ) -> Plan:
+        outcomes: defaultdict[str, list[bool]] = defaultdict(list)
+        wrong: defaultdict[str, list[CompletedTaskInstance]] = defaultdict(list)
+        for c in completed:
+            if c.error is None and c.instance.skill is not None:
+                outcomes[c.instance.skill].append(c.was_correct)
+                if not c.was_correct:
+                    wrong[c.instance.skill].append(c)
+        if not outcomes:
+            raise ConfigurationError(
+                "the skill_list policy needs instances with a skill, and none has one; "
+                "use environment=skill_list and a task with gold skills"
+            )
+        names = sorted(outcomes)
+        weakness = [1.0 - sum(outcomes[n]) / len(outcomes[n]) + self.floor for n in names]
+        counts = apportion(np.array(weakness) ** self.sharpness, count)
+        return tuple(
+            Assignment(n, skill=name, examples=tuple(wrong[name]))
+            for name, n in zip(names, counts, strict=True)
+            if n
+        )
+
+
+def apportion(weights: np.ndarray, count: int) -> list[int]:
+    """`count` things in proportion to `weights` (n,), rounded by largest remainder."""
+    shares = weights / weights.sum() * count
+    counts = np.floor(shares).astype(int)
+    missing = count - int(counts.sum())
+    for i in np.argsort(counts - shares, kind="stable")[:missing]:
+        counts[i] += 1
+    return [int(n) for n in counts]

@@ -1,0 +1,46 @@
+"""`dataenvgym report`, `show` and `export`: what a run has left behind."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from dataenvgym.config.run_directory import find_run
+
+
+def report(arguments: Namespace) -> None:
+    """Show how a run went."""
+    from rich.console import Console
+
+    from dataenvgym.episodes.report import render_report
+
+    render_report(find_run(arguments.run, arguments.runs_dir), Console(highlight=False))
+
+
+def show(arguments: Namespace) -> None:
+    """Show records and transcripts of one iteration, beside those of the base student."""
+    from rich.console import Console
+
+    from dataenvgym.episodes.show import show_iteration
+
+    show_iteration(
+        find_run(arguments.run, arguments.runs_dir),
+        Console(highlight=False),
+        iteration=arguments.iteration,
+        skill=arguments.skill,
+        wrong=arguments.wrong,
+        limit=arguments.limit,
+    )
+
+
+def export(arguments: Namespace) -> None:
+    """Write the records, or the adapter, to a folder that can be uploaded as it is."""
+    from dataenvgym.episodes.export import export_adapter, export_records
+
+    directory = find_run(arguments.run, arguments.runs_dir)
+    output = Path(arguments.output).expanduser()
+    if arguments.adapter:
+        export_adapter(directory, output, iteration=arguments.iteration)
+    else:
+        export_records(directory, output)
+    print(output)

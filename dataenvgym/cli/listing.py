@@ -1,0 +1,52 @@
+"""`dataenvgym list`: the environments, and the options of each configuration group."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "episode")
+
+
+def list_options(arguments: Namespace) -> None:
+    """One line for each id and each option; the defaults have a star."""
+    import gymnasium
+
+    groups = options_by_group(arguments.config_dir)
+    ids = sorted(name for name in gymnasium.registry if name.startswith("dataenvgym/"))
+    wanted = arguments.group
+    if wanted is not None and wanted not in (*groups, "ids"):
+        raise ConfigurationError(
+            f"there is no group {wanted!r}.{did_you_mean(wanted, [*groups, 'ids'])} "
+            f"The groups are: {', '.join([*groups, 'ids'])}."
+        )
+    defaults = default_options()
+    for group in sorted(groups, key=_place):
+        if wanted in (None, group):
+            print(f"{group}=")
+            for name, file in sorted(groups[group].items()):
+                star = "*" if defaults.get(group) == name else " "
+                print(f" {star} {name:15} {first_comment(file)}")
+            print()
+    if wanted in (None, "ids"):
+        print("gymnasium.make(...)")
+        for name in ids:
+            print(f"   {name}")
+        print()
+    if wanted is None:
+        print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
+
+
+def first_comment(file: Path) -> str:
+    """The first line of a YAML file, if it is a comment."""
+    with file.open(encoding="utf-8") as stream:
+        line = stream.readline().strip()
+    return line.removeprefix("#").strip() if line.startswith("#") else ""
+
+
+def _place(group: str) -> tuple[int, str]:
+    section = group.partition("/")[0]
+    return (ORDER.index(section) if section in ORDER else len(ORDER), group)

@@ -1,0 +1,105 @@
+"""The console script `dataenvgym`: runs a command, and turns errors into exit codes.
+
+0    it worked
+1    the run (or evaluation) failed
+2    what was asked for cannot be: a typo, a configuration that does not fit
+130  interrupted; the same command goes on
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.errors import (
+    AdapterError,
+    ConfigurationError,
+    DataEnvGymError,
+    DatasetFormatError,
+    InvalidInstanceError,
+    RunDirectoryError,
+    UnparsableAnswerError,
+    UnsupportedStageError,
+)
+
+OK, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+USER_ERRORS = (
+    AdapterError,
+    ConfigurationError,
+    DatasetFormatError,
+    InvalidInstanceError,
+    RunDirectoryError,
+    UnparsableAnswerError,
+    UnsupportedStageError,
+)
+
+_COMMANDS = {
+    "run": "run:run",
+    "eval": "evaluate:evaluate",
+    "report": "inspect:report",
+    "show": "inspect:show",
+    "export": "inspect:export",
+    "list": "listing:list_options",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    try:
+        arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+    except SystemExit as ending:
+        return int(ending.code or OK)
+    if arguments.version:
+        from dataenvgym import __version__
+
+        print(f"dataenvgym {__version__}")
+        return OK
+    if arguments.command is None:
+        return main(["--help"])
+    _import_from_current_folder()
+    try:
+        _command(arguments.command)(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        again = "; the same command goes on from here" if arguments.command == "run" else ""
+        return _end(INTERRUPTED, f"interrupted{again}")
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except USER_ERRORS as error:
+        if arguments.debug:
+            traceback.print_exc()
+        return _end(USER_ERROR, str(error))
+    except DataEnvGymError as error:
+        if arguments.debug:
+            traceback.print_exc()
+        return _end(FAILED, f"{arguments.command} failed: {error}")
+    except Exception as error:  # a mistake in somebody's code, maybe ours: show where
+        traceback.print_exc()
+        return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
+    return OK
+
+
+def _command(name: str) -> Callable[..., None]:
+    module, _, function = _COMMANDS[name].partition(":")
+    command: Callable[..., None] = getattr(import_module(f"dataenvgym.cli.{module}"), function)
+    return command
+
+
+def _import_from_current_folder() -> None:
+    """Let `agent._target_=my_module.MyAgent` find my_module.py, as `python` itself would."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+
+
+def _end(code: int, message: str) -> int:
+    print(f"dataenvgym: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

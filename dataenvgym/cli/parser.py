@@ -1,0 +1,138 @@
+"""What each command takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from dataenvgym.errors import did_you_mean
+
+_RUN_HELP = "the run's folder, or its name in the folder of runs"
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are short and say what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\nTry `{self.prog} --help`.\n")
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of one call; exits with 2 where they are wrong."""
+    parser, commands = _parser()
+    words = [word for word in argv if not word.startswith("-")]
+    if words and words[0] not in commands:
+        names = sorted(commands)
+        parser.error(
+            f"there is no command {words[0]!r}.{did_you_mean(words[0], names)} "
+            f"The commands are: {', '.join(commands)}."
+        )
+    arguments, rest = parser.parse_known_args(argv)
+    command = commands.get(getattr(arguments, "command", None) or "")
+    # argparse stops filling a list at the first option; what follows it belongs there too
+    for word in rest:
+        if word.startswith("-") or not hasattr(arguments, "overrides"):
+            options = list(getattr(command or parser, "_option_string_actions", {}))
+            (command or parser).error(
+                f"there is no argument {word!r}.{did_you_mean(word.split('=')[0], options)}"
+            )
+        arguments.overrides.append(word)
+    return arguments
+
+
+def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
+    parser = Parser(
+        prog="dataenvgym",
+        description="A gym for agents that teach: train a student on what an agent writes.",
+    )
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+
+    def command(name: str, help: str, epilog: str = "") -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=help,
+            description=help[0].upper() + help[1:] + ".",
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.add_argument("--debug", action="store_true", help="show tracebacks")
+        return sub
+
+    run = command(
+        "run",
+        "run an episode: an agent teaches a student",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym run\n"
+            "  dataenvgym run agent=open_ended episode.iterations=8 seed=1\n"
+            "  dataenvgym run agent=custom agent._target_=my_module.MyAgent\n\n"
+            "The same command goes on with a run that was interrupted, shows the report of one\n"
+            "that is finished, and extends it where it asks for more iterations.\n"
+            "`dataenvgym list` shows what there is to choose from."
+        ),
+    )
+    _add_overrides(run)
+    run.add_argument("--fresh", action="store_true", help="start anew: remove what the run has")
+    run.add_argument("--plain", action="store_true", help="plain lines, no live display")
+
+    evaluate = command(
+        "eval",
+        "evaluate a student on a task, without training",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym eval task=pocket_math --split test\n"
+            "  dataenvgym eval --run RUN            the best iteration of a run, on its task\n"
+            "  dataenvgym eval --run RUN --iteration 2 task=gsm8k"
+        ),
+    )
+    _add_overrides(evaluate)
+    evaluate.add_argument("--split", default="validation", help="train, validation or test")
+    source = evaluate.add_mutually_exclusive_group()
+    source.add_argument("--adapter", metavar="DIR", help="an adapter for the student")
+    source.add_argument("--run", metavar="RUN", help="a run whose student to take")
+    evaluate.add_argument("--iteration", type=int, metavar="N", help="of the run (default: best)")
+    evaluate.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
+    evaluate.add_argument("--output", metavar="FILE", help="write the transcripts there (.jsonl)")
+
+    report = command("report", "show how a run went")
+    report.add_argument("run", metavar="RUN", help=_RUN_HELP)
+    _add_runs_dir(report)
+
+    show = command("show", "show a run's records and transcripts, before and after side by side")
+    show.add_argument("run", metavar="RUN", help=_RUN_HELP)
+    _add_runs_dir(show)
+    show.add_argument("--iteration", type=int, metavar="N", help="(default: the best)")
+    show.add_argument("--skill", metavar="NAME", help="only this skill")
+    show.add_argument("--wrong", action="store_true", help="only what was answered wrong")
+    show.add_argument("--limit", type=int, default=20, metavar="N", help="(default: 20)")
+
+    export = command("export", "write a run's records as a Hugging Face dataset")
+    export.add_argument("run", metavar="RUN", help=_RUN_HELP)
+    _add_runs_dir(export)
+    export.add_argument("--output", required=True, metavar="DIR", help="a new folder")
+    export.add_argument("--adapter", action="store_true", help="the adapter, not the records")
+    export.add_argument("--iteration", type=int, metavar="N", help="of the adapter")
+
+    listing = command("list", "list what there is to choose from")
+    listing.add_argument("group", nargs="?", help="only this group, such as agent")
+    listing.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
+    return parser, dict(commands.choices)
+
+
+def _add_overrides(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="changes to the configuration, such as agent=random or environment.replay=200",
+    )
+    parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
+
+
+def _add_runs_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--runs-dir", default="runs", metavar="DIR", help="the folder of runs (default: runs)"
+    )

@@ -1,0 +1,100 @@
+"""`dataenvgym run`: one episode, from wherever it stands to the end."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dataenvgym import config as configuration
+from dataenvgym.cli.quiet import quieten
+from dataenvgym.config.run_directory import check_run, locked, run_directory
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from dataenvgym.episodes.callbacks import EpisodeCallback
+    from dataenvgym.episodes.summary import Summary
+
+
+def run(arguments: Namespace) -> None:
+    """Run the episode, or show the report of one that is finished."""
+    from rich.console import Console
+
+    quieten()
+    console = Console(force_terminal=False if arguments.plain else None, highlight=False)
+    config = configuration.compose(arguments.overrides, config_dir=arguments.config_dir)
+    if not arguments.fresh:
+        check_run(config)
+        if configuration.is_done(config):
+            _show_finished(run_directory(config), console)
+            return
+    _run(config, fresh=arguments.fresh, console=console)
+
+
+def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
+    from dataenvgym.episodes.progress import make_progress
+    from dataenvgym.episodes.report import write_report
+    from dataenvgym.episodes.runner import run_episode
+
+    # everything is made before the run directory is touched: a typo leaves nothing behind
+    directory = run_directory(config)
+    task, agent = configuration.build_task(config), configuration.build_agent(config)
+    environment = configuration.build_environment(config, directory, task=task)
+    shows_skills = bool(getattr(environment.unwrapped, "shows_skills", True))
+    configuration.check_fit(task, agent, shows_skills=shows_skills)
+    callbacks = [make_progress(console), *_metrics(config, directory)]
+
+    configuration.open_run(config, fresh=fresh)
+    with locked(directory):
+        summary = run_episode(
+            environment,
+            agent,
+            iterations=config.episode.iterations,
+            seed=config.seed,
+            callbacks=callbacks,
+        )
+        environment.close()
+        write_report(directory)
+    _show_end(summary, directory, console)
+
+
+def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
+    if config.episode.metrics is None:
+        return []
+    from dataenvgym.episodes.callbacks import MetricsCallback
+
+    return [MetricsCallback(config.episode.metrics, directory=directory / "tensorboard")]
+
+
+def _show_end(summary: Summary, directory: Path, console: Console) -> None:
+    """The scores before and after, and where everything is."""
+    first, best = summary.iterations[0], summary.best
+    console.print()
+    console.print(
+        f"validation  {first.val_score:.3f} -> {best.val_score:.3f}  "
+        f"({summary.val_score_gain:+.3f}, iteration {summary.best_iteration})"
+    )
+    before, after = summary.test_score_before, summary.test_score_after
+    if before is not None and after is not None:
+        console.print(f"test        {before:.3f} -> {after:.3f}  ({after - before:+.3f})")
+    console.print(f"\n{directory}", soft_wrap=True)
+    for name, what in (
+        ("report.md", "how it went"),
+        ("curve.png", "the learning curve"),
+        ("summary.json", "the same in figures"),
+    ):
+        console.print(f"  {name:14}{what}")
+    console.print(f"\nMore: dataenvgym show {directory.name} --wrong", soft_wrap=True)
+
+
+def _show_finished(directory: Path, console: Console) -> None:
+    from dataenvgym.episodes.report import render_report, write_report
+
+    if not (directory / "report.md").exists() or not (directory / "curve.png").exists():
+        write_report(directory)
+    render_report(directory, console)
+    console.print(
+        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew."
+    )

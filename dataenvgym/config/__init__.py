@@ -1,0 +1,39 @@
+"""The configuration: composed from YAML files, made into objects, kept with each run.
+
+    composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
+    overrides       what was typed, checked against what there is, with "did you mean"
+    building        a DictConfig -> task, predictor, agent, environment
+    fitting         whether the agent can work on the task, before minutes are spent
+    run_directory   a DictConfig -> the folder of its run, new or gone on with
+
+`make_open_ended` and `make_skill_list` are what gymnasium's ids make.
+"""
+
+from dataenvgym.config.building import (
+    build_agent,
+    build_environment,
+    build_predictor,
+    build_task,
+    make_open_ended,
+    make_skill_list,
+)
+from dataenvgym.config.composition import compose, config_directory
+from dataenvgym.config.fitting import check_fit
+from dataenvgym.config.run_directory import find_run, is_done, open_run, read_config, run_name
+
+__all__ = [
+    "build_agent",
+    "build_environment",
+    "build_predictor",
+    "build_task",
+    "check_fit",
+    "compose",
+    "config_directory",
+    "find_run",
+    "is_done",
+    "make_open_ended",
+    "make_skill_list",
+    "open_run",
+    "read_config",
+    "run_name",
+]

@@ -1,0 +1,150 @@
+"""From the folder `configs/` and a list of overrides to one configuration.
+
+    compose(["agent=random", "episode.iterations=8", "seed=1"])
+
+The overrides are Hydra's: `group=option`, `key=value`, `+key=value` for a new key, `~key` to
+remove one. Whatever is wrong with them is a `ConfigurationError` that says what there is instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dataenvgym.config.overrides import (
+    Override,
+    check_choices,
+    check_keys,
+    check_values,
+    parse_overrides,
+)
+from dataenvgym.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
+
+
+def config_directory() -> Path:
+    """The folder with the YAML files: the installed package's, or the checkout's."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "configs", package.parent / "configs"):
+        if (folder / "config.yaml").exists():
+            return folder
+    raise ConfigurationError(
+        f"there is no folder 'configs' in {package} or beside it; install dataenvgym again"
+    )
+
+
+def compose(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) -> DictConfig:
+    """The configuration that the overrides ask for; interpolations resolve when they are read.
+
+    Args:
+        overrides: Hydra's, e.g. "agent=random" or "environment.replay=200".
+        config_dir: a folder with more YAML files, laid out like ours (`agent/mine.yaml`).
+
+    Raises:
+        ConfigurationError: for a group, option or key that there is not, for a value of another
+            type than the one it replaces, and for a value that is still missing.
+    """
+    parsed = parse_overrides(overrides)
+    groups = options_by_group(config_dir)
+    check_choices(parsed, groups, ())
+    choices = [o for o in parsed if o.key in groups]
+    default = _compose(choices, config_dir)
+    check_keys(parsed, default, groups)
+    config = _compose(parsed, config_dir) if len(choices) < len(parsed) else default
+    _check_resolvable(config)
+    check_values([o for o in parsed if o.key not in groups], config, default)
+    return config
+
+
+def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
+    """For each group ("agent", "agent/policy", ...), the YAML file of each of its options."""
+    groups: dict[str, dict[str, Path]] = {}
+    for folder in (config_directory(), *_own_folder(config_dir)):
+        for file in sorted(folder.rglob("*.yaml")):
+            group = file.parent.relative_to(folder).as_posix()
+            if group != ".":
+                groups.setdefault(group, {})[file.stem] = file
+    return groups
+
+
+def default_options() -> dict[str, str]:
+    """The option of each group in the default configuration."""
+    choices = _compose([], None, with_hydra=True).hydra.runtime.choices
+    return {str(group): str(choices[group]) for group in choices}
+
+
+def _own_folder(config_dir: str | Path | None) -> list[Path]:
+    if config_dir is None:
+        return []
+    folder = Path(config_dir).expanduser().absolute()
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {str(folder)!r} with configurations")
+    return [folder]
+
+
+def _compose(
+    overrides: Sequence[Override], config_dir: str | Path | None, *, with_hydra: bool = False
+) -> DictConfig:
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    texts = [o.text for o in overrides]
+    texts += [f"hydra.searchpath=['file://{folder}']" for folder in _own_folder(config_dir)]
+    with _one_at_a_time, _own_hydra():
+        try:
+            with hydra.initialize_config_dir(
+                str(config_directory()), job_name="dataenvgym", version_base="1.3"
+            ):
+                return hydra.compose("config", texts, return_hydra_config=with_hydra)
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise ConfigurationError(_explained(error, overrides)) from error
+
+
+@contextmanager
+def _own_hydra() -> Iterator[None]:
+    """Compose without minding, or disturbing, a Hydra application that we are called from."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    hydra = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = hydra
+
+
+def _explained(error: Exception, overrides: Sequence[Override]) -> str:
+    """The part of Hydra's message that is about what was typed, on one line."""
+    from hydra.errors import OverrideParseException
+
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override!r} cannot be read. A value with '=', ',' or brackets in it goes "
+            "into two kinds of quotes: 'key=\"value\"'"
+        )
+    text = str(error).split("Config search path")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    typed = " ".join(o.text for o in overrides)
+    return f"{'; '.join(lines)} (in: {typed or 'the configuration files'})"
+
+
+def _check_resolvable(config: DictConfig) -> None:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    if missing := sorted(OmegaConf.missing_keys(config)):
+        raise ConfigurationError(
+            f"{', '.join(missing)} must be given, such as {missing[0]}=VALUE: there is no default"
+        )
+    try:
+        OmegaConf.to_container(config, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigurationError(f"{error.full_key}: {error.msg or error}") from error

@@ -1,0 +1,159 @@
+"""What a user typed, checked against what there is.
+
+An `Override` is one `key=value` in Hydra's grammar. Three checks come before Hydra gets it, each
+with "did you mean": the group and option exist, the key exists, and the value has the type of the
+one that it replaces. What else can be wrong (the grammar of values) is left to Hydra.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_PARTS = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=@]+)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Override:
+    """One override: `text` as typed; its `sign` ("", "+", "++", "~"), `key` and `value`."""
+
+    text: str
+    sign: str
+    key: str
+    value: str | None
+
+    @property
+    def section(self) -> str:
+        """The top-level entry that it changes: "agent" for agent.name and for agent/engine."""
+        return re.split(r"[./]", self.key)[0]
+
+
+def parse_overrides(texts: Sequence[str]) -> list[Override]:
+    """The overrides in `texts`.
+
+    Raises:
+        ConfigurationError: for something that is not `key=value`.
+    """
+    parsed = []
+    for text in texts:
+        match = _PARTS.fullmatch(text)
+        if match is None or (match["value"] is None and match["sign"] != "~"):
+            raise ConfigurationError(
+                f"{text!r} is no override, expected KEY=VALUE, such as agent=random or "
+                "episode.iterations=8"
+            )
+        parsed.append(Override(text, match["sign"] or "", match["key"], match["value"]))
+    return parsed
+
+
+def check_choices(
+    overrides: Sequence[Override], groups: Mapping[str, Collection[str]], keys: Collection[str]
+) -> None:
+    """Refuse a group or an option that there is not.
+
+    Args:
+        groups: the options of each group.
+        keys: the top-level keys that are no groups.
+    """
+    for override in overrides:
+        if override.key in groups:
+            options = sorted(groups[override.key])
+            if override.value is not None and override.value not in options:
+                raise ConfigurationError(
+                    f"there is no {override.text.lstrip('+')}."
+                    f"{did_you_mean(override.value, options)} "
+                    f"The options of {override.key} are: {', '.join(options)}."
+                )
+        elif "/" in override.key:
+            raise ConfigurationError(
+                f"there is no group {override.key!r}.{did_you_mean(override.key, groups)} "
+                f"The groups are: {', '.join(groups)}."
+            )
+
+
+def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collection[str]) -> None:
+    """Refuse a key that is not in `config` and not added with a `+`."""
+    known = list(_keys(config))
+    for override in overrides:
+        if override.key in groups or override.sign in ("+", "++"):
+            continue
+        if override.key not in known:
+            raise ConfigurationError(
+                f"there is no option {override.key!r}."
+                f"{_suggestion(override.key, [*groups, *known])} "
+                f"(A new one is added with a plus: +{override.text.lstrip('~')}.)"
+            )
+
+
+def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:
+    """Refuse a value in `config` whose type is not the one it has in `default`."""
+    from omegaconf import OmegaConf
+
+    for override in overrides:
+        if override.sign:
+            continue
+        before, after = (_plain(OmegaConf.select(c, override.key)) for c in (default, config))
+        if expected := _expectation(before, after):
+            raise ConfigurationError(
+                f"{override.key} is {_shown(after)}, expected {expected} like {_shown(before)}"
+            )
+
+
+def _expectation(before: Any, after: Any) -> str | None:
+    """What was expected instead of `after`; None if it will do."""
+    if before is None:
+        return None
+    if isinstance(before, bool):
+        return None if isinstance(after, bool) else "true or false,"
+    if isinstance(before, int):
+        return None if _is_number(after, int) else "a whole number"
+    if isinstance(before, float):
+        return None if _is_number(after, (int, float)) else "a number"
+    if isinstance(before, str):
+        return None if isinstance(after, str | list) else "text (in quotes: '\"...\"')"
+    if isinstance(before, list):
+        return None if isinstance(after, list | dict) else "a list"
+    if "_target_" in before:
+        return None if isinstance(after, dict) else "options by name"
+    return None if isinstance(after, dict | str) else "options by name"
+
+
+def _is_number(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else repr(value)
+
+
+def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    """The dotted keys of `config`, those of its sections included."""
+    from omegaconf import DictConfig, OmegaConf
+
+    for name in map(str, config):
+        key = f"{prefix}{name}"
+        yield key
+        if not OmegaConf.is_missing(config, name):
+            node = config._get_node(name)
+            if isinstance(node, DictConfig) and not node._is_none():
+                yield from _keys(node, f"{key}.")
+
+
+def _suggestion(key: str, known: Sequence[str]) -> str:
+    """`Did you mean`: first a key with the same last part, then a similar one."""
+    last = key.rsplit(".", 1)[-1]
+    same = [name for name in known if re.split(r"[./]", name)[-1] == last]
+    return f" Did you mean {same[0]!r}?" if same else did_you_mean(key, known)

@@ -1,0 +1,240 @@
+"""A configuration and the folder of its run.
+
+`config.yaml` there is the resolved configuration that the run was begun with. The same
+configuration goes on with it; another one is refused by the names of the keys that differ,
+except for those that change no result (`FREE`): more iterations extend the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
+from dataenvgym.errors import did_you_mean as did_you_mean_name
+from dataenvgym.storage import read_json, write_text
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
+"""Keys that may differ between two calls of the same run."""
+
+_SECTIONS = {"task", "agent", "environment", "episode"}
+
+
+def run_name(config: DictConfig) -> str:
+    """`config.name`, or task, agent, seed and a hash of what determines the results."""
+    if config.name is not None:
+        name = str(config.name)
+        if name in ("", ".", "..") or re.search(r"[/\\\0]", name) or name.startswith("."):
+            raise ConfigurationError(f"name is {name!r}, expected the plain name of a folder")
+        return name
+    digest = hashlib.sha256(orjson.dumps(_decisive(config), option=orjson.OPT_SORT_KEYS))
+    return (
+        f"{_short(config.task)}-{_short(config.agent)}-seed{config.seed}-{digest.hexdigest()[:8]}"
+    )
+
+
+def run_directory(config: DictConfig) -> Path:
+    """Where the run of that configuration is, or will be."""
+    return Path(str(config.runs_dir)).expanduser() / run_name(config)
+
+
+def check_run(config: DictConfig) -> None:
+    """Refuse to go on with a run that was begun with another configuration.
+
+    Raises:
+        ConfigChangedError: naming the keys that differ, or if fewer iterations are asked for than
+            the run has done.
+        RunDirectoryError: if the folder is no run directory.
+    """
+    directory = run_directory(config)
+    if not _is_begun(directory):
+        return
+    before, now = _decisive(read_config(directory)), _decisive(config)
+    if keys := [k for k in sorted({*before, *now}) if before.get(k, _NONE) != now.get(k, _NONE)]:
+        lines = [f"  {k}: {before.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
+        raise ConfigChangedError(
+            f"the run {directory.name!r} was begun with another configuration:\n"
+            + "\n".join(lines)
+            + "\nGo back to that, choose another name (name=...), or start anew with --fresh.",
+            keys=tuple(keys),
+        )
+    done, asked = _iterations_done(directory), int(config.episode.iterations)
+    if asked < done:
+        raise ConfigChangedError(
+            f"the run {directory.name!r} has done {done} iterations already, more than "
+            f"episode.iterations={asked} asks for. Ask for {done} or more, choose another name "
+            "(name=...), or start anew with --fresh.",
+            keys=("episode.iterations",),
+        )
+
+
+def is_done(config: DictConfig) -> bool:
+    """Whether the run is finished, and nothing that `config` asks for is left to do."""
+    path = run_directory(config) / "summary.json"
+    if not path.exists():
+        return False
+    summary = read_json(path)
+    if summary["status"] != "finished":
+        return False
+    last = summary["iterations"][-1]
+    target = config.environment.get("target_score")
+    budget = config.environment.get("max_records")
+    return bool(
+        last["iteration"] >= int(config.episode.iterations)
+        or (target is not None and last["val_score"] >= target)
+        or (budget is not None and last["n_records_total"] >= budget)
+    )
+
+
+def open_run(config: DictConfig, *, fresh: bool = False) -> Path:
+    """The run's folder with its `config.yaml`, new or gone on with.
+
+    Args:
+        fresh: remove what is there.
+
+    Raises:
+        RunDirectoryError: as `check_run`; with `fresh`, if the folder is not one of ours.
+    """
+    from omegaconf import OmegaConf
+
+    directory = run_directory(config)
+    if fresh:
+        _remove(directory)
+    check_run(config)
+    text = OmegaConf.to_yaml(config, resolve=True)
+    path = directory / "config.yaml"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
+    return directory
+
+
+def read_config(directory: Path) -> DictConfig:
+    """The configuration that a run was begun with.
+
+    Raises:
+        RunDirectoryError: if the folder is no run directory.
+    """
+    from omegaconf import DictConfig, OmegaConf
+
+    path = directory / "config.yaml"
+    if not path.exists():
+        raise RunDirectoryError(f"{directory} is no run directory: it has no config.yaml")
+    try:
+        config = OmegaConf.load(path)
+    except Exception as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+    if not isinstance(config, DictConfig) or _SECTIONS - set(config):
+        raise RunDirectoryError(f"{path} is not the configuration of a run")
+    return config
+
+
+def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
+    """The folder of a run, given its path or its name.
+
+    Raises:
+        RunDirectoryError: if there is none, with the closest name that there is.
+    """
+    for directory in (Path(name).expanduser(), Path(runs_dir) / name):
+        if directory.is_dir():
+            if not (directory / "config.yaml").exists():
+                raise RunDirectoryError(f"{directory} is no run directory: it has no config.yaml")
+            return directory
+    names = [p.parent.name for p in sorted(Path(runs_dir).glob("*/config.yaml"))]
+    hint = did_you_mean_name(name, names)
+    there = f"{runs_dir} holds {len(names)} runs" if names else f"there are no runs in {runs_dir}"
+    raise RunDirectoryError(f"there is no run {name!r}.{hint} ({there})")
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep other processes from writing the run directory meanwhile.
+
+    Raises:
+        RunDirectoryError: if another process is at it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunDirectoryError(
+                f"another process is writing the run {directory.name!r}; wait for it, or choose "
+                "another name (name=...)"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return "(not there)"
+
+
+_NONE = _Nothing()
+
+
+def _decisive(config: DictConfig) -> dict[str, Any]:
+    """All values that determine the results, by dotted key."""
+    from omegaconf import OmegaConf
+
+    flat = dict(_flat(OmegaConf.to_container(config, resolve=True)))
+    return {key: value for key, value in flat.items() if key not in FREE}
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name in value:
+            yield from _flat(value[name], f"{prefix}.{name}" if prefix else str(name))
+    else:
+        yield prefix, value
+
+
+def _short(section: DictConfig) -> str:
+    """The section's `name`, or its class's: PocketMathTask -> pocket_math."""
+    name = section.get("name")
+    if name is None:
+        words = str(section._target_).rsplit(".", 1)[-1].removesuffix("Task")
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
+    return re.sub(r"[^\w.-]+", "_", str(name)).strip("._") or "unnamed"
+
+
+def _is_begun(directory: Path) -> bool:
+    """Whether anything has been done there that another configuration could not go on with."""
+    if not directory.exists() or not any(directory.iterdir()):
+        return False
+    read_config(directory)
+    return (directory / "iterations").exists()
+
+
+def _iterations_done(directory: Path) -> int:
+    return max(len(list(directory.glob("iterations/*/iteration.json"))) - 1, 0)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a run; it vanishes at once, so that a kill leaves no half of it."""
+    if not directory.exists():
+        return
+    if any(directory.iterdir()):
+        read_config(directory)
+    with locked(directory):
+        gone = directory.with_name(f".{directory.name}.removed")
+        shutil.rmtree(gone, ignore_errors=True)
+        directory.replace(gone)
+        shutil.rmtree(gone)

@@ -1,0 +1,166 @@
+"""The folder of an episode's iterations: what each one leaves behind, and how to find it again.
+
+    iterations/NNN/
+        submitted.jsonl   the records as the agent gave them
+        records.jsonl     those that were accepted, stamped with id and iteration
+        dropped.jsonl     the others: {"reason", "record"}
+        dataset/, training.yaml, adapter/    written by the predictor's training
+        completed.jsonl   the evaluated validation instances
+        iteration.json    `IterationResult`; its presence says that the iteration is finished
+
+Iteration 000 is the base student: it has no records and no training. Every file appears whole,
+so that an interrupted iteration goes on from the last file that is there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Model,
+    PerformanceReport,
+    TrainingDatum,
+    parse_training_datum,
+)
+from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
+
+
+class IterationResult(Model):
+    """What one iteration came to.
+
+    Attributes:
+        iteration: its number; 0 is the base student.
+        report: how the student did on the validation split, by skill.
+        reward: the change in validation score since the iteration before (0.0 for the base).
+        n_records: records accepted in this iteration.
+        n_records_total: records accepted so far.
+        dropped: records that were not accepted, by reason.
+        seconds: by phase, and `total`.
+        adapter: iteration whose adapter is active, or None for the base student.
+    """
+
+    iteration: int
+    report: PerformanceReport
+    reward: float = 0.0
+    n_records: int = 0
+    n_records_total: int = 0
+    dropped: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    adapter: int | None = None
+
+
+class IterationFiles:
+    """The files of one iteration.
+
+    Args:
+        root: the folder `iterations/`.
+        number: the iteration.
+    """
+
+    def __init__(self, root: Path, number: int) -> None:
+        self.number = number
+        self.directory = root / f"{number:03d}"
+
+    @property
+    def adapter(self) -> Path:
+        return self.directory / "adapter"
+
+    @property
+    def is_finished(self) -> bool:
+        return self._path("iteration.json").exists()
+
+    def clear(self) -> None:
+        """Remove whatever is there and begin with an empty folder."""
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
+        self.directory.mkdir(parents=True)
+
+    # --- records ---
+
+    def read_submitted(self) -> list[TrainingDatum] | None:
+        """The records as the agent gave them, or None if it has not yet."""
+        path = self._path("submitted.jsonl")
+        return _read_records(path) if path.exists() else None
+
+    def write_submitted(self, records: Iterable[TrainingDatum]) -> None:
+        write_jsonl(self._path("submitted.jsonl"), (r.model_dump(mode="json") for r in records))
+
+    def read_records(self) -> list[TrainingDatum]:
+        """The accepted records; none for the base student."""
+        path = self._path("records.jsonl")
+        return _read_records(path) if path.exists() else []
+
+    def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
+        """The records that were not accepted, each with the reason."""
+        path = self._path("dropped.jsonl")
+        values = list(read_jsonl(path)) if path.exists() else []
+        return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
+
+    def write_checked(self, checked: CheckedRecords) -> None:
+        write_jsonl(
+            self._path("dropped.jsonl"),
+            (
+                {"reason": reason, "record": record.model_dump(mode="json")}
+                for record, reason in checked.dropped
+            ),
+        )
+        write_jsonl(
+            self._path("records.jsonl"), (r.model_dump(mode="json") for r in checked.accepted)
+        )
+
+    # --- evaluation ---
+
+    def read_completed(self) -> list[CompletedTaskInstance] | None:
+        """The evaluated instances, or None if they are not there yet."""
+        path = self._path("completed.jsonl")
+        return read_completed(path) if path.exists() else None
+
+    def write_completed(self, completed: Iterable[CompletedTaskInstance]) -> None:
+        write_completed(self._path("completed.jsonl"), completed)
+
+    # --- result ---
+
+    def read_result(self) -> IterationResult:
+        """What the finished iteration came to."""
+        return IterationResult.model_validate(read_json(self._path("iteration.json")))
+
+    def write_result(self, result: IterationResult) -> None:
+        write_json(self._path("iteration.json"), result.model_dump(mode="json"))
+
+    def _path(self, name: str) -> Path:
+        return self.directory / name
+
+
+def finished_iterations(root: Path) -> list[IterationFiles]:
+    """The finished iterations below `root`, from 000 on without a gap.
+
+    Raises:
+        RunDirectoryError: if an iteration is finished but one before it is not.
+    """
+    numbers = sorted(int(p.parent.name) for p in root.glob("[0-9]*/iteration.json"))
+    for expected, number in enumerate(numbers):
+        if number != expected:
+            raise RunDirectoryError(
+                f"{root}: iteration {number:03d} is finished but {expected:03d} is not; "
+                "restore its folder, or start the run afresh"
+            )
+    return [IterationFiles(root, number) for number in numbers]
+
+
+def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
+    """Completed instances, one a line, atomically."""
+    write_jsonl(path, (c.model_dump(mode="json") for c in completed))
+
+
+def read_completed(path: Path) -> list[CompletedTaskInstance]:
+    """What `write_completed` wrote."""
+    return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
+
+
+def _read_records(path: Path) -> list[TrainingDatum]:
+    return [parse_training_datum(value, index=i) for i, value in enumerate(read_jsonl(path))]

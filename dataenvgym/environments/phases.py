@@ -1,0 +1,51 @@
+"""The phases of one iteration, timed and announced.
+
+    agent -> check -> dataset -> train -> load -> generate -> score -> save
+
+A `PhaseClock` is entered as `clock("train")`; it adds up seconds by phase and tells its
+listeners when a phase begins and ends. It knows nothing of what a phase does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+PHASES = ("agent", "check", "dataset", "train", "load", "generate", "score", "save")
+
+Listener = Callable[[Literal["begin", "end"], int, str, float], None]
+"""Called with what happens, the iteration, the phase and (at its end) the seconds it took."""
+
+
+class PhaseClock:
+    """Seconds by phase of the iteration that is going on."""
+
+    def __init__(self) -> None:
+        self.iteration = 0
+        self.seconds: dict[str, float] = {}
+        self.listeners: list[Listener] = []
+
+    def start(self, iteration: int) -> None:
+        """Begin an iteration: forget the seconds of the last one."""
+        self.iteration = iteration
+        self.seconds = {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        """One phase; entered twice, its seconds add up. A phase that raises does not end."""
+        self._tell("begin", phase, 0.0)
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        self.add(phase, seconds)
+        self._tell("end", phase, seconds)
+
+    def add(self, phase: str, seconds: float) -> None:
+        """Count `seconds` to `phase` without announcing it."""
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    def _tell(self, what: Literal["begin", "end"], phase: str, seconds: float) -> None:
+        for listener in self.listeners:
+            listener(what, self.iteration, phase, seconds)

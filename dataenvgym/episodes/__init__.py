@@ -1,0 +1,26 @@
+"""Episodes: one agent in one teaching environment, from the base student to the test split.
+
+runner      `run_episode`: the loop, its end, and going on after a kill
+callbacks   what can be told of it meanwhile: event log, experiment trackers
+progress    the display while it runs
+summary     what it came to: `summary.json`
+run_files   a run directory, read
+report      `report.md` and the short version for a terminal; `plots` draws `curve.png`
+show        its records and transcripts, before and after
+export      its records and adapters, for use elsewhere
+"""
+
+from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog, MetricsCallback
+from dataenvgym.episodes.runner import EpisodePlan, run_episode
+from dataenvgym.episodes.summary import IterationSummary, Summary, read_summary
+
+__all__ = [
+    "EpisodeCallback",
+    "EpisodePlan",
+    "EventLog",
+    "IterationSummary",
+    "MetricsCallback",
+    "Summary",
+    "read_summary",
+    "run_episode",
+]

@@ -1,0 +1,174 @@
+"""What can be told of an episode while it runs.
+
+An `EpisodeCallback` overrides what it wants to hear. `EventLog` keeps `events.jsonl`;
+`MetricsCallback` passes scores on to TensorBoard, Weights & Biases or MLflow; the progress
+displays are in `progress`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from dataenvgym.episodes.runner import EpisodePlan
+
+PhaseEvent = Literal["begin", "end"]
+
+
+class EpisodeCallback:
+    """Hears of everything, does nothing: override what you need."""
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        """The episode begins, or goes on."""
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        """A phase begins, or has ended after `seconds`."""
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        """An iteration is finished; also called for those of a resumed run, before it goes on."""
+
+    def on_end(self, summary: Summary) -> None:
+        """The episode is finished, interrupted or failed."""
+
+
+class EventLog(EpisodeCallback):
+    """One JSON object a line in `path`: what happened when. A log; nothing is read back from it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = -1
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        self._write(event="start", name=plan.name, finished_iterations=plan.n_finished)
+        self._known = plan.n_finished - 1
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        if event == "end":
+            self._write(event="phase", iteration=iteration, phase=phase, seconds=round(seconds, 4))
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        if summary.iteration > self._known:
+            self._write(event="iteration", **summary.model_dump(mode="json"))
+
+    def on_end(self, summary: Summary) -> None:
+        self._write(event="end", status=summary.status, error=summary.error)
+
+    def _write(self, **event: Any) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        line = orjson.dumps({"time": time.time(), **event}, option=orjson.OPT_APPEND_NEWLINE)
+        with self._path.open("ab") as stream:
+            stream.write(line)
+
+
+class MetricsCallback(EpisodeCallback):
+    """Passes each iteration's scores on to an experiment tracker, imported when first used.
+
+    A resumed run tells all its iterations again, so that what the tracker shows is whole:
+    TensorBoard hides what was told before, W&B and MLflow open a new run of the same name.
+
+    Args:
+        backend: "tensorboard" (writes to `directory`), "wandb" or "mlflow" (each configured by
+            its own environment variables).
+        directory: where TensorBoard's event files go.
+        project: project (W&B) or experiment (MLflow).
+    """
+
+    def __init__(
+        self,
+        backend: Literal["tensorboard", "wandb", "mlflow"],
+        *,
+        directory: Path,
+        project: str = "dataenvgym",
+    ) -> None:
+        backends = ("tensorboard", "wandb", "mlflow")
+        if backend not in backends:
+            raise ConfigurationError(
+                f"metrics backend is {backend!r}, expected one of {', '.join(backends)}."
+                f"{did_you_mean(backend, backends)}"
+            )
+        self._backend = backend
+        self._directory = directory
+        self._project = project
+        self._tracker: Any = None
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        try:
+            if self._backend == "tensorboard":
+                from torch.utils.tensorboard import SummaryWriter
+
+                # the first event of a resumed run purges the steps from 0 on
+                self._tracker = SummaryWriter(
+                    str(self._directory), purge_step=0 if plan.n_finished else None
+                )
+            elif self._backend == "wandb":
+                import wandb
+
+                self._tracker = wandb.init(
+                    project=self._project,
+                    name=plan.name,
+                    config={"task": plan.task, "agent": plan.agent, "seed": plan.seed},
+                )
+            else:
+                import mlflow
+
+                mlflow.set_experiment(self._project)
+                mlflow.start_run(run_name=plan.name)
+                self._tracker = mlflow
+        except ImportError as error:
+            raise ConfigurationError(
+                f"metrics backend {self._backend!r} is not installed ({error}); "
+                f"pip install {self._backend}, or set episode.metrics=null"
+            ) from error
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        scores = {
+            "validation/score": summary.val_score,
+            "records/total": float(summary.n_records_total),
+            "records/dropped": float(sum(summary.dropped.values())),
+        }
+        for skill, score in summary.val_score_by_skill.items():
+            if score is not None:
+                scores[f"skill/{skill or 'unlabelled'}"] = score
+        for phase, seconds in summary.seconds.items():
+            scores[f"seconds/{phase}"] = seconds
+        self._log(scores, summary.iteration)
+
+    def on_end(self, summary: Summary) -> None:
+        if self._tracker is None:
+            return
+        if summary.test_score_before is not None and summary.test_score_after is not None:
+            # at the last step: W&B takes nothing for a step that is behind it
+            scores = {
+                "test/score_before": summary.test_score_before,
+                "test/score_after": summary.test_score_after,
+                "test/iteration": float(summary.best_iteration),
+            }
+            self._log(scores, summary.iterations[-1].iteration)
+        is_finished = summary.status == "finished"
+        if self._backend == "tensorboard":
+            self._tracker.close()
+        elif self._backend == "wandb":
+            self._tracker.finish(exit_code=0 if is_finished else 1)
+        else:
+            ends = {"finished": "FINISHED", "interrupted": "KILLED"}
+            self._tracker.end_run(status=ends.get(summary.status, "FAILED"))
+        self._tracker = None
+
+    def _log(self, scores: dict[str, float], step: int) -> None:
+        # what every backend takes in a name
+        scores = {re.sub(r"[^\w\-. /]", "_", name): value for name, value in scores.items()}
+        if self._backend == "tensorboard":
+            for name, value in scores.items():
+                self._tracker.add_scalar(name, value, step)
+        elif self._backend == "wandb":
+            self._tracker.log(scores, step=step)
+        else:
+            self._tracker.log_metrics(scores, step=step)

@@ -1,0 +1,224 @@
+"""A run's records as a Hugging Face dataset, and its adapter with a model card."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.texts import cell, change, score
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.records import ChatDatum, DatumKind, TrainingDatum
+from dataenvgym.storage import publishing, read_json, write_jsonl, write_text
+
+_PROVENANCE = {"id": "string", "skill": "string", "agent": "string", "iteration": "int64"}
+_PROMPT = {"instruction": "string", "input": "string", "system": "string"}
+_TURN = [{"name": n, "dtype": "string"} for n in ("role", "content", "tool_calls")]
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "supervised": {**_PROMPT, "history": [["string"]], "output": "string"},
+    "chat": {"messages": _TURN, "system": "string", "tools": "string"},
+    "preference": {
+        **_PROMPT, "history": [["string"]], "chosen": "string", "rejected": "string"
+    },
+    "kto": {**_PROMPT, "history": [["string"]], "output": "string", "desirable": "bool"},
+    "text": {"text": "string"},
+}  # fmt: skip
+
+
+def export_records(run_directory: str | Path, output: str | Path) -> Path:
+    """Write all accepted records to the new folder `output`, which `load_dataset` loads.
+
+    Records of one kind are `data/train.jsonl`; of several kinds `data/<kind>.jsonl`, each a
+    configuration named after its kind. Each record has its provenance beside it: id, skill,
+    agent, iteration. Tools and tool calls are JSON texts, so that every row has the same columns.
+
+    Raises:
+        RunDirectoryError: if there is no such run, or it has no records.
+        ConfigurationError: if `output` is there and not an empty folder.
+    """
+    run = RunFiles(run_directory)
+    output = _new_folder(output)
+    sizes: dict[DatumKind, int] = {}
+    for record in run.records():
+        sizes[record.kind] = sizes.get(record.kind, 0) + 1
+    if not sizes:
+        raise RunDirectoryError(f"{run.directory} has no accepted records to export yet")
+    with publishing(output) as folder:
+        for kind in sorted(sizes):
+            rows = (_row(r) for r in run.records() if r.kind == kind)
+            write_jsonl(folder / _file(kind, sizes), rows)
+        write_text(folder / "README.md", _dataset_card(run, sizes))
+    return output
+
+
+def export_adapter(
+    run_directory: str | Path, output: str | Path, *, iteration: int | None = None
+) -> Path:
+    """Copy the adapter of the best iteration, or of the given one, to the new folder `output`.
+
+    Raises:
+        RunDirectoryError: if there is no such run, iteration or adapter.
+        ConfigurationError: if `output` is there and not an empty folder.
+    """
+    run = RunFiles(run_directory)
+    output = _new_folder(output)
+    number = run.best if iteration is None else iteration
+    run.iteration(number)
+    source = run.results[number].adapter
+    if source is None:
+        which = "the best iteration" if iteration is None else f"iteration {number}"
+        raise RunDirectoryError(
+            f"{run.directory}: {which} is the base student, which has no adapter; "
+            f"choose a trained iteration, up to {len(run.iterations) - 1}"
+        )
+    adapter = run.iteration(source).adapter
+    if not adapter.is_dir():
+        raise RunDirectoryError(f"{adapter} is missing; restore it, or run the episode afresh")
+    with publishing(output) as folder:
+        shutil.copytree(adapter, folder, dirs_exist_ok=True)
+        write_text(folder / "README.md", _model_card(run, number, adapter))
+    return output
+
+
+def _new_folder(output: str | Path) -> Path:
+    path = Path(output).resolve()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ConfigurationError(
+            f"{path} is there already, expected a new or empty folder; "
+            "choose another one, or remove it"
+        )
+    return path
+
+
+# --- records ---
+
+
+def _row(record: TrainingDatum) -> dict[str, Any]:
+    """Provenance first, then the record's own fields as its columns have them."""
+    fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
+    if isinstance(record, ChatDatum):
+        fields["tools"] = _json(fields["tools"])
+        fields["messages"] = [
+            {**message, "tool_calls": _json(message["tool_calls"])}
+            for message in fields["messages"]
+        ]
+    return {**record.provenance.model_dump(mode="json"), **fields}
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _file(kind: DatumKind, sizes: dict[DatumKind, int]) -> str:
+    return f"data/{kind if len(sizes) > 1 else 'train'}.jsonl"
+
+
+def _features(kind: DatumKind) -> list[dict[str, Any]]:
+    """The columns as `dataset_info` has them: stated, so that no text is taken for a date."""
+    return [_feature(name, type_) for name, type_ in {**_PROVENANCE, **_COLUMNS[kind]}.items()]
+
+
+def _feature(name: str, type_: Any) -> dict[str, Any]:
+    if isinstance(type_, str):
+        return {"name": name, "dtype": type_}
+    if type_ == [["string"]]:
+        return {"name": name, "list": {"list": "string"}}
+    return {"name": name, "list": type_}
+
+
+def _dataset_card(run: RunFiles, sizes: dict[DatumKind, int]) -> str:
+    names = {kind: kind if len(sizes) > 1 else "default" for kind in sorted(sizes)}
+    summary, total = run.summary, sum(sizes.values())
+    head = {
+        "pretty_name": f"{summary.task}, written by {summary.agent}",
+        "tags": ["dataenvgym", "synthetic"],
+        "configs": [
+            {
+                "config_name": name,
+                "data_files": [{"split": "train", "path": _file(kind, sizes)}],
+            }
+            for kind, name in names.items()
+        ],
+        "dataset_info": [
+            {"config_name": name, "features": _features(kind)} for kind, name in names.items()
+        ],
+    }
+    kinds = "\n".join(f"| {names[k]} | {k} | {sizes[k]} |" for k in names)
+    first = next(iter(names.values()))
+    choice = "" if first == "default" else f', "{first}"'
+    return f"""{_front(head)}
+# Training records for {cell(summary.task)}
+
+{total} training records that the agent {cell(summary.agent)} wrote (seed {summary.seed}) while it
+taught the student {cell(run.student)} the task {cell(summary.task)} in dataenvgym. They passed
+the checks for duplicates and for overlap with the evaluation instances.
+
+{_result(run, run.best)}
+
+```python
+from datasets import load_dataset
+
+records = load_dataset("path/to/this/folder"{choice}, split="train")
+```
+
+| configuration | kind | records |
+| --- | --- | --- |
+{kinds}
+
+Each record has its provenance: `id`, the `skill` that it teaches, the `agent`, and the `iteration`
+that it was made for. `history` holds earlier (user, assistant) turns; `tools` and `tool_calls` are
+JSON texts.
+"""
+
+
+# --- adapter ---
+
+
+def _model_card(run: RunFiles, number: int, adapter: Path) -> str:
+    base = read_json(adapter / "adapter_config.json").get("base_model_name_or_path")
+    head: dict[str, Any] = {"library_name": "peft", "tags": ["dataenvgym", "lora"]}
+    if base == run.student:  # a name on the hub, and not a folder of this machine
+        head["base_model"] = base
+    summary = run.summary
+    return f"""{_front(head)}
+# {cell(run.student)}, taught {cell(summary.task)}
+
+A LoRA adapter for the base model **{cell(run.student)}**, after iteration {number} of an episode
+of dataenvgym in which the agent {cell(summary.agent)} taught it the task {cell(summary.task)}
+(seed {summary.seed}) with {summary.iterations[number].n_records_total} training records.
+
+{_result(run, number)}
+
+```python
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+base = AutoModelForCausalLM.from_pretrained("path/to/the/base/model")
+model = PeftModel.from_pretrained(base, "path/to/this/folder")
+```
+"""
+
+
+def _front(head: dict[str, Any]) -> str:
+    return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---"
+
+
+def _result(run: RunFiles, number: int) -> str:
+    """The scores before and after, as a table; the test split where it was scored."""
+    summary = run.summary
+    pairs: Iterator[tuple[str, float, float]] = (
+        (name, before, after)
+        for name, before, after in (
+            ("validation", summary.iterations[0].val_score, summary.iterations[number].val_score),
+            ("test", summary.test_score_before, summary.test_score_after),
+        )
+        if before is not None and after is not None and (name != "test" or number == run.best)
+    )
+    rows = [f"| {n} | {score(b)} | {score(a)} | {change(a - b)} |" for n, b, a in pairs]
+    names = f"| split | base student | iteration {number} | change |"
+    return "\n".join([names, "| --- | --- | --- | --- |", *rows])

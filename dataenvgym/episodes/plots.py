@@ -1,0 +1,160 @@
+"""`curve.png`: how the validation score went, overall and by skill.
+
+The same scores give the same bytes: nothing of the time, the machine or the user's matplotlib
+settings is in the file, except the fonts that come with matplotlib.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.episodes.summary import Summary
+from dataenvgym.episodes.texts import one_line
+from dataenvgym.storage import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LINE = "#1f5f99"
+_TEST = "#c8501e"
+_QUIET = "#6b7280"
+_MOST_NUMBERS = 14  # iterations up to which the cells of the heatmap have room for a number
+
+
+def draw_curve(
+    summary: Summary, path: Path, *, categories: Mapping[str, str | None] | None = None
+) -> None:
+    """Draw the episode to `path` (PNG), atomically.
+
+    Left, the validation score by iteration, the best one marked, and the test scores of the base
+    and of the best iteration. Right, the score of every skill in every iteration, in the order of
+    the report, which is by category.
+
+    Args:
+        categories: of the skills; their names then stand beside the heatmap.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    skills = list(summary.iterations[0].val_score_by_skill)
+    has_skills = any(skills)
+    n = len(summary.iterations)
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        height = max(4.2, 1.3 + 0.27 * len(skills)) if has_skills else 4.2
+        figure = Figure(
+            figsize=(11.5 + max(0, min(n, 30) - 9) * 0.3 if has_skills else 6.4, height),
+            dpi=130,
+            layout="constrained",
+        )
+        FigureCanvasAgg(figure)
+        widths = [1.0, 1.15 + max(0, min(n, 30) - 9) * 0.06] if has_skills else [1.0]
+        axes = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
+        _draw_scores(axes[0], summary)
+        if has_skills:
+            _draw_skills(axes[1], summary, skills, categories or {})
+        title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
+        figure.suptitle(one_line(title), fontsize=13, fontweight="bold", parse_math=False)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    write_bytes(path, buffer.getvalue())
+
+
+def _draw_scores(axes: Axes, summary: Summary) -> None:
+    numbers = [i.iteration for i in summary.iterations]
+    scores = [i.val_score for i in summary.iterations]
+    best = summary.best
+    axes.axhline(scores[0], color=_QUIET, linewidth=1, linestyle=(0, (4, 3)),
+                 label=f"base student: {scores[0]:.3f}", zorder=1)  # fmt: skip
+    axes.plot(numbers, scores, color=_LINE, linewidth=2.2, marker="o", markersize=5,
+              label="validation", zorder=3)  # fmt: skip
+    axes.plot([best.iteration], [best.val_score], color=_LINE, marker="*", markersize=17,
+              markeredgecolor="white", linestyle="none",
+              label=f"best: iteration {best.iteration}, {best.val_score:.3f}",
+              zorder=5)  # fmt: skip
+    tests = [(0, summary.test_score_before, "none", "test, before")]
+    tests.append((best.iteration, summary.test_score_after, _TEST, "test, after"))
+    shown = list(scores)
+    for x, y, fill, name in tests:
+        if y is not None:
+            axes.plot([x], [y], marker="D", markersize=8, markerfacecolor=fill,
+                      markeredgecolor=_TEST, markeredgewidth=1.8, linestyle="none",
+                      label=f"{name}: {y:.3f}", zorder=4)  # fmt: skip
+            shown.append(y)
+    room = max(max(shown) - min(shown), 0.05)
+    axes.set_ylim(min(shown) - 0.12 * room, max(shown) + 0.15 * room)
+    axes.set_xlim(-0.35, max(numbers[-1], 1) + 0.35)
+    _whole_numbers(axes)
+    axes.set_xlabel("iteration (0: base student)")
+    axes.set_ylabel("score")
+    axes.set_title("Overall", fontsize=11, loc="left")
+    axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="best", fontsize=9, frameon=True, framealpha=0.9, edgecolor="#e5e7eb")
+
+
+def _draw_skills(
+    axes: Axes, summary: Summary, skills: list[str], categories: Mapping[str, str | None]
+) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    rows = [[i.val_score_by_skill.get(s) for i in summary.iterations] for s in skills]
+    known = [v for row in rows for v in row if v is not None]
+    low, high = min(0.0, *known, 0.0), max(1.0, *known, 1.0)
+    # without the darkest quarter, in which the high scores would look alike
+    colors = ListedColormap([colormaps["YlGnBu"](i / 340) for i in range(256)])
+    colors.set_bad("#e5e7eb")
+    values: list[list[float]] = [[float("nan") if v is None else v for v in row] for row in rows]
+    image = axes.imshow(values, aspect="auto", cmap=colors, vmin=low, vmax=high)
+    if len(summary.iterations) <= _MOST_NUMBERS:
+        for y, row in enumerate(rows):
+            for x, value in enumerate(row):
+                dark = value is not None and (value - low) / (high - low) > 0.7
+                axes.text(x, y, _short(value), ha="center", va="center", fontsize=7.5,
+                          color="white" if dark else "#1f2937")  # fmt: skip
+    axes.set_xticks(range(0, len(summary.iterations), max(1, len(summary.iterations) // 12)))
+    axes.set_yticks(range(len(skills)))
+    labels = [one_line(skill, 32) or "(no skill)" for skill in skills]
+    axes.set_yticklabels(labels, fontsize=8.5, parse_math=False)
+    axes.tick_params(length=0)
+    axes.set_xlabel("iteration")
+    axes.set_title("By skill", fontsize=11, loc="left")
+    axes.spines[:].set_visible(False)
+    _mark_categories(axes, [categories.get(skill) for skill in skills])
+    bar = axes.figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02 if not categories else 0.07)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=8)
+
+
+def _mark_categories(axes: Axes, categories: list[str | None]) -> None:
+    """A line between categories, and the name of each at the right of its rows."""
+    first = 0
+    for row in range(1, len(categories) + 1):
+        if row < len(categories) and categories[row] == categories[first]:
+            continue
+        if row < len(categories):
+            axes.axhline(row - 0.5, color="white", linewidth=4)
+        if name := categories[first]:
+            axes.text(1.012, (first + row - 1) / 2, one_line(name, 24), rotation=270, fontsize=8.5,
+                      color=_QUIET, ha="left", va="center", parse_math=False,
+                      transform=axes.get_yaxis_transform())  # fmt: skip
+        first = row
+
+
+def _short(value: float | None) -> str:
+    """Two digits, without the zero before the point."""
+    return "-" if value is None else re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
+
+
+def _whole_numbers(axes: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    locator: Any = MaxNLocator(integer=True, nbins=12)
+    axes.xaxis.set_major_locator(locator)

@@ -1,0 +1,173 @@
+"""The display while an episode runs: live on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.episodes.callbacks import EpisodeCallback, PhaseEvent
+from dataenvgym.episodes.runner import EpisodePlan
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.texts import change, plain, sparkline
+
+LONG_PHASE = 5.0
+"""Seconds from which a phase gets a plain line of its own."""
+
+
+def make_progress(console: Console) -> EpisodeCallback:
+    """A display that suits `console`."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveProgress(console)
+    return PlainProgress(console)
+
+
+class PlainProgress(EpisodeCallback):
+    """One line for each finished iteration and each long phase, written at once."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._plan: EpisodePlan | None = None
+        self._last: float | None = None
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        self._plan = plan
+        self._last = None
+        going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
+        self._print(f"{_title(plan)}: {plan.n_iterations} iterations{going_on}")
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        if event == "end" and seconds >= LONG_PHASE:
+            self._print(f"iteration {iteration}: {phase} took {seconds:.1f} s")
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        total = self._plan.n_iterations if self._plan else "?"
+        text = f"iteration {summary.iteration}/{total}: validation {summary.val_score:.3f}"
+        if self._last is not None:
+            text += f" ({change(summary.val_score - self._last)})"
+        if summary.iteration:
+            text += f", {summary.n_records} records"
+        if dropped := sum(summary.dropped.values()):
+            text += f", {dropped} dropped"
+        if summary.n_errors:
+            text += f", {summary.n_errors} of {summary.n_val} calls failed"
+        self._print(f"{text}, {summary.seconds.get('total', 0.0):.1f} s")
+        self._last = summary.val_score
+
+    def on_end(self, summary: Summary) -> None:
+        self._print(outcome(summary))
+
+    def _print(self, text: str) -> None:
+        # soft_wrap: a line is a line, however long; rich flushes after each print
+        self._console.print(Text(plain(text)), soft_wrap=True)
+
+
+class LiveProgress(EpisodeCallback):
+    """A display that redraws itself: what runs, since when, and the iterations so far.
+
+    It is taken down at the end of the episode, after an exception too, and at the latest when
+    this object or the process goes; what then stays on the screen is the finished table.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._view = _View()
+        self._live: Live | None = None
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        self._stop()
+        self._view = _View(plan)
+        # the live display knows the view and not this object, which can thus be collected
+        self._live = Live(
+            get_renderable=self._view.render,
+            console=self._console,
+            refresh_per_second=4,
+            transient=True,
+        )
+        weakref.finalize(self, self._live.stop)
+        self._live.start()
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        if event == "begin":
+            self._view.now = (iteration, phase, time.monotonic())
+        else:
+            self._view.now = None
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        self._view.iterations = (*self._view.iterations, summary)
+
+    def on_end(self, summary: Summary) -> None:
+        self._stop()
+        if self._view.plan is not None:
+            self._console.print(Text(_title(self._view.plan), style="bold"))
+        if summary.iterations:
+            self._console.print(iteration_table(summary.iterations, self._console.width))
+        self._console.print(Text(outcome(summary)))
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+@dataclass
+class _View:
+    """What is to be seen now. Attributes are replaced whole: another thread draws them."""
+
+    plan: EpisodePlan | None = None
+    now: tuple[int, str, float] | None = None
+    iterations: tuple[IterationSummary, ...] = ()
+    began: float = field(default_factory=time.monotonic)
+
+    def render(self) -> RenderableType:
+        return _Frame(self)
+
+
+class _Frame:
+    """One picture of the view, in the size that the console has now."""
+
+    def __init__(self, view: _View) -> None:
+        self._view = view
+
+    def __rich_console__(self, console: Console, options: object) -> list[RenderableType]:
+        plan, iterations = self._view.plan, self._view.iterations
+        if plan is None:
+            return []
+        parts: list[RenderableType] = [Text(_title(plan), style="bold"), self._bar(console, plan)]
+        room = max(1, console.height - 8)
+        if len(iterations) > room:
+            parts.append(Text(f"({len(iterations) - room} earlier iterations)", style="dim"))
+        if iterations:
+            parts.append(iteration_table(iterations, console.width, last=room))
+            scores = [i.val_score for i in iterations]
+            bars = "" if console.options.ascii_only else f"  {sparkline(scores)}"
+            line = f"score so far {scores[-1]:.3f}, best {max(scores):.3f}{bars}"
+            parts.append(Text(line, style="cyan"))
+        return [Group(*parts)]
+
+    def _bar(self, console: Console, plan: EpisodePlan) -> Table:
+        done = max(0, len(self._view.iterations) - 1)
+        now, clock = self._view.now, time.monotonic()
+        state = f"{now[1]} {clock - now[2]:.0f} s" if now else "..."
+        where = f"iteration {now[0]}, " if now else ""
+        row = Table.grid(padding=(0, 1))
+        row.add_column(no_wrap=True)
+        row.add_column(no_wrap=True)
+        row.add_column(no_wrap=True, overflow="ellipsis")
+        row.add_row(
+            ProgressBar(total=plan.n_iterations, completed=done, width=min(24, console.width // 4)),
+            f"{done}/{plan.n_iterations}",
+            Text(f"{where}{state}, {clock - self._view.began:.0f} s in all"),
+        )
+        return row
+
+
+def _title(plan: EpisodePlan) -> str:
+    return plain(f"{plan.task}, taught by {plan.agent}, seed {plan.seed}")

@@ -1,0 +1,262 @@
+"""`report.md` and `curve.png`: what a run came to, for people.
+
+Both are made from the run directory alone. Apart from the section "Timings", which is the last
+one, the same run makes the same report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from dataenvgym.environments import PHASES
+from dataenvgym.episodes.plots import draw_curve
+from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.texts import (
+    cell,
+    change,
+    conversation,
+    counts,
+    difference,
+    fenced,
+    one_line,
+    plain,
+    record,
+    score,
+    sparkline,
+)
+from dataenvgym.records import SkillReport
+from dataenvgym.storage import write_text
+
+SAMPLES = 3
+T = TypeVar("T")
+
+
+def write_report(run_directory: str | Path) -> Path:
+    """Write `report.md` and `curve.png` into the run directory; the report's path.
+
+    Raises:
+        RunDirectoryError: if there is no run with at least the base student's evaluation.
+    """
+    run = RunFiles(run_directory)
+    categories = {s.skill: s.category for s in run.results[0].report.skills}
+    draw_curve(run.summary, run.directory / "curve.png", categories=categories)
+    path = run.directory / "report.md"
+    write_text(path, "\n".join(_lines(run)) + "\n")
+    return path
+
+
+def render_report(run_directory: str | Path, console: Console) -> None:
+    """Show the short version: the result, the iterations, what was learnt and forgotten.
+
+    Raises:
+        RunDirectoryError: if there is no run with at least the base student's evaluation.
+    """
+    run = RunFiles(run_directory)
+    console.print(Text(plain(_title(run)), style="bold"))
+    console.print(Text(outcome(run.summary)))
+    console.print()
+    console.print(iteration_table(run.summary.iterations, console.width))
+    if not console.options.ascii_only:
+        scores = [i.val_score for i in run.summary.iterations]
+        console.print(Text(f"validation {sparkline(scores)}", style="cyan"))
+    learnt, forgotten = _learnt_and_forgotten(run)
+    for name, skills, style in (("learnt", learnt, "green"), ("forgot", forgotten, "red")):
+        if skills:
+            shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
+            console.print(Text(f"{name} most: {shown}", style=style))
+    for name in ("report.md", "curve.png"):
+        if (run.directory / name).exists():
+            console.print(Text(plain(str(run.directory / name)), style="dim"), soft_wrap=True)
+
+
+# --- the sections of report.md ---
+
+
+def _lines(run: RunFiles) -> Iterator[str]:
+    yield f"# {cell(_title(run))}"
+    yield ""
+    yield f"**{cell(outcome(run.summary))}**"
+    yield ""
+    yield "![Validation score by iteration, overall and by skill](curve.png)"
+    yield from _what_ran(run)
+    yield from _iterations(run)
+    yield from _skills(run)
+    yield from _records(run)
+    yield from _still_wrong(run)
+    yield from _files(run)
+    yield from _timings(run)
+
+
+def _what_ran(run: RunFiles) -> Iterator[str]:
+    summary = run.summary
+    rows = {
+        "task": summary.task,
+        "agent": summary.agent,
+        "seed": summary.seed,
+        "student": run.student,
+        "environment": run.environment.get("environment", "-"),
+        "mode": run.environment.get("mode", "-"),
+        "status": summary.status,
+        "iterations": len(summary.iterations) - 1,
+        "validation instances": summary.iterations[0].n_val,
+        "training records": summary.iterations[-1].n_records_total,
+    }
+    yield from _section("What ran")
+    yield from _table(["", ""], rows.items())
+
+
+def _iterations(run: RunFiles) -> Iterator[str]:
+    yield from _section("Iterations")
+    iterations = run.summary.iterations
+    rows = [
+        (
+            f"{one.iteration} (best)" if one.iteration == run.best else one.iteration,
+            score(one.val_score),
+            change(one.val_score - iterations[i - 1].val_score if i else None),
+            one.n_errors,
+            one.n_records,
+            one.n_records_total,
+            counts(one.dropped),
+        )
+        for i, one in enumerate(iterations)
+    ]
+    names = ["iteration", "validation", "change", "failed calls", "records", "in all", "dropped"]
+    yield from _table(names, rows)
+
+
+def _skills(run: RunFiles) -> Iterator[str]:
+    base, best = run.results[0].report.skills, _by_skill(run, run.best)
+    if not any(s.skill for s in base):
+        return
+    yield from _section("Skills")
+    rows = [
+        (
+            s.category or "-",
+            s.skill or "(none)",
+            score(s.score),
+            score(best[_key(s)].score if _key(s) in best else None),
+            change(_change(s, best)),
+            s.n,
+        )
+        for s in base
+    ]
+    yield from _table(["category", "skill", "base", f"iteration {run.best}", "change", "n"], rows)
+    learnt, forgotten = _learnt_and_forgotten(run)
+    yield ""
+    for name, skills in (("Learnt most", learnt), ("Forgot most", forgotten)):
+        shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
+        yield f"- {name}: {shown or 'nothing'}"
+
+
+def _records(run: RunFiles) -> Iterator[str]:
+    records = list(run.records())
+    if not records:
+        return
+    yield from _section("Some of the training records")
+    for datum in _spread(records):
+        source = datum.provenance
+        skill = f", skill {cell(source.skill)}" if source.skill else ""
+        yield f"Record {cell(source.id)}, iteration {source.iteration}{skill}:"
+        yield ""
+        yield fenced(record(datum))
+        yield ""
+
+
+def _still_wrong(run: RunFiles) -> Iterator[str]:
+    wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
+    yield from _section(f"Still wrong after iteration {run.best}")
+    n = run.summary.best.n_val - run.summary.best.n_errors
+    yield f"{len(wrong)} of {n} validation instances."
+    yield ""
+    for completed in _spread(wrong):
+        skill = f", skill {cell(completed.instance.skill)}" if completed.instance.skill else ""
+        yield f"Instance {cell(completed.instance.id)}{skill}:"
+        yield ""
+        gold = "" if completed.instance.answer is None else f"\ngold: {completed.instance.answer}"
+        yield fenced(conversation(completed.transcript) + gold)
+        yield ""
+
+
+def _files(run: RunFiles) -> Iterator[str]:
+    yield from _section("Files")
+    for name, what in (
+        ("config.yaml", "the configuration"),
+        ("environment.json", "who was taught what"),
+        ("summary.json", "the scores of this report"),
+        ("curve.png", "the learning curve"),
+        ("events.jsonl", "what happened when"),
+        ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
+                       "answered validation instances"),
+        ("test", "answered test instances"),
+    ):  # fmt: skip
+        if (run.directory / name).exists():
+            yield f"- `{name}`: {what}"
+
+
+def _timings(run: RunFiles) -> Iterator[str]:
+    yield from _section("Timings")
+    yield "Seconds by phase."
+    yield ""
+    names = (*PHASES, "total")
+    rows = [
+        (one.iteration, *(f"{one.seconds.get(name, 0.0):.2f}" for name in names))
+        for one in run.summary.iterations
+    ]
+    yield from _table(["iteration", *names], rows)
+
+
+# --- what they are made of ---
+
+
+def _title(run: RunFiles) -> str:
+    return f"{run.summary.task}, taught by {run.summary.agent}, seed {run.summary.seed}"
+
+
+def _section(name: str) -> Iterator[str]:
+    yield ""
+    yield f"## {name}"
+    yield ""
+
+
+def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(names)} |"
+    yield f"|{' --- |' * len(names)}"
+    for row in rows:
+        yield f"| {' | '.join(cell(value) for value in row)} |"
+
+
+def _key(skill: SkillReport) -> tuple[str | None, str]:
+    return skill.category, skill.skill
+
+
+def _by_skill(run: RunFiles, iteration: int) -> dict[tuple[str | None, str], SkillReport]:
+    return {_key(s): s for s in run.results[iteration].report.skills}
+
+
+def _change(skill: SkillReport, best: dict[tuple[str | None, str], SkillReport]) -> float | None:
+    after = best.get(_key(skill))
+    return difference(after.score if after else None, skill.score)
+
+
+def _learnt_and_forgotten(
+    run: RunFiles,
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The skills with the largest gains and losses from the base to the best iteration."""
+    best = _by_skill(run, run.best)
+    changes = [(s.skill or "(none)", _change(s, best)) for s in run.results[0].report.skills]
+    known = sorted(((name, by) for name, by in changes if by), key=lambda c: (-c[1], c[0]))
+    gains = [c for c in known if c[1] > 0][:SAMPLES]
+    losses = [c for c in reversed(known) if c[1] < 0][:SAMPLES]
+    return gains, losses
+
+
+def _spread(items: Sequence[T]) -> list[T]:
+    """`SAMPLES` items, evenly from the first to the last."""
+    n = min(SAMPLES, len(items))
+    return [items[i * (len(items) - 1) // max(1, n - 1)] for i in range(n)]

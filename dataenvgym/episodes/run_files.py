@@ -1,0 +1,88 @@
+"""A run directory, read: for those who look at a run without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from dataenvgym.environments.iterations import (
+    IterationFiles,
+    IterationResult,
+    finished_iterations,
+)
+from dataenvgym.episodes.summary import Summary, read_summary
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.storage import read_json
+
+
+class RunFiles:
+    """The finished iterations and the summary of the run in `directory`.
+
+    Raises:
+        RunDirectoryError: if there is no run with at least the base student's evaluation.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self.summary: Summary = read_summary(self.directory)
+        self.iterations = finished_iterations(self.directory / "iterations")
+        if not self.iterations or not self.summary.iterations:
+            raise RunDirectoryError(
+                f"{self.directory} has no finished iteration, expected at least the base student's"
+            )
+
+    @property
+    def best(self) -> int:
+        return self.summary.best_iteration
+
+    @cached_property
+    def results(self) -> list[IterationResult]:
+        """One for each finished iteration, the base student's first."""
+        try:
+            return [files.read_result() for files in self.iterations]
+        except (ValidationError, ValueError) as error:
+            raise RunDirectoryError(
+                f"{self.directory}: an iteration.json is broken: {error}"
+            ) from error
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """What `environment.json` says of who is taught what; empty without it."""
+        path = self.directory / "environment.json"
+        return dict(read_json(path)) if path.exists() else {}
+
+    @property
+    def student(self) -> str:
+        """The student's name, as the predictor describes it."""
+        described = self.environment.get("predictor", {})
+        return str(described.get("student", described.get("name", "unknown")))
+
+    def iteration(self, number: int) -> IterationFiles:
+        """The files of a finished iteration.
+
+        Raises:
+            RunDirectoryError: if the run has no such iteration.
+        """
+        if not 0 <= number < len(self.iterations):
+            raise RunDirectoryError(
+                f"{self.directory} has no finished iteration {number}; "
+                f"it has 0 (the base student) to {len(self.iterations) - 1}"
+            )
+        return self.iterations[number]
+
+    def completed(self, number: int) -> list[CompletedTaskInstance]:
+        """The validation instances as that iteration's student answered them."""
+        completed = self.iteration(number).read_completed()
+        if completed is None:
+            raise RunDirectoryError(f"{self.iteration(number).directory} has no completed.jsonl")
+        return completed
+
+    def records(self) -> Iterator[TrainingDatum]:
+        """All accepted records, in the order in which they were made."""
+        for files in self.iterations:
+            yield from files.read_records()

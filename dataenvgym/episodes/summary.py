@@ -1,0 +1,109 @@
+"""What an episode came to: `summary.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from dataenvgym.environments import PHASES, IterationResult
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.records import Model
+from dataenvgym.storage import read_json
+
+Status = Literal["running", "finished", "interrupted", "failed"]
+
+
+class IterationSummary(Model):
+    """One iteration; 0 is the base student.
+
+    Attributes:
+        val_score: mean reward on the validation split, failed calls excluded.
+        n_val, n_errors: validation instances, and those whose call failed.
+        n_records, n_records_total: records accepted in this iteration, and so far.
+        dropped: records not accepted, by reason.
+        seconds: by phase (agent, check, dataset, train, load, generate, score, save) and total.
+        val_score_by_skill: mean reward by gold skill; None where every call failed.
+    """
+
+    iteration: int
+    val_score: float
+    n_val: int
+    n_errors: int
+    n_records: int
+    n_records_total: int
+    dropped: dict[str, int]
+    seconds: dict[str, float]
+    val_score_by_skill: dict[str, float | None]
+
+
+class Summary(Model):
+    """One episode.
+
+    Attributes:
+        status: "finished" once the test split is scored.
+        best_iteration: the earliest iteration with the best validation score.
+        test_score_before, test_score_after: of the base student, and of `best_iteration`; None
+            before the end, or if the task has no test split.
+        error: why a failed episode failed.
+    """
+
+    task: str
+    agent: str
+    seed: int
+    status: Status
+    iterations: tuple[IterationSummary, ...]
+    best_iteration: int
+    test_score_before: float | None = None
+    test_score_after: float | None = None
+    error: str | None = None
+
+    @property
+    def best(self) -> IterationSummary:
+        return self.iterations[self.best_iteration]
+
+    @property
+    def val_score_gain(self) -> float:
+        """Validation score of the best iteration over the base student's."""
+        return self.best.val_score - self.iterations[0].val_score
+
+
+def summarize_iteration(result: IterationResult) -> IterationSummary:
+    """The summary's line for one finished iteration."""
+    report = result.report
+    return IterationSummary(
+        iteration=result.iteration,
+        val_score=report.score,
+        n_val=report.n,
+        n_errors=report.n_errors,
+        n_records=result.n_records,
+        n_records_total=result.n_records_total,
+        dropped=result.dropped,
+        seconds={name: round(result.seconds.get(name, 0.0), 4) for name in (*PHASES, "total")},
+        val_score_by_skill={skill.skill: skill.score for skill in report.skills},
+    )
+
+
+def best_iteration(results: Sequence[IterationResult]) -> int:
+    """The earliest iteration with the best validation score."""
+    return max(results, key=lambda r: (r.report.score, -r.iteration)).iteration
+
+
+def read_summary(directory: Path) -> Summary:
+    """The summary in a run directory.
+
+    Raises:
+        RunDirectoryError: if there is none, or it cannot be read.
+    """
+    path = directory / "summary.json"
+    if not path.exists():
+        raise RunDirectoryError(
+            f"{directory} holds no summary.json, expected the directory of a run "
+            "(it has one once the base student is evaluated)"
+        )
+    try:
+        return Summary.model_validate(read_json(path))
+    except (ValidationError, ValueError) as error:
+        raise RunDirectoryError(f"{path} is not a summary: {error}") from error

@@ -1,0 +1,68 @@
+"""What an episode came to, as rich tables and lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.texts import change, plain
+
+NARROW = 72
+"""Columns below which the table of iterations has only what is needed most."""
+
+
+def iteration_table(
+    iterations: Sequence[IterationSummary], width: int, *, last: int | None = None
+) -> Table:
+    """One row for each iteration, or for the `last` ones."""
+    best = max(iterations, key=lambda i: (i.val_score, -i.iteration)).iteration
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
+    if width < NARROW:
+        names = ["it.", "valid.", "change", "rec.", "drop.", "sec."]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    first = 0 if last is None else max(0, len(iterations) - last)
+    for i in range(first, len(iterations)):
+        one = iterations[i]
+        difference = one.val_score - iterations[i - 1].val_score if i else None
+        table.add_row(
+            str(one.iteration),
+            f"{one.val_score:.3f}",
+            Text(change(difference), style=_style(difference)),
+            str(one.n_records),
+            str(sum(one.dropped.values())),
+            f"{one.seconds.get('total', 0.0):.1f}",
+            style="bold" if one.iteration == best else "",
+        )
+    return table
+
+
+def outcome(summary: Summary) -> str:
+    """One line: how the episode ended and what it did for the student."""
+    text: str = summary.status
+    if summary.iterations:
+        base, best = summary.iterations[0], summary.best
+        text += (
+            f": validation {base.val_score:.3f} -> {best.val_score:.3f} "
+            f"({change(summary.val_score_gain)}) at iteration {best.iteration}"
+        )
+    if summary.test_score_before is not None and summary.test_score_after is not None:
+        gain = summary.test_score_after - summary.test_score_before
+        text += (
+            f"; test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f} "
+            f"({change(gain)})"
+        )
+    if summary.error is not None and summary.status == "failed":
+        text += f"; {summary.error}"
+    return plain(text)
+
+
+def _style(difference: float | None) -> str:
+    if difference is None or difference == 0.0:
+        return ""
+    return "green" if difference > 0 else "red"

@@ -1,0 +1,115 @@
+"""Text made fit to be shown: on a terminal, in Markdown, in a figure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+
+_BARS = "▁▂▃▄▅▆▇█"
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def plain(text: str) -> str:
+    """`text` with control characters and text-direction overrides spelt out, as `\\x1b`.
+
+    Line ends and tabs stay; nothing in the result can move a cursor or change a colour.
+    """
+    if text.isprintable():
+        return text
+    return "".join(_spelt(c) for c in text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, width: int = 80) -> str:
+    """`text` on one line of at most `width` characters, cut off with "..."."""
+    text = " ".join(plain(text).split())
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def score(value: float | None) -> str:
+    """A score with three digits, or a dash where there is none."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def change(value: float | None) -> str:
+    """A difference of scores with its sign, or a dash."""
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def difference(after: float | None, before: float | None) -> float | None:
+    return None if after is None or before is None else after - before
+
+
+def counts(numbers: dict[str, int]) -> str:
+    """`3 duplicate, 1 near_duplicate`, or `0`."""
+    return ", ".join(f"{n} {name}" for name, n in sorted(numbers.items())) or "0"
+
+
+def sparkline(values: Sequence[float], width: int = 30) -> str:
+    """The last `width` values as bars, from the lowest to the highest of them."""
+    values = values[-width:]
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    step = (high - low) / (len(_BARS) - 1) or 1.0
+    return "".join(_BARS[round((v - low) / step)] for v in values)
+
+
+def cell(text: object) -> str:
+    """Text for a cell of a Markdown table."""
+    line = " ".join(plain(str(text)).split())
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", line)
+
+
+def fenced(text: str) -> str:
+    """Text as a Markdown code block, whatever backticks it holds."""
+    text = plain(text)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def conversation(messages: Conversation) -> str:
+    """A conversation, each turn under its role."""
+    return "\n".join(_turn(message) for message in messages)
+
+
+def record(datum: TrainingDatum) -> str:
+    """What a record teaches: the prompt and the answer or answers, each under its role."""
+    match datum:
+        case SupervisedDatum():
+            return conversation((*datum.prompt, Message(role="assistant", content=datum.output)))
+        case KTODatum():
+            wanted = "desirable" if datum.desirable else "undesirable"
+            return f"{conversation(datum.prompt)}\nassistant ({wanted}): {datum.output}"
+        case PreferenceDatum():
+            return (
+                f"{conversation(datum.prompt)}\nchosen: {datum.chosen}\nrejected: {datum.rejected}"
+            )
+        case ChatDatum():
+            system = f"system: {datum.system}\n" if datum.system else ""
+            return system + conversation(datum.messages)
+        case TextDatum():
+            return datum.text
+
+
+def _turn(message: Message) -> str:
+    calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
+    return f"{message.role}: {message.content}{calls}"
+
+
+def _spelt(c: str) -> str:
+    if c in "\n\t" or not (unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI):
+        return c
+    return c.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,109 @@
+"""Every error that dataenvgym raises on purpose.
+
+One base class, `DataEnvGymError`, and under it one class per thing that a caller can do
+something about. A message says what was found, what was expected and the way out. Errors that
+come from wrong input also derive from `ValueError`, so that ordinary handlers catch them.
+
+    DataEnvGymError
+    ├── ConfigurationError      an option, name or combination that cannot work      (ValueError)
+    ├── InvalidRecordError      a training record that does not fit its schema       (ValueError)
+    ├── InvalidInstanceError    a task instance that cannot be used                  (ValueError)
+    ├── InvalidActionError      an action that is not in the action space            (ValueError)
+    ├── UnparsableAnswerError   a gold answer that no scorer can read                (ValueError)
+    ├── DatasetFormatError      a LLaMA-Factory file that is not what it should be   (ValueError)
+    ├── AdapterError            an adapter that is broken or fits another student    (ValueError)
+    ├── UnsupportedStageError   a training stage that this trainer does not have
+    ├── TrainingError           a training that ended without a usable adapter
+    ├── PredictionError         a predictor that could not answer at all
+    ├── EvaluationError         an evaluation in which no instance could be scored
+    └── RunDirectoryError       a run directory that does not fit what is asked of it
+        └── ConfigChangedError  ... because its configuration is another one
+
+A single failed call is not an exception: it is a `Failure` (see `dataenvgym.interfaces`), and
+the instance that it belongs to is counted apart from right and wrong ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DataEnvGymError(Exception):
+    """The base of all errors that dataenvgym raises on purpose."""
+
+
+class ConfigurationError(DataEnvGymError, ValueError):
+    """An option, a name or a combination of options that cannot work."""
+
+
+class InvalidRecordError(DataEnvGymError, ValueError):
+    """A training record that does not fit its schema.
+
+    Attributes:
+        index: position of the record in its batch (0-based), or None outside a batch.
+        field: dotted name of the offending field, or None if the record as a whole is at fault.
+    """
+
+    def __init__(self, message: str, *, index: int | None = None, field: str | None = None):
+        super().__init__(message)
+        self.index = index
+        self.field = field
+
+
+class InvalidInstanceError(DataEnvGymError, ValueError):
+    """A task instance that cannot be used; the message names the instance."""
+
+
+class InvalidActionError(DataEnvGymError, ValueError):
+    """An action that is not in the environment's action space."""
+
+
+class UnparsableAnswerError(DataEnvGymError, ValueError):
+    """A gold answer that the scorer cannot read, so that nothing could ever equal it."""
+
+
+class DatasetFormatError(DataEnvGymError, ValueError):
+    """A LLaMA-Factory dataset or training file that is not what it should be."""
+
+
+class AdapterError(DataEnvGymError, ValueError):
+    """An adapter that is broken, or that was made for another student."""
+
+
+class UnsupportedStageError(DataEnvGymError):
+    """A training stage or option that this trainer does not have."""
+
+
+class TrainingError(DataEnvGymError):
+    """A training that ended without a usable adapter."""
+
+
+class PredictionError(DataEnvGymError):
+    """A predictor that could not answer at all (a single failed call is a `Failure`)."""
+
+
+class EvaluationError(DataEnvGymError):
+    """An evaluation in which no instance could be scored."""
+
+
+class RunDirectoryError(DataEnvGymError):
+    """A run directory that does not fit what is asked of it."""
+
+
+class ConfigChangedError(RunDirectoryError):
+    """A run that was started with another configuration.
+
+    Attributes:
+        keys: dotted names of the options that differ.
+    """
+
+    def __init__(self, message: str, *, keys: tuple[str, ...]):
+        super().__init__(message)
+        self.keys = keys
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the known name closest to `name`, or an empty string."""
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {matches[0]!r}?" if matches else ""

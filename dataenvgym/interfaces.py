@@ -1,0 +1,178 @@
+"""The four public protocols, and the few small types that pass through them.
+
+    agent --training data--> environment --training data--> predictor (trains)
+      ^                          |
+      |                          v
+      +--completed instances-- task (rolls the predictor out, scores, reports)
+
+An outsider implements one of them in about 20 lines, with no base class: whatever has the
+methods fits. Implementations elsewhere in the package are examples, not ancestors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, SupportsFloat, runtime_checkable
+
+from pydantic import Field, JsonValue
+
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    Model,
+    PerformanceReport,
+    TrainingDatum,
+)
+
+
+class SamplingParameters(Model):
+    """How to draw a reply.
+
+    Attributes:
+        temperature: 0.0 is greedy decoding.
+        top_p: nucleus mass in (0, 1]; 1.0 keeps the whole distribution.
+        max_tokens: the longest reply, in tokens.
+        seed: draws the same replies again for the same conversations; ignored when greedy.
+    """
+
+    temperature: float = Field(default=0.0, ge=0.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=64, ge=1)
+    seed: int = Field(default=0, ge=0)
+
+
+class Reply(Model):
+    """The student's answer to one conversation. `length`: it was cut off at `max_tokens`."""
+
+    text: str
+    finish_reason: Literal["stop", "length"] = "stop"
+
+
+class Failure(Model):
+    """A call that failed, so that there is no answer to judge. `reason` says why."""
+
+    reason: str = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training: where its files go, with which seed, and from where it starts.
+
+    Attributes:
+        directory: an existing folder for `dataset/`, `training.yaml`, `adapter/` and logs.
+        seed: every random choice of the training derives from it.
+        start: "base" trains a new adapter on the untouched student; "adapter" goes on from the
+            adapter that is loaded now ("base" if there is none).
+        phase: context manager factory that the predictor may enter as `phase("dataset")`,
+            `phase("train")` and `phase("load")`, so that progress and timings are seen.
+    """
+
+    directory: Path
+    seed: int = 0
+    start: Literal["base", "adapter"] = "base"
+    phase: PhaseFactory = field(default=lambda name: nullcontext(), repr=False, compare=False)
+
+
+class PhaseFactory(Protocol):
+    """Opens a named phase; leaving the context ends it."""
+
+    def __call__(self, name: str, /) -> AbstractContextManager[Any]: ...
+
+
+@runtime_checkable
+class PredictorInterface(Protocol):
+    """Something that answers conversations."""
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        """One reply or failure for each conversation, in their order.
+
+        Synchronous and batched; a remote predictor hides its own event loop. A predictor may
+        also offer `submit(conversation, sampling) -> concurrent.futures.Future[Reply | Failure]`,
+        and rollouts then go on with each conversation as soon as its reply is there.
+        """
+        ...
+
+
+@runtime_checkable
+class TrainablePredictorInterface(PredictorInterface, Protocol):
+    """A student: it answers, and it learns."""
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
+        """Learn from the data; afterwards `predict` answers with what was learnt.
+
+        If it raises, `predict` answers as before the call.
+        """
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write what was learnt since the base (for LoRA: the adapter in PEFT format) to `path`."""
+        ...
+
+    def load(self, path: Path) -> None:
+        """Answer with what `save` (or a trainer) wrote to `path`; a resumed run needs it."""
+        ...
+
+    def reset(self) -> None:
+        """Be the untouched base student again."""
+        ...
+
+
+@runtime_checkable
+class TaskInterface(Protocol):
+    """A set of problems that can be put to a predictor."""
+
+    def evaluate(self, predictor: PredictorInterface) -> Sequence[CompletedTaskInstance]:
+        """Put every problem to the predictor, in a fixed order."""
+        ...
+
+    def generate_performance_report(
+        self, completed: Sequence[CompletedTaskInstance]
+    ) -> PerformanceReport:
+        """Sum the completed instances up."""
+        ...
+
+
+@runtime_checkable
+class DataGenerationAgentInterface(Protocol):
+    """Someone who teaches: looks at what went wrong and writes training records.
+
+    It may also have `state_dict() -> dict` (JSON) and `load_state_dict(dict)`: the state is then
+    saved with each iteration, and a resumed run goes on where it was.
+    """
+
+    def __call__(
+        self,
+        completed: Sequence[CompletedTaskInstance],
+        predictor: PredictorInterface,
+    ) -> Sequence[TrainingDatum]:
+        """Training records for the next iteration, given the evaluated validation instances."""
+        ...
+
+    def step(self) -> None:
+        """Called after each iteration, once its records are trained on and evaluated."""
+        ...
+
+
+@runtime_checkable
+class EnvironmentInterface(Protocol):
+    """Exactly gymnasium's `reset` and `step`."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]: ...
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]: ...
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What a resumable agent offers beyond `DataGenerationAgentInterface`."""
+
+    def state_dict(self) -> dict[str, JsonValue]: ...
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None: ...

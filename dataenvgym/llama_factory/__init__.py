@@ -1,0 +1,39 @@
+"""LLaMA-Factory's files: the one place in dataenvgym that knows their formats.
+
+    entries          a dataset's entry in `dataset_info.json`
+    formats          training records -> dataset rows
+    parsing          dataset rows -> training records (other people's column names included)
+    turns            a message <-> a turn of a sharegpt row
+    column_types     what the JSON loader that LLaMA-Factory uses makes of a file's columns
+    dataset          whole dataset folders, written and read as streams
+    options          the names of all options that LLaMA-Factory knows
+    training_config  the YAML file that `llamafactory-cli train` takes
+
+The formats are those of LLaMA-Factory 0.9.5.
+"""
+
+from dataenvgym.llama_factory.dataset import WrittenDataset, read_dataset, write_dataset
+from dataenvgym.llama_factory.entries import Formatting, Stage, dataset_info_entry
+from dataenvgym.llama_factory.formats import (
+    format_records_for_llama_factory_dpo,
+    format_records_for_llama_factory_kto,
+    format_records_for_llama_factory_pt,
+    format_records_for_llama_factory_sft,
+    stage_of,
+)
+from dataenvgym.llama_factory.training_config import TrainingConfig
+
+__all__ = [
+    "Formatting",
+    "Stage",
+    "TrainingConfig",
+    "WrittenDataset",
+    "dataset_info_entry",
+    "format_records_for_llama_factory_dpo",
+    "format_records_for_llama_factory_kto",
+    "format_records_for_llama_factory_pt",
+    "format_records_for_llama_factory_sft",
+    "read_dataset",
+    "stage_of",
+    "write_dataset",
+]

@@ -1,0 +1,109 @@
+"""One dataset's entry in `dataset_info.json`, as we write it and as we read other people's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dataenvgym.errors import DatasetFormatError
+from dataenvgym.llama_factory.turns import TAGS, shown
+
+Stage = Literal["sft", "dpo", "kto", "pt"]
+Formatting = Literal["alpaca", "sharegpt"]
+
+# The columns of an entry that names none; one that has `columns` has only those it names.
+_COLUMNS = {
+    "prompt": "instruction",
+    "query": "input",
+    "response": "output",
+    "messages": "conversations",
+}
+# What an entry may also say and we do not act upon: refused, never passed over.
+_ELSEWHERE = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
+_SELECTIONS = ("subset", "folder", "num_samples")
+_MEDIA = ("images", "videos", "audios")
+
+
+def dataset_info_entry(stage: Stage, formatting: Formatting, file_name: str) -> dict[str, Any]:
+    """What `dataset_info.json` must say about a file of rows that `formats` made."""
+    if stage == "pt":
+        return {"file_name": file_name, "columns": {"prompt": "text"}}
+    columns = (
+        {"prompt": "instruction", "query": "input", "system": "system", "history": "history"}
+        if formatting == "alpaca"
+        else {"messages": "conversations", "system": "system", "tools": "tools"}
+    )
+    if stage == "dpo":
+        columns |= {"chosen": "chosen", "rejected": "rejected"}
+    elif formatting == "alpaca":
+        columns["response"] = "output"
+    if stage == "kto":
+        columns["kto_tag"] = "kto_tag"
+    entry: dict[str, Any] = {"file_name": file_name, "formatting": formatting, "columns": columns}
+    return entry | {"ranking": True} if stage == "dpo" else entry
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """An entry, with LLaMA-Factory's defaults filled in.
+
+    Attributes:
+        file_name: of the file (or folder of files) with the rows.
+        formatting: "alpaca" or "sharegpt".
+        ranking: whether each row has a chosen and a rejected answer.
+        columns: LLaMA-Factory's name of a column -> its name in the file.
+        tags: LLaMA-Factory's name of a tag -> its value in the file.
+    """
+
+    file_name: str
+    formatting: str
+    ranking: bool
+    columns: Mapping[str, str]
+    tags: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, entry: Any) -> DatasetEntry:
+        """The entry as it stands in `dataset_info.json`.
+
+        Raises:
+            DatasetFormatError: what was found there and what was expected.
+        """
+        if not isinstance(entry, Mapping):
+            raise DatasetFormatError(f"the entry is {shown(entry)}, expected an object")
+        for key in _ELSEWHERE:
+            if entry.get(key):
+                raise DatasetFormatError(
+                    f"the entry has {key!r} ({entry[key]!r}), expected 'file_name': only files "
+                    "beside dataset_info.json are read"
+                )
+        for key in _SELECTIONS:
+            if entry.get(key) is not None:
+                raise DatasetFormatError(f"the entry has {key!r}, expected none: all rows are read")
+        if entry.get("split", "train") not in ("train", None):
+            raise DatasetFormatError(f"'split' is {entry['split']!r}, expected 'train'")
+        file_name = entry.get("file_name")
+        if not isinstance(file_name, str) or not file_name:
+            raise DatasetFormatError(f"'file_name' is {shown(file_name)}, expected a file's name")
+        formatting = entry.get("formatting") or "alpaca"
+        if formatting not in ("alpaca", "sharegpt"):
+            raise DatasetFormatError(
+                f"'formatting' is {formatting!r}, expected 'alpaca' or 'sharegpt'"
+            )
+        columns = _names(entry, "columns", _COLUMNS)
+        if media := [name for name in _MEDIA if name in columns]:
+            raise DatasetFormatError(f"'columns' has {media}, expected text only")
+        return cls(
+            file_name=file_name,
+            formatting=formatting,
+            ranking=bool(entry.get("ranking", False)),
+            columns=columns,
+            tags=_names(entry, "tags", TAGS),
+        )
+
+
+def _names(entry: Mapping[str, Any], key: str, defaults: Mapping[str, str]) -> dict[str, str]:
+    names = entry.get(key, defaults)
+    if not isinstance(names, Mapping) or not all(isinstance(v, str | None) for v in names.values()):
+        raise DatasetFormatError(f"{key!r} is {shown(names)}, expected an object of names")
+    return {name: value for name, value in names.items() if value}

@@ -1,0 +1,202 @@
+"""Training records as rows of a LLaMA-Factory dataset.
+
+LLaMA-Factory trains one stage at a time, and each kind of record belongs to one stage:
+
+    stage   kinds               row in the alpaca formatting
+    sft     supervised, chat    instruction, input, output, system, history
+    dpo     preference          instruction, input, chosen, rejected, system, history
+    kto     kto                 instruction, input, output, kto_tag, system, history
+    pt      text                text
+
+A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
+system, tools). Every other prompted record can be written so as well, with the same meaning to
+LLaMA-Factory, which is how a file can hold both supervised and chat records.
+
+All rows of a formatting have the same columns, whether a record uses them or not, because the
+loader takes a file's columns from its beginning. Provenance is no column: LLaMA-Factory has no
+use for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.llama_factory.entries import Formatting, Stage
+from dataenvgym.llama_factory.turns import format_turn, to_json
+from dataenvgym.records import (
+    ChatDatum,
+    DatumKind,
+    KTODatum,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+
+Row = dict[str, Any]
+
+KINDS: Mapping[Stage, tuple[DatumKind, ...]] = {
+    "sft": ("supervised", "chat"),
+    "dpo": ("preference",),
+    "kto": ("kto",),
+    "pt": ("text",),
+}
+_STAGES: Mapping[str, Stage] = {kind: stage for stage, kinds in KINDS.items() for kind in kinds}
+
+
+def stage_of(record: TrainingDatum) -> Stage:
+    """The stage that trains on such a record."""
+    return _STAGES[record.kind]
+
+
+def format_records_for_llama_factory_sft(
+    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+) -> Iterator[Row]:
+    """Rows for stage `sft`, one for each record, made as they are asked for.
+
+    Args:
+        records: supervised records; with `formatting="sharegpt"` also chat records.
+        formatting: of the rows; the entry in `dataset_info.json` must name the same.
+
+    Raises:
+        ConfigurationError: at a record that has no row in this formatting.
+        InvalidRecordError: at a chat record that `turns.format_turn` refuses.
+    """
+    return _format(records, "sft", formatting)
+
+
+def format_records_for_llama_factory_dpo(
+    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+) -> Iterator[Row]:
+    """Rows for stage `dpo` (`ranking: true`), one for each preference record.
+
+    Raises:
+        ConfigurationError: at a record of another kind.
+    """
+    return _format(records, "dpo", formatting)
+
+
+def format_records_for_llama_factory_kto(
+    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+) -> Iterator[Row]:
+    """Rows for stage `kto` (column `kto_tag`), one for each KTO record.
+
+    Raises:
+        ConfigurationError: at a record of another kind.
+    """
+    return _format(records, "kto", formatting)
+
+
+def format_records_for_llama_factory_pt(records: Iterable[TrainingDatum]) -> Iterator[Row]:
+    """Rows for stage `pt`, one for each plain text.
+
+    Raises:
+        ConfigurationError: at a record of another kind.
+    """
+    return _format(records, "pt", "alpaca")
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _supervised_row(record: SupervisedDatum) -> Row:
+    return {
+        "instruction": record.instruction,
+        "input": record.input,
+        "output": record.output,
+        "system": record.system,
+        "history": [list(turn) for turn in record.history],
+    }
+
+
+def _preference_row(record: PreferenceDatum) -> Row:
+    return {
+        "instruction": record.instruction,
+        "input": record.input,
+        "chosen": record.chosen,
+        "rejected": record.rejected,
+        "system": record.system,
+        "history": [list(turn) for turn in record.history],
+    }
+
+
+def _kto_row(record: KTODatum) -> Row:
+    return {
+        "instruction": record.instruction,
+        "input": record.input,
+        "output": record.output,
+        "kto_tag": record.desirable,
+        "system": record.system,
+        "history": [list(turn) for turn in record.history],
+    }
+
+
+def _text_row(record: TextDatum) -> Row:
+    return {"text": record.text}
+
+
+def _chat_row(record: ChatDatum) -> Row:
+    return {
+        "conversations": [format_turn(message, i) for i, message in enumerate(record.messages)],
+        "system": record.system,
+        "tools": to_json(list(record.tools)) if record.tools else "",
+    }
+
+
+def as_sharegpt(row: Row) -> Row:
+    """A row of the sharegpt formatting that means what the alpaca row means."""
+    turns = []
+    for question, reply in row["history"]:
+        turns.append({"from": "human", "value": question})
+        turns.append({"from": "gpt", "value": reply})
+    instruction, more = row["instruction"], row["input"]
+    turns.append({"from": "human", "value": f"{instruction}\n{more}" if more else instruction})
+    if "output" in row:
+        turns.append({"from": "gpt", "value": row["output"]})
+    new: Row = {"conversations": turns, "system": row["system"], "tools": ""}
+    for side in ("chosen", "rejected"):
+        if side in row:
+            new[side] = {"from": "gpt", "value": row[side]}
+    if "kto_tag" in row:
+        new["kto_tag"] = row["kto_tag"]
+    return new
+
+
+# The row that each kind has by nature: sharegpt for chat records, alpaca for all others.
+ROW_OF: Mapping[str, Callable[[Any], Row]] = {
+    "supervised": _supervised_row,
+    "chat": _chat_row,
+    "preference": _preference_row,
+    "kto": _kto_row,
+    "text": _text_row,
+}
+
+
+def _format(
+    records: Iterable[TrainingDatum], stage: Stage, formatting: Formatting
+) -> Iterator[Row]:
+    for index, record in enumerate(records):
+        kind = record.kind
+        if kind not in KINDS[stage]:
+            raise wrong_kind(kind, stage, index)
+        if kind == "chat" and formatting == "alpaca":
+            raise ConfigurationError(
+                f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
+                "pass formatting='sharegpt', which takes supervised records as well"
+            )
+        row = ROW_OF[kind](record)
+        natural = formatting == "alpaca" or kind == "chat"
+        yield row if natural else as_sharegpt(row)
+
+
+def wrong_kind(kind: str, stage: Stage, index: int) -> ConfigurationError:
+    """The error for a record that does not belong to the stage."""
+    wanted = " or ".join(repr(kind) for kind in KINDS[stage])
+    other = cast("str | None", _STAGES.get(kind))
+    return ConfigurationError(
+        f"record {index} is of kind {kind!r}, expected {wanted}: LLaMA-Factory trains one stage "
+        f"at a time, here {stage!r}, and {kind!r} belongs to {other!r}; write the records of each "
+        "stage to a dataset of their own and train on one after the other"
+    )

@@ -1,0 +1,168 @@
+"""Rows of a LLaMA-Factory dataset as training records: the inverse of `formats`.
+
+What a row becomes follows from its dataset's entry, which also names the columns, so that other
+people's files read as well as ours:
+
+    ranking: true          preference
+    a kto_tag column       KTO
+    sharegpt               chat
+    no response column     text
+    otherwise              supervised (chat, where an alpaca row has tools)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dataenvgym.errors import DatasetFormatError
+from dataenvgym.llama_factory.entries import DatasetEntry
+from dataenvgym.llama_factory.turns import from_json, parse_turn, shown
+from dataenvgym.records import TrainingDatum, parse_training_datum
+
+
+def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
+    """The training record that a row stands for.
+
+    Raises:
+        DatasetFormatError: the column, what was found there and what was expected.
+        InvalidRecordError: the row is well formed, but makes no valid record.
+    """
+    if not isinstance(row, Mapping):
+        raise DatasetFormatError(f"found {shown(row)}, expected an object")
+    reader = _Row(row, entry)
+    values = reader.sharegpt() if entry.formatting == "sharegpt" else reader.alpaca()
+    return parse_training_datum(values)
+
+
+class _Row:
+    """One row, read through its dataset's entry."""
+
+    def __init__(self, row: Mapping[str, Any], entry: DatasetEntry) -> None:
+        self._row = row
+        self._entry = entry
+        self._answer_kind = (
+            "preference" if entry.ranking else "kto" if "kto_tag" in entry.columns else None
+        )
+
+    def alpaca(self) -> dict[str, Any]:
+        """Values of the record that an alpaca row stands for."""
+        prompt, query = self._text("prompt"), self._text("query")
+        text = "\n".join(filter(None, (prompt, query)))
+        if self._answer_kind is None and "response" not in self._entry.columns:
+            return {"kind": "text", "text": text}
+        system, history, tools = self._text("system"), self._history(), self._tools()
+        if tools:
+            turns = [turn for pair in history for turn in pair]
+            turns += [text, self._needed_text("response")]
+            messages = [
+                {"role": "assistant" if i % 2 else "user", "content": turn}
+                for i, turn in enumerate(turns)
+            ]
+            return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+        values: dict[str, Any] = {"system": system, "history": history}
+        values |= {"instruction": prompt or query, "input": query if prompt else ""}
+        if self._answer_kind == "preference":
+            values |= {side: self._needed_text(side) for side in ("chosen", "rejected")}
+        else:
+            values["output"] = self._needed_text("response")
+        return values | self._kind()
+
+    def sharegpt(self) -> dict[str, Any]:
+        """Values of the record that a sharegpt row stands for."""
+        column, turns = self._column("messages")
+        if not isinstance(turns, list) or not turns:
+            raise DatasetFormatError(
+                f"column {column!r} holds {shown(turns)}, expected a list of turns"
+            )
+        messages = [
+            parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
+            for i, turn in enumerate(turns)
+        ]
+        leads = messages[0]["role"] == "system"
+        system = messages.pop(0)["content"] if leads else self._text("system")
+        tools = self._tools()
+        if self._answer_kind is None:
+            return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+        answers = {}
+        if self._answer_kind == "kto":
+            answers["output"] = self._plain(messages[-1:], column, first="assistant")[0]
+            messages = messages[:-1]
+        else:
+            for side in ("chosen", "rejected"):
+                name, turn = self._column(side)
+                answer = parse_turn(turn, self._entry.tags, f"column {name!r}")
+                answers[side] = self._plain([answer], name, first="assistant")[0]
+        texts = self._plain(messages, column, first="user")
+        if not len(texts) % 2:
+            raise DatasetFormatError(
+                f"column {column!r} has {len(texts)} turns before the answer, expected an odd "
+                "number that ends with the user's"
+            )
+        history = list(zip(texts[::2], texts[1::2], strict=False))
+        values = {"instruction": texts[-1], "system": system, "history": history}
+        return values | answers | self._kind()
+
+    def _kind(self) -> dict[str, Any]:
+        if self._answer_kind != "kto":
+            return {"kind": self._answer_kind or "supervised"}
+        column, tag = self._column("kto_tag")
+        if not isinstance(tag, bool):
+            raise DatasetFormatError(
+                f"column {column!r} holds {shown(tag)}, expected true or false"
+            )
+        return {"kind": "kto", "desirable": tag}
+
+    def _plain(self, messages: list[dict[str, Any]], column: str, *, first: str) -> list[str]:
+        """The texts of messages that must take turns and call no tools, beginning with `first`."""
+        roles = ("user", "assistant") if first == "user" else ("assistant", "user")
+        for i, message in enumerate(messages):
+            wanted = roles[i % 2]
+            if message["role"] != wanted or message.get("tool_calls"):
+                raise DatasetFormatError(
+                    f"column {column!r} has role {message['role']!r}"
+                    f"{' with tool calls' if message.get('tool_calls') else ''}, expected "
+                    f"{wanted!r}: preference and KTO records are plain exchanges"
+                )
+        return [message["content"] for message in messages]
+
+    def _column(self, name: str) -> tuple[str, Any]:
+        """The column's name in the file, and what it holds; None where there is no such column."""
+        column = self._entry.columns.get(name)
+        return (column, self._row.get(column)) if column else (name, None)
+
+    def _text(self, name: str) -> str:
+        column, value = self._column(name)
+        if value is not None and not isinstance(value, str):
+            raise DatasetFormatError(f"column {column!r} holds {shown(value)}, expected a string")
+        return value or ""
+
+    def _needed_text(self, name: str) -> str:
+        column, value = self._column(name)
+        if value is None:
+            raise DatasetFormatError(f"column {column!r} holds nothing, expected a string")
+        return self._text(name)
+
+    def _history(self) -> list[tuple[str, str]]:
+        column, value = self._column("history")
+        pairs = [] if value is None else value if isinstance(value, list) else [value]
+        for pair in pairs:
+            whole = isinstance(pair, list) and len(pair) == 2
+            if not whole or not all(isinstance(text, str) for text in pair):
+                raise DatasetFormatError(
+                    f"column {column!r} holds {shown(pair)}, expected pairs [user, assistant]"
+                )
+        return [(question, reply) for question, reply in pairs]
+
+    def _tools(self) -> list[Any]:
+        column, _ = self._column("tools")
+        text = self._text("tools")
+        tools = from_json(text, f"column {column!r}") if text else []
+        if not isinstance(tools, list):
+            raise DatasetFormatError(f"column {column!r} holds {shown(tools)}, expected a list")
+        if tools and self._answer_kind:
+            raise DatasetFormatError(
+                f"column {column!r} holds tools, expected none: preference and KTO records have "
+                "no tools"
+            )
+        return tools

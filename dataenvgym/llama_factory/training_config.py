@@ -1,0 +1,253 @@
+"""The YAML file that `llamafactory-cli train` takes, as a typed model.
+
+Fields are called exactly what LLaMA-Factory calls its options, so a file that we write is one that
+LLaMA-Factory takes as it is, and one that others wrote is one that we can read. Options that we
+have no field for go through `extra`; a name that LLaMA-Factory does not know never gets into a
+file, because LLaMA-Factory refuses the whole file for it.
+
+Defaults suit the pocket student. Where LLaMA-Factory's own default would get in the way, ours
+differs: no checkpoints (the adapter is saved at the end), an output folder may exist, no cached
+data, no packing (LLaMA-Factory packs in stage `pt`, and drops what does not fill a block: all of
+a small data set).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from dataenvgym import storage
+from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean
+from dataenvgym.llama_factory.options import KNOWN_OPTIONS
+from dataenvgym.records import Model
+
+
+def _joined(value: Any) -> Any:
+    """A list of names, as LLaMA-Factory also takes it, in the form with commas."""
+    names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    return ",".join(value) if names else value
+
+
+PathOption = Annotated[str, BeforeValidator(lambda v: os.fspath(v) if isinstance(v, Path) else v)]
+NamesOption = Annotated[str, BeforeValidator(_joined)]
+
+# What LLaMA-Factory takes where a file is silent, as far as it differs from our defaults.
+_SILENT: Mapping[str, JsonValue] = {
+    "do_train": False,
+    "lora_rank": 8,
+    "cutoff_len": 2048,
+    "overwrite_cache": False,
+    "overwrite_output_dir": False,
+    "logging_steps": 500,
+    "save_strategy": "steps",
+    "per_device_train_batch_size": 8,
+    "learning_rate": 5e-5,
+    "num_train_epochs": 3.0,
+    "lr_scheduler_type": "linear",
+    "seed": 42,
+}
+
+
+class TrainingConfig(Model):
+    """One training, in LLaMA-Factory's words.
+
+    Attributes are LLaMA-Factory's options and mean what they do there; these need a word more:
+
+    Attributes:
+        model_name_or_path, dataset, dataset_dir, output_dir: None until it is known where the
+            training takes place; `write` needs them.
+        adapter_name_or_path: the adapter to go on from; None starts a new one.
+        dataset: one name, or several with commas between.
+        template: name of a LLaMA-Factory template; None takes the tokenizer's own chat template.
+        stage: "rm" and "ppo" are LLaMA-Factory's only: no trainer in this package has them.
+        lora_target: module names with commas between, or "all" for every linear layer.
+        max_steps: -1 leaves it to `num_train_epochs`.
+        warmup_steps: a number of steps, or, below 1, a share of all steps.
+        seed: below 2**32, numpy's limit.
+        extra: more options of LLaMA-Factory by name, written as they are.
+
+    Raises:
+        ConfigurationError: for an option that is unknown or has a value that it cannot have.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False, protected_namespaces=())
+
+    model_name_or_path: PathOption | None = None
+    adapter_name_or_path: PathOption | None = None
+
+    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto"] = "sft"
+    do_train: bool = True
+    finetuning_type: Literal["lora"] = "lora"
+    lora_rank: int = Field(default=16, ge=1)
+    lora_alpha: int = Field(default=32, ge=1)
+    lora_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    lora_target: NamesOption = Field(default="all", min_length=1)
+    pref_beta: float = Field(default=0.1, gt=0.0)
+    pref_ftx: float = Field(default=0.0, ge=0.0)
+    pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"] = "sigmoid"
+    kto_chosen_weight: float = Field(default=1.0, ge=0.0)
+    kto_rejected_weight: float = Field(default=1.0, ge=0.0)
+
+    dataset: NamesOption | None = None
+    dataset_dir: PathOption | None = None
+    template: str | None = None
+    cutoff_len: int = Field(default=512, ge=2)
+    packing: bool = False
+    overwrite_cache: bool = True
+    preprocessing_num_workers: int | None = Field(default=None, ge=1)
+
+    output_dir: PathOption | None = None
+    overwrite_output_dir: bool = True
+    logging_steps: int = Field(default=10, ge=1)
+    save_strategy: Literal["no", "steps", "epoch", "best"] = "no"
+    report_to: NamesOption = "none"
+
+    per_device_train_batch_size: int = Field(default=16, ge=1)
+    gradient_accumulation_steps: int = Field(default=1, ge=1)
+    learning_rate: float = Field(default=1e-3, gt=0.0)
+    num_train_epochs: float = Field(default=5.0, gt=0.0)
+    max_steps: int = Field(default=-1, ge=-1)
+    lr_scheduler_type: Literal[
+        "linear",
+        "cosine",
+        "cosine_with_restarts",
+        "polynomial",
+        "constant",
+        "constant_with_warmup",
+        "inverse_sqrt",
+    ] = "cosine"
+    warmup_steps: float = Field(default=0.0, ge=0.0)
+    weight_decay: float = Field(default=0.0, ge=0.0)
+    max_grad_norm: float = Field(default=1.0, ge=0.0)
+    bf16: bool = False
+    fp16: bool = False
+    pure_bf16: bool = False
+    seed: int = Field(default=0, ge=0, lt=2**32)
+
+    extra: dict[str, JsonValue] = {}
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            super().__init__(**options)
+        except ValidationError as error:
+            raise ConfigurationError(_explained(error)) from None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> TrainingConfig:
+        for name in self.extra:
+            if name not in KNOWN_OPTIONS:
+                raise ValueError(
+                    f"'extra' has {name!r}, which LLaMA-Factory does not know."
+                    f"{did_you_mean(name, KNOWN_OPTIONS)}"
+                )
+            if name in type(self).model_fields:
+                raise ValueError(f"{name!r} stands in 'extra', expected it as an option of its own")
+        if self.bf16 + self.fp16 + self.pure_bf16 > 1:
+            raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
+        return self
+
+    def with_options(self, **options: Any) -> TrainingConfig:
+        """This configuration with some options changed, checked like any other.
+
+        Raises:
+            ConfigurationError: as the constructor does.
+        """
+        return TrainingConfig(**{**dict(self), **options})
+
+    def options(self) -> dict[str, JsonValue]:
+        """All options as LLaMA-Factory takes them, those that are None left out."""
+        return self.model_dump(exclude_none=True, exclude={"extra"}) | self.extra
+
+    def write(self, path: Path) -> None:
+        """Write the file that `llamafactory-cli train` takes, atomically.
+
+        LLaMA-Factory resolves paths against the folder that it is started in; so that it may be
+        started anywhere, they are written absolute (a model or adapter that is no folder here is
+        a name on the Hugging Face hub, and stays).
+
+        Raises:
+            ConfigurationError: a path or the dataset is not known yet, or has something in its
+                name that LLaMA-Factory would read as more than a name.
+        """
+        options = self.options()
+        needed = ("model_name_or_path", "dataset", "dataset_dir", "output_dir")
+        if missing := [name for name in needed if not options.get(name)]:
+            raise ConfigurationError(f"{missing} not set, expected before {path.name} is written")
+        for name in ("model_name_or_path", "adapter_name_or_path", "dataset_dir", "output_dir"):
+            value = options.get(name)
+            if isinstance(value, str) and (name.endswith("_dir") or Path(value).is_dir()):
+                options[name] = os.path.abspath(value)
+        adapter = str(options.get("adapter_name_or_path", ""))
+        if "," in adapter and Path(adapter).is_dir():
+            raise ConfigurationError(
+                f"adapter_name_or_path is {adapter!r}, expected no comma in a folder's name: "
+                "LLaMA-Factory would take it for several"
+            )
+        for name, value in options.items():
+            if isinstance(value, str) and "${" in value:
+                raise ConfigurationError(
+                    f"{name} is {value!r}, expected no '${{' in it: LLaMA-Factory reads the file "
+                    "with OmegaConf, which takes that for a reference"
+                )
+        storage.write_text(path, yaml.dump(options, Dumper=_Dumper, sort_keys=False))
+
+    @classmethod
+    def read(cls, path: Path) -> TrainingConfig:
+        """The configuration in a file that `write`, or anybody else, wrote for LLaMA-Factory.
+
+        Where the file is silent, LLaMA-Factory's own defaults hold, not ours.
+
+        Raises:
+            DatasetFormatError: naming the file, what was found there and what was expected.
+        """
+        try:
+            found = yaml.safe_load(path.read_bytes())
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise DatasetFormatError(f"{path}: expected YAML: {error}") from None
+        if not isinstance(found, Mapping):
+            raise DatasetFormatError(f"{path}: found {found!r}, expected options by name")
+        options = {**_SILENT, **{name: v for name, v in found.items() if v is not None}}
+        if "lora_alpha" not in options and isinstance(options["lora_rank"], int):
+            options["lora_alpha"] = 2 * options["lora_rank"]
+        options.setdefault("packing", options.get("stage") == "pt")
+        fields = cls.model_fields.keys() - {"extra"}
+        extra = {name: options.pop(name) for name in tuple(options) if name not in fields}
+        try:
+            return cls(**options, extra=extra)
+        except ConfigurationError as error:
+            raise DatasetFormatError(f"{path}: {error}") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that PyYAML would not, such as "1e3": OmegaConf's YAML has more numbers."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    plain = text[:1].isalpha() or text[:1] == "/"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _explained(error: ValidationError) -> str:
+    problems = []
+    for problem in error.errors(include_url=False):
+        name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            why = (
+                "is an option of LLaMA-Factory without a field here, expected in 'extra'."
+                if name in KNOWN_OPTIONS
+                else f"is no training option.{did_you_mean(name, TrainingConfig.model_fields)}"
+            )
+            problems.append(f"{name!r} {why}")
+        elif problem["type"] == "value_error":
+            problems.append(problem["msg"].removeprefix("Value error, "))
+        else:
+            problems.append(f"{name}: {problem['msg']}; found {problem['input']!r}")
+    return "; ".join(problems)

@@ -1,0 +1,131 @@
+"""One turn of a sharegpt conversation, and the message that it stands for.
+
+A turn is {"from": role, "value": text}; other people's files may call keys and roles otherwise,
+which their `tags` say. An assistant message with tool calls is a turn of its own role, with the
+calls as JSON: one object, or a list of several. Text that goes with the calls stands before them,
+and `<tool_call>...</tool_call>` around them tells LLaMA-Factory where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dataenvgym.errors import DatasetFormatError, InvalidRecordError
+from dataenvgym.records import Message
+
+TAGS: Mapping[str, str] = {
+    "role_tag": "from",
+    "content_tag": "value",
+    "user_tag": "human",
+    "assistant_tag": "gpt",
+    "observation_tag": "observation",
+    "function_tag": "function_call",
+    "system_tag": "system",
+}
+_ROLES = {
+    "user_tag": "user",
+    "assistant_tag": "assistant",
+    "observation_tag": "tool",
+    "function_tag": "assistant",
+    "system_tag": "system",
+}
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_CALLS = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+_THOUGHT = re.compile(r"<think>\n.*?\n</think>\n\n", re.DOTALL)
+
+
+def format_turn(message: Message, index: int) -> dict[str, str]:
+    """The turn for the message at `index` of a conversation.
+
+    Raises:
+        InvalidRecordError: the text beside tool calls has the marker in it that tells them apart.
+    """
+    if message.role != "assistant":
+        role = "observation" if message.role == "tool" else "human"
+        return {"from": role, "value": message.content}
+    if not message.tool_calls:
+        return {"from": "gpt", "value": message.content}
+    calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
+    # Inside JSON, "<" occurs in strings only; escaped, nothing there can pass for a marker.
+    value = to_json(calls if len(calls) > 1 else calls[0]).replace("<", "\\u003c")
+    if message.content:
+        if _OPEN in message.content:
+            raise InvalidRecordError(
+                f"the text beside the tool calls contains {_OPEN!r}, by which LLaMA-Factory finds "
+                "the calls; take it out of the text",
+                field=f"messages.{index}.content",
+            )
+        value = f"{message.content}{_OPEN}{value}{_CLOSE}"
+    return {"from": "function_call", "value": value}
+
+
+def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The message that a turn stands for, as a mapping that `Message` takes.
+
+    Raises:
+        DatasetFormatError: `where` and the key, what was found there and what was expected.
+    """
+    if not isinstance(turn, Mapping):
+        raise DatasetFormatError(f"{where} is {shown(turn)}, expected an object")
+    tag_of = {tags[tag]: tag for tag in _ROLES if tag in tags}
+    role_key, content_key = tags.get("role_tag", ""), tags.get("content_tag", "")
+    role, content = turn.get(role_key), turn.get(content_key)
+    if not isinstance(role, str) or role not in tag_of:
+        raise DatasetFormatError(
+            f"{where}, key {role_key!r} is {shown(role)}, expected one of {sorted(tag_of)}"
+        )
+    if not isinstance(content, str):
+        raise DatasetFormatError(
+            f"{where}, key {content_key!r} is {shown(content)}, expected a string"
+        )
+    if tag_of[role] == "function_tag":
+        return {"role": "assistant", **_parse_calls(content, where)}
+    return {"role": _ROLES[tag_of[role]], "content": content}
+
+
+def _parse_calls(value: str, where: str) -> dict[str, Any]:
+    """Text and tool calls of a function_call turn, told apart as LLaMA-Factory does."""
+    if marked := _CALLS.search(value):
+        text, source = value.replace(marked.group(0), ""), marked.group(1)
+    elif thought := _THOUGHT.search(value):
+        text, source = thought.group(0), value.replace(thought.group(0), "")
+    else:
+        text, source = "", value
+    calls = from_json(source, f"{where}, the function call")
+    calls = calls if isinstance(calls, list) else [calls]
+    for call in calls:
+        if not isinstance(call, Mapping) or not {"name", "arguments"} <= call.keys():
+            raise DatasetFormatError(
+                f"{where}, the function call is {shown(call)}, expected an object with 'name' "
+                "and 'arguments'"
+            )
+    tool_calls = [{"name": call["name"], "arguments": call["arguments"]} for call in calls]
+    return {"content": text, "tool_calls": tool_calls}
+
+
+def to_json(value: Any) -> str:
+    """JSON as text. Not orjson's: that turns NaN into null and refuses integers above 64 bits."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def from_json(text: str, where: str) -> Any:
+    """The value of JSON text.
+
+    Raises:
+        DatasetFormatError: `where`, what was found there and why it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DatasetFormatError(
+            f"{where} is {shown(text)}, expected JSON ({error.msg}, position {error.pos})"
+        ) from None
+
+
+def shown(value: Any) -> str:
+    """A value in an error message, at a readable length."""
+    text = repr(value)
+    return text if len(text) <= 100 else text[:100] + "..."

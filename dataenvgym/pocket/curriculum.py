@@ -1,0 +1,75 @@
+"""What the pocket student is pretrained on, and how much of it.
+
+Every skill is practised in symbols; the strong skills are practised in plain words too. The weak
+skills appear in plain words so rarely that the student half knows what they ask for: a
+controller watches its accuracy on probe problems (of the training split) and shows a phrasing
+more often while the accuracy is below `weak_accuracy`, and not at all while it is above. That is
+the point at which a few good records help, and bad ones harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dataenvgym.tasks.math.pocket_skills import SKILLS, PocketProblem, draw_problem
+
+HARD_SKILLS = ("without", "occurrences", "sum", "total")
+"""Slow to learn even in symbols: practised three times as often."""
+
+STRONG_SKILLS = ("ascending", "rotated", "largest", "evens", "length", "sum")
+WEAK_SKILLS = tuple(name for name in SKILLS if name not in STRONG_SKILLS)
+
+
+@dataclass
+class Curriculum:
+    """Draws pretraining rows.
+
+    Attributes:
+        symbols: share of rows in symbols; the rest is strong skills in plain words.
+        weak_accuracy: where the controller holds the weak skills.
+        weak_rates: share of rows for each weak skill in plain words.
+    """
+
+    symbols: float = 0.6
+    weak_accuracy: float = 0.35
+    initial_rate: float = 0.0005
+    lowest_rate: float = 0.00005
+    highest_rate: float = 0.004
+    weak_rates: dict[str, float] = field(default_factory=dict)
+
+    def draw(self, size: int, rng: np.random.Generator) -> list[PocketProblem]:
+        """`size` problems of the training split."""
+        names = list(self.weak_rates)
+        rates = np.array([self.weak_rates[name] for name in names])
+        rest = 1.0 - rates.sum()
+        in_symbols = np.array([3.0 if name in HARD_SKILLS else 1.0 for name in SKILLS])
+        in_words = np.ones(len(STRONG_SKILLS))
+        choices = [
+            *((name, False) for name in names),
+            *((name, True) for name in SKILLS),
+            *((name, False) for name in STRONG_SKILLS),
+        ]
+        weights = np.concatenate(
+            [
+                rates,
+                rest * self.symbols * in_symbols / in_symbols.sum(),
+                rest * (1 - self.symbols) * in_words / in_words.sum(),
+            ]
+        )
+        picks = rng.choice(len(choices), size, p=weights / weights.sum())
+        return [
+            draw_problem(SKILLS[name], "train", rng, symbols=symbols)
+            for name, symbols in (choices[int(i)] for i in picks)
+        ]
+
+    def adjust(self, accuracy: dict[str, float]) -> None:
+        """Set the rates of the weak skills by the measured accuracy."""
+        for name in WEAK_SKILLS:
+            rate = self.weak_rates.get(name, self.initial_rate)
+            if accuracy[name] >= self.weak_accuracy:
+                self.weak_rates[name] = 0.0
+            else:
+                rate = max(rate, self.lowest_rate) * 1.5
+                self.weak_rates[name] = min(rate, self.highest_rate)

@@ -1,0 +1,76 @@
+"""How the next token is drawn from a model's logits.
+
+A sampler decides for many sequences at once, each by itself: what a sequence draws depends on its
+own logits and its own random numbers, not on its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.seeding import derive_rng
+
+
+class Sampler(Protocol):
+    """Draws a token for each row."""
+
+    def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+        """Tokens (rows,) for logits (rows, vocabulary).
+
+        Args:
+            rows: which sequences of the batch these are.
+            step: how many tokens each has already drawn.
+        """
+        ...
+
+
+def greedy(logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+    """The most probable token."""
+    return logits.argmax(-1)
+
+
+class Nucleus:
+    """Draws from the smallest set of most probable tokens whose mass reaches `top_p`.
+
+    Args:
+        uniform: random numbers in [0, 1), one for each sequence and step.
+    """
+
+    def __init__(self, temperature: float, top_p: float, uniform: torch.Tensor) -> None:
+        self._temperature = temperature
+        self._top_p = top_p
+        self._uniform = uniform
+
+    def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
+        # the largest first, so that a tiny temperature does not overflow
+        shifted = logits.double() - logits.double().amax(-1, keepdim=True)
+        mass, tokens = (shifted / self._temperature).softmax(-1).sort(descending=True, stable=True)
+        cumulative = mass.cumsum(-1)
+        kept = cumulative - mass < self._top_p
+        cumulative = (mass * kept).cumsum(-1)
+        drawn = self._uniform[rows, step].unsqueeze(-1) * cumulative[:, -1:]
+        places = torch.searchsorted(cumulative, drawn, right=True)
+        last = kept.sum(-1, keepdim=True) - 1
+        return tokens.gather(-1, places.minimum(last)).squeeze(-1)
+
+
+def uniform_numbers(
+    prompts: Sequence[Sequence[int]], parameters: SamplingParameters
+) -> list[torch.Tensor]:
+    """The random numbers of each prompt, as many as its reply may have tokens.
+
+    They derive from the seed, the prompt's tokens, and how often the same prompt came before, so
+    that a prompt draws the same reply whatever else is asked.
+    """
+    seen: Counter[tuple[int, ...]] = Counter()
+    numbers = []
+    for prompt in map(tuple, prompts):
+        rng = derive_rng(parameters.seed, "sample", " ".join(map(str, prompt)), seen[prompt])
+        seen[prompt] += 1
+        numbers.append(torch.from_numpy(rng.random(parameters.max_tokens)))
+    return numbers

@@ -1,0 +1,80 @@
+"""A student whose answers are a function; for tests and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dataenvgym.errors import AdapterError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
+from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.storage import publishing, read_json, write_json
+
+_STATE = "scripted.json"
+
+
+class ScriptedPredictor:
+    """Answers each conversation with `answer(conversation)`.
+
+    `train` learns nothing but keeps count, in files as a real student does: `run.directory/adapter`
+    says how many trainings and records there were, `load` takes that up again, and `answer` may
+    look at it to play a student that gets better.
+
+    Args:
+        answer: the reply's text, or a `Failure`.
+
+    Attributes:
+        trainings: how often it was trained since the base.
+        records: how many records it was trained on since the base, all trainings together.
+    """
+
+    def __init__(self, answer: Callable[[Conversation], str | Failure]) -> None:
+        self.answer = answer
+        self.trainings = 0
+        self.records = 0
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        """One reply or failure for each conversation."""
+        answers = map(self.answer, conversations)
+        return [Reply(text=a) if isinstance(a, str) else a for a in answers]
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
+        """Count the training, from zero if it starts from the base."""
+        with run.phase("train"):
+            before = (self.trainings, self.records) if run.start == "adapter" else (0, 0)
+            state = (before[0] + 1, before[1] + len(training_data))
+            _write(run.directory / "adapter", *state)
+        with run.phase("load"):
+            self.trainings, self.records = state
+
+    def save(self, path: Path) -> None:
+        """Write the counts to the folder `path`."""
+        _write(path, self.trainings, self.records)
+
+    def load(self, path: Path) -> None:
+        """Take up the counts that `save` or `train` wrote.
+
+        Raises:
+            AdapterError: if there are none.
+        """
+        try:
+            state = read_json(path / _STATE)
+            self.trainings, self.records = state["trainings"], state["records"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AdapterError(f"{path} holds no scripted student: {error}") from error
+
+    def reset(self) -> None:
+        """Begin to count again."""
+        self.trainings = 0
+        self.records = 0
+
+    def describe(self) -> dict[str, str]:
+        """Who the student is, for the run directory."""
+        return {"name": type(self).__name__}
+
+
+def _write(folder: Path, trainings: int, records: int) -> None:
+    with publishing(folder) as new:
+        write_json(new / _STATE, {"trainings": trainings, "records": records})

@@ -1,0 +1,103 @@
+r"""The final answer in a response: the text to compare, or None if there is none.
+
+An answer has to be marked as one. Markers, strongest first; the last occurrence of the strongest
+one decides:
+
+1. `\boxed{...}` or `\fbox{...}`, braces nested at will. A last box that never closes is a response
+   that was cut off: no answer, even if an earlier box closed.
+2. `#### ...`, to the end of the line.
+3. `final answer is ...` or `final answer: ...`, to the end of the sentence.
+4. `answer is ...` or `answer: ...`, likewise.
+
+There is deliberately no fallback to the last number or the last formula of a response: a lucky
+intermediate result would score, and a student would never learn to state an answer. What comes
+after a closing `</think>` goes before what was thought. Chat-template tokens are removed, and a
+response that runs on into an invented next turn of the user ends there.
+"""
+
+# ruff: noqa: RUF001 (look-alikes of ASCII signs are what this module is about)
+
+from __future__ import annotations
+
+import re
+
+_TOKENS = re.compile(
+    r"<[|｜][^<>|｜\s]{1,40}[|｜]>"
+    r"|</?s>|<(?:bos|eos|pad|unk)>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+)
+_LEADING_TOKENS = re.compile(rf"(?:\s|{_TOKENS.pattern})*")
+_NEXT_TURN = re.compile(
+    r"(?:<[|｜](?:im_start|start_header_id|start)[|｜]>|<start_of_turn>)\s*(?:user|human|system)\b"
+    r"|<[|｜](?:user|User|human)[|｜]>|\[INST\]"
+)
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s*")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_BARE_BOX = re.compile(r"[^\s${}]+")
+_HASHES = re.compile(r"(?<!#)####(?!#)[^\S\n]*([^\n]*)")
+_MARK = r"answer\b[*_]*(?:\s+to\s+[^.\n]{1,80}?)?(?:\s+is\b\s*:?|\s*[:=])[*_]*\s*"
+_FINAL_ANSWER = re.compile(rf"\bfinal\s+{_MARK}", re.IGNORECASE)
+_ANSWER = re.compile(rf"\b{_MARK}", re.IGNORECASE)
+_MATHS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_SENTENCE_END = re.compile(
+    r"[.!?](?=\s|$|\*)|\n|,?\s(?:because|since|so|which|where|as)\s|\s(?:I hope)\b"
+)
+_MAX_SENTENCE = 1_000
+
+
+def extract_final_answer(text: str) -> str | None:
+    """The final answer that `text` marks as such (see the module), stripped; None without one.
+
+    Units, currency and thousands separators stay: judging them is the equality's task.
+    """
+    text = _reply_text(text)
+    _, thought_closes, conclusion = text.rpartition("</think>")
+    if thought_closes and (answer := _marked_answer(conclusion)) is not None:
+        return answer or None
+    return _marked_answer(text) or None
+
+
+def _marked_answer(text: str) -> str | None:
+    """The answer of the strongest marker: empty if the marker holds none, None if no marker."""
+    boxes = list(_BOX.finditer(text))
+    if boxes:
+        return _boxed(text, boxes[-1].end())
+    if hashes := _HASHES.findall(text):
+        return _without_label(hashes[-1])
+    for marker in (_FINAL_ANSWER, _ANSWER):
+        if marks := list(marker.finditer(text)):
+            return _stated(text[marks[-1].end() :])
+    return None
+
+
+def _reply_text(text: str) -> str:
+    """The response without template tokens and without what follows in the user's name."""
+    begin = _LEADING_TOKENS.match(text)
+    turn = _NEXT_TURN.search(text, begin.end() if begin else 0)
+    return _TOKENS.sub(" ", text[: turn.start()] if turn else text)
+
+
+def _boxed(text: str, start: int) -> str:
+    """What the box at `start` holds; empty if it does not close."""
+    if text[start : start + 1] != "{":
+        bare = _BARE_BOX.match(text, start)
+        return bare[0].rstrip(".,;") if bare else ""
+    depth = 0
+    for brace in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth == 0:
+            return text[start + 1 : brace.start()].strip()
+    return ""
+
+
+def _without_label(text: str) -> str:
+    """`72` from `Final answer: 72`, as some write after the hashes."""
+    return _ANSWER.sub("", re.sub(r"(?i)^\s*the\s+|\bfinal\s+(?=answer)", "", text)).strip()
+
+
+def _stated(tail: str) -> str:
+    """The answer at the beginning of what follows "the answer is"."""
+    tail = tail[:_MAX_SENTENCE].lstrip("*_ \t")
+    if maths := _MATHS.match(tail):
+        return next(part for part in maths.groups() if part is not None).strip()
+    end = _SENTENCE_END.search(tail)
+    return (tail[: end.start()] if end else tail).strip().strip("*_").strip()

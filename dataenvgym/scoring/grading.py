@@ -1,0 +1,133 @@
+"""Answers to verdicts: the fast path first, and a worker process for what it cannot settle.
+
+`grade_pairs` is the full interface: it tells a wrong answer from a check that failed.
+`answers_equal` is the short one, for a single pair and a plain yes or no.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dataenvgym.errors import UnparsableAnswerError
+from dataenvgym.scoring.equality import MAX_LENGTH, settle
+from dataenvgym.scoring.normalise import clean, unwrap_text
+from dataenvgym.scoring.pool import shared_pool
+from dataenvgym.scoring.process import Reply, Request
+from dataenvgym.scoring.reading import read
+from dataenvgym.scoring.units import split_unit
+from dataenvgym.scoring.values import Equation, Group, Opaque, Reading
+
+TIME_LIMIT = 5.0
+"""Seconds that the check of one pair may take."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an answer equals its gold.
+
+    Attributes:
+        equal: the verdict; False if the check failed.
+        error: why the check failed (it ran out of time or memory, its worker could not start),
+            or None. A verdict with an error says nothing about the answer.
+        exhausted: whether the error is that this pair took too much time or memory, rather than
+            a failure of the grader.
+    """
+
+    equal: bool
+    error: str | None = None
+    exhausted: bool = False
+
+
+def grade_pairs(
+    pairs: Sequence[tuple[str, str]], *, time_limit: float = TIME_LIMIT
+) -> list[Verdict]:
+    """Compare pairs of (gold, answer), both without delimiters such as `\\boxed{}`.
+
+    Plain pairs are settled here, exactly; the others in worker processes, several at once, each
+    within `time_limit` seconds, after which its worker is killed. May be called from any thread
+    and from several; it sets no alarm. An empty answer equals nothing.
+
+    Returns:
+        One verdict per pair, in order.
+    """
+    verdicts = [_settled(gold, answer) for gold, answer in pairs]
+    open_at = [index for index, verdict in enumerate(verdicts) if verdict is None]
+    if open_at:
+        requests = [Request(*map(_for_worker, pairs[index])) for index in open_at]
+        replies = shared_pool().run(requests, time_limit)
+        for index, reply in zip(open_at, replies, strict=True):
+            verdicts[index] = Verdict(reply.value, reply.error, reply.exhausted)
+    return [verdict for verdict in verdicts if verdict is not None]
+
+
+def answers_equal(gold: str, answer: str, *, time_limit: float = TIME_LIMIT) -> bool:
+    """Whether `answer` is a correct way to write `gold` (see `dataenvgym.scoring.equality`).
+
+    A check that fails, by running out of time for example, counts as not equal and is logged as
+    a warning; use `grade_pairs` where the difference matters.
+    """
+    (verdict,) = grade_pairs([(gold, answer)], time_limit=time_limit)
+    if verdict.error is not None:
+        _logger.warning("%r against %r: %s", answer[:200], gold[:200], verdict.error)
+    return verdict.equal
+
+
+def check_gold(gold: str) -> None:
+    """Make sure at load time that an answer can be compared with `gold`.
+
+    Raises:
+        UnparsableAnswerError: it is empty, or neither a plain form nor an expression.
+    """
+    (problem,) = gold_problems([gold])
+    if problem is not None:
+        raise UnparsableAnswerError(problem)
+
+
+def gold_problems(golds: Sequence[str], *, time_limit: float = TIME_LIMIT) -> list[str | None]:
+    """For each gold what keeps it from being compared, or None; plain ones cost microseconds."""
+    problems: list[str | None] = [_plain_problem(gold) for gold in golds]
+    doubtful = [index for index, gold in enumerate(golds) if problems[index] is None]
+    doubtful = [index for index in doubtful if not _is_plain(read(clean(golds[index])))]
+    if doubtful:
+        requests = [Request(_for_worker(golds[index]), None) for index in doubtful]
+        for index, reply in zip(doubtful, shared_pool().run(requests, time_limit), strict=True):
+            problems[index] = _reported_problem(golds[index], reply)
+    return problems
+
+
+def _settled(gold: str, answer: str) -> Verdict | None:
+    equal = settle(gold, answer)
+    return None if equal is None else Verdict(equal)
+
+
+def _for_worker(text: str) -> str:
+    number, _ = split_unit(clean(text))
+    return unwrap_text(number)
+
+
+def _plain_problem(gold: str) -> str | None:
+    if not clean(gold):
+        return f"the gold answer is {gold[:80]!r}: expected an answer, found nothing in it"
+    if len(gold) > MAX_LENGTH:
+        return f"the gold answer has {len(gold)} characters: at most {MAX_LENGTH} can be compared"
+    return None
+
+
+def _is_plain(reading: Reading) -> bool:
+    if isinstance(reading, Group):
+        return all(map(_is_plain, reading.items))
+    if isinstance(reading, Equation):
+        return (bool(reading.name) or _is_plain(reading.left)) and _is_plain(reading.right)
+    return not isinstance(reading, Opaque)
+
+
+def _reported_problem(gold: str, reply: Reply) -> str | None:
+    if reply.error is not None:
+        return f"the gold answer {gold!r} could not be checked: {reply.error}"
+    if not reply.value:
+        return f"the gold answer {gold!r} is not an expression that can be compared"
+    return None

@@ -1,0 +1,30 @@
+"""Gymnasium spaces whose elements are our own records.
+
+    TextSpace                 any Unicode text
+    ConversationSpace         a conversation: a tuple of `Message`
+    CompletedInstancesSpace   evaluated problems: a tuple of `CompletedTaskInstance`
+    ReportSpace               one `PerformanceReport`
+    RecordsSpace              a batch of training records: a tuple of `TrainingDatum`
+
+An element is the frozen model itself, and a sequence is a tuple. Lists and dicts are no elements:
+they are parsed where they come in. `sample()` draws small, sensible elements, not noise, so that
+gymnasium's checkers send what users send. `to_jsonable` and `from_jsonable` are inverse.
+
+In a vector environment, n elements are a `gymnasium.spaces.Tuple` of n spaces. `SyncVectorEnv`
+takes these spaces as they are; `AsyncVectorEnv` needs `shared_memory=False`, because text has no
+fixed size.
+"""
+
+from dataenvgym.spaces.base import RecordSpace
+from dataenvgym.spaces.completed import CompletedInstancesSpace, ReportSpace
+from dataenvgym.spaces.conversation import ConversationSpace, TextSpace
+from dataenvgym.spaces.training import RecordsSpace
+
+__all__ = [
+    "CompletedInstancesSpace",
+    "ConversationSpace",
+    "RecordSpace",
+    "RecordsSpace",
+    "ReportSpace",
+    "TextSpace",
+]

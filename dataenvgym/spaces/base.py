@@ -1,0 +1,77 @@
+"""What all spaces of records have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Generic, TypeVar
+
+import gymnasium
+import numpy as np
+from gymnasium.error import Error
+from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+
+class RecordSpace(gymnasium.Space[T], Generic[T]):
+    """A space of Python objects that pydantic reads and writes.
+
+    A subclass names its `adapter` and its `parameters` (the attributes that tell two spaces of
+    one class apart) and has `contains` and `draw`.
+    """
+
+    adapter: ClassVar[TypeAdapter[Any]]
+    parameters: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *, seed: int | np.random.Generator | None = None):
+        super().__init__(seed=seed)
+
+    @abstractmethod
+    def contains(self, x: Any) -> bool:
+        """Whether `x` is an element, as it is: nothing is parsed."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> T:
+        """A sensible element."""
+
+    def sample(self, mask: None = None, probability: None = None) -> T:
+        """A sensible element, drawn with the space's own generator (see `seed`).
+
+        Raises:
+            gymnasium.error.Error: for a mask or probabilities; there is nothing to mask.
+        """
+        if mask is not None or probability is not None:
+            raise Error(
+                f"{type(self).__name__}.sample takes neither mask nor probability, "
+                f"got mask={mask!r}, probability={probability!r}"
+            )
+        return self.draw(self.np_random)
+
+    def to_jsonable(self, sample_n: Iterable[T]) -> list[Any]:
+        """The elements as JSON values."""
+        return [self.adapter.dump_python(element, mode="json") for element in sample_n]
+
+    def from_jsonable(self, sample_n: list[Any]) -> list[T]:
+        """The elements that `to_jsonable` wrote."""
+        return [self.adapter.validate_python(value) for value in sample_n]
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """False: elements have no fixed size."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._values() == other._values()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"{type(self).__name__}({values})"
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parameters}
+
+
+def is_tuple_of(value: Any, *models: type) -> bool:
+    """Whether `value` is a tuple whose items are all instances of `models`."""
+    return isinstance(value, tuple) and all(isinstance(item, models) for item in value)

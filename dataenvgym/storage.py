@@ -1,0 +1,106 @@
+"""Files: they appear whole or not at all.
+
+Whatever other code may read is first written beside its place and then renamed into it, so that
+a killed process leaves either the old file, the new one, or a hidden temporary one that nobody
+reads. Directories are published the same way (`publishing`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`, atomically; parent folders are created."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(path)
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace `path` by `text` in UTF-8, atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace `path` by `value` as indented JSON, atomically."""
+    write_bytes(path, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in `path`."""
+    return orjson.loads(path.read_bytes())
+
+
+def write_jsonl(path: Path, values: Iterable[Any]) -> int:
+    """Replace `path` by one JSON value a line, atomically and streaming; the number of lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(path)
+    count = 0
+    try:
+        with temporary.open("wb") as stream:
+            for value in values:
+                stream.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+                count += 1
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
+def read_jsonl(path: Path) -> Iterator[Any]:
+    """The JSON values in `path`, one a line; empty lines are passed over."""
+    with path.open("rb") as stream:
+        for line in stream:
+            if line.strip():
+                yield orjson.loads(line)
+
+
+@contextmanager
+def publishing(directory: Path) -> Iterator[Path]:
+    """A new folder to fill, renamed to `directory` when the block ends without an error.
+
+    An existing `directory` is replaced.
+    """
+    temporary = _temporary(directory)
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        if directory.exists():
+            shutil.rmtree(directory)
+        temporary.replace(directory)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def hash_files(*paths: Path) -> str:
+    """SHA-256 (hex) over the names and contents of the files; folders are walked in order."""
+    digest = hashlib.sha256()
+    for path in paths:
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        for file in files:
+            digest.update(f"{file.relative_to(path) if path.is_dir() else file.name}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")

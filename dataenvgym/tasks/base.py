@@ -1,0 +1,146 @@
+"""A task: problems by split, put to a predictor and summed up.
+
+`Task` implements `TaskInterface`; a domain says where its problems come from (`load`) and in
+which environment they are worked on (`make_environment`).
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal, Self, get_args
+
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.reports import report_on
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+GREEDY = SamplingParameters()
+
+
+class Task(ABC):
+    """The problems of one split, and how a predictor does on them.
+
+    A subclass has a `name`, `load(split)` and `make_environment()`; its own constructor passes
+    these options on.
+
+    Args:
+        split: the split that `instances` and `evaluate` are about.
+        sampling: how the predictor draws its replies.
+        chunk_size: how many conversations one `predict` call gets.
+        threads: how many task environments step at the same time.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        *,
+        split: Split = "validation",
+        sampling: SamplingParameters = GREEDY,
+        chunk_size: int = 128,
+        threads: int = 4,
+    ):
+        self.split = _checked(split)
+        self.sampling = sampling
+        self.chunk_size = chunk_size
+        self.threads = threads
+        self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
+
+    # --- what a domain overrides ---
+
+    @abstractmethod
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of that split, always the same ones in the same order.
+
+        Raises:
+            UnparsableAnswerError: for a gold answer that the scorer cannot read.
+        """
+
+    @abstractmethod
+    def make_environment(self) -> TaskEnvironment:
+        """A new environment for one problem at a time; called from several threads."""
+
+    def overlap_key(self, text: str) -> str:
+        """What makes two problems the same, whatever their wording: here, words and digits.
+
+        Case, punctuation, spacing and the Unicode form of a letter do not count.
+        """
+        return " ".join(words_of(text))
+
+    # --- what it offers ---
+
+    @property
+    def instances(self) -> tuple[TaskInstance, ...]:
+        """The problems of `split`, loaded once.
+
+        Raises:
+            InvalidInstanceError: if there are none, or two have the same id.
+        """
+        if self.split not in self._loaded:
+            self._loaded[self.split] = _checked_instances(self, self.load(self.split))
+        return self._loaded[self.split]
+
+    def on(self, split: Split) -> Self:
+        """The same task on another split; what is loaded is shared."""
+        other = copy.copy(self)
+        other.split = _checked(split)
+        return other
+
+    def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
+        """Put every problem of the split to the predictor, in order."""
+        return rollout(
+            predictor,
+            self.instances,
+            self.make_environment,
+            sampling=self.sampling,
+            chunk_size=self.chunk_size,
+            threads=self.threads,
+        )
+
+    def generate_performance_report(
+        self, completed: Sequence[CompletedTaskInstance]
+    ) -> PerformanceReport:
+        """Mean reward and accuracy over the instances without an error, overall and by skill.
+
+        Raises:
+            EvaluationError: if no instance could be scored; it says the first reason.
+        """
+        return report_on(self.name, completed)
+
+
+def words_of(text: str) -> list[str]:
+    """The words and numbers of `text`, casefolded, in compatibility form (NFKC)."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    if not text.isascii():
+        # letters, marks (vowel signs are marks in many scripts) and numbers make up words
+        text = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return re.findall(r"[^\W_]+", text) if text.isascii() else text.split()
+
+
+def _checked(split: Split) -> Split:
+    if split not in SPLITS:
+        raise ConfigurationError(
+            f"split is {split!r}, expected one of {', '.join(SPLITS)}."
+            f"{did_you_mean(str(split), SPLITS)}"
+        )
+    return split
+
+
+def _checked_instances(task: Task, instances: Sequence[TaskInstance]) -> tuple[TaskInstance, ...]:
+    where = f"task {task.name!r}, split {task.split!r}"
+    if not instances:
+        raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
+    seen: set[str] = set()
+    for instance in instances:
+        if instance.id in seen:
+            raise InvalidInstanceError(f"{where}: two instances have the id {instance.id!r}")
+        seen.add(instance.id)
+    return tuple(instances)

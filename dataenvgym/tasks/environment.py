@@ -1,0 +1,176 @@
+"""The base of all task environments: one problem, worked on turn by turn.
+
+    reset(options={"instance": ...}) -> the conversation so far
+    step("the student's message")    -> the conversation, the reward (at the end), ...
+
+The machinery here keeps the conversation and speaks gymnasium; a domain overrides `begin` (how a
+problem is put) and `respond` (what follows on the student's message).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import gymnasium
+from gymnasium.error import ResetNeeded
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidActionError,
+    InvalidInstanceError,
+    did_you_mean,
+)
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.spaces import ConversationSpace, TextSpace
+
+Info = dict[str, float | str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What follows on a message of the student.
+
+    Attributes:
+        messages: what the environment says next, e.g. a tool's result.
+        reward: the score of the finished problem; counts only where `done`.
+        done: whether the problem is finished.
+        was_correct: whether the problem counts as solved; counts only where `done`.
+        info: more to know, e.g. why a reply could not be judged.
+    """
+
+    messages: tuple[Message, ...] = ()
+    reward: float = 0.0
+    done: bool = True
+    was_correct: bool = False
+    info: Mapping[str, float | str] = field(default_factory=dict)
+
+
+class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
+    """One problem at a time; the action is the student's message, the observation all messages.
+
+    `reset` takes `options={"instance": TaskInstance}` or `{"instance_id": id}`; without them the
+    environment picks one of its instances. The reward comes with the last step. `info` always has
+    `instance_id` (str) and `was_correct` (1.0 or 0.0). A problem that is not finished after
+    `max_turns` of the student's messages is truncated, with reward 0.
+
+    Args:
+        instances: what `instance_id` refers to and what `reset` picks from.
+        render_mode: "ansi" (`render` returns the transcript as text) or None.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
+    max_turns: ClassVar[int] = 32
+
+    def __init__(self, instances: Sequence[TaskInstance] = (), *, render_mode: str | None = None):
+        self.observation_space = ConversationSpace()
+        self.action_space = TextSpace()
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
+        self.render_mode = render_mode
+        self.instances = instances
+        self._instance: TaskInstance | None = None
+        self._conversation: Conversation = ()
+        self._turns = 0
+
+    # --- what a domain overrides ---
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first; it ends with what it is to answer.
+
+        An exception means that the infrastructure failed. Random choices use `self.np_random`.
+        """
+        return (Message(role="user", content=instance.instruction),)
+
+    @abstractmethod
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        """What follows on the student's message, the last one of `conversation`.
+
+        An exception means that the infrastructure failed; a bad answer is an `Outcome`.
+        """
+
+    # --- gymnasium's side ---
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Conversation, dict[str, Any]]:
+        """Begin a problem: the one that `options` name, or one picked with `np_random`.
+
+        Raises:
+            InvalidInstanceError: if there is no such instance, or none at all.
+            ConfigurationError: for an option that does not exist.
+        """
+        super().reset(seed=seed)
+        self._instance = None
+        instance = self._choose(options or {})
+        self._conversation = self.begin(instance)
+        self._instance = instance
+        self._turns = 0
+        return self._conversation, self._info(was_correct=False)
+
+    def step(self, action: str) -> tuple[Conversation, float, bool, bool, dict[str, Any]]:
+        """Say `action` as the student.
+
+        Raises:
+            InvalidActionError: if it is no text; the environment is as before.
+            gymnasium.error.ResetNeeded: before `reset`, and after the end.
+        """
+        if self._instance is None:
+            raise ResetNeeded("step() needs a problem in progress: call reset() first")
+        if not self.action_space.contains(action):
+            raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
+        instance = self._instance
+        said = (*self._conversation, Message(role="assistant", content=action))
+        outcome = self.respond(instance, said)
+        if not math.isfinite(outcome.reward):
+            raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
+        self._conversation = (*said, *outcome.messages)
+        self._turns += 1
+        truncated = not outcome.done and self._turns >= self.max_turns
+        info = self._info(was_correct=outcome.done and outcome.was_correct) | dict(outcome.info)
+        if outcome.done or truncated:
+            self._instance = None
+        reward = float(outcome.reward) if outcome.done else 0.0
+        return self._conversation, reward, bool(outcome.done), truncated, info
+
+    def render(self) -> str | None:
+        """The transcript as text in render mode "ansi"; otherwise nothing."""
+        if self.render_mode is None:
+            return None
+        return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
+
+    def _choose(self, options: Mapping[str, Any]) -> TaskInstance:
+        known = ("instance", "instance_id")
+        for name in options:
+            if name not in known:
+                raise ConfigurationError(
+                    f"reset() has no option {name!r}.{did_you_mean(name, known)} "
+                    f"It has: {', '.join(known)}."
+                )
+        if "instance" in options:
+            if not isinstance(options["instance"], TaskInstance):
+                raise InvalidInstanceError(
+                    f"option 'instance' is {options['instance']!r}, expected a TaskInstance"
+                )
+            return options["instance"]
+        if not self.instances:
+            raise InvalidInstanceError(
+                f"{type(self).__name__} has no instances to pick from: give it some, "
+                "or call reset(options={'instance': ...})"
+            )
+        if "instance_id" not in options:
+            return self.instances[int(self.np_random.integers(len(self.instances)))]
+        wanted = options["instance_id"]
+        for instance in self.instances:
+            if instance.id == wanted:
+                return instance
+        hint = did_you_mean(str(wanted), (instance.id for instance in self.instances))
+        raise InvalidInstanceError(f"there is no instance with id {wanted!r}.{hint}")
+
+    def _info(self, *, was_correct: bool) -> dict[str, Any]:
+        instance = self._instance
+        assert instance is not None
+        return {"instance_id": instance.id, "was_correct": float(was_correct)}

@@ -1,0 +1,87 @@
+"""One math problem: the student answers once, and its final answer is compared with the gold one.
+
+This is `dataenvgym/Math-v0`; bare `gymnasium.make` works on the validation problems of pocket
+math.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.scoring import extract_final_answer, grade_pairs
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+
+INSTRUCTION = "{instruction}"
+
+
+class MathEnvironment(TaskEnvironment):
+    """Reward 1.0 if the final answer of the student's message equals the gold answer, else 0.0.
+
+    A message without a final answer is wrong. So is an answer whose check runs out of time or
+    memory, or else writing towers of powers would be a way to be excused; `info["note"]` says so.
+
+    Args:
+        system_prompt: a system message before the problem, or "" for none.
+        template: the user message, in which `{instruction}` stands for the problem; other braces
+            are left alone, so that LaTeX needs no escaping.
+        instances, render_mode: see `TaskEnvironment`.
+    """
+
+    max_turns: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        render_mode: str | None = None,
+    ):
+        super().__init__(instances, render_mode=render_mode)
+        if INSTRUCTION not in template:
+            raise ConfigurationError(
+                f"template is {template!r}, expected a text with {INSTRUCTION} in it"
+            )
+        self.system_prompt = system_prompt
+        self.template = template
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        if instance.answer is None:
+            raise InvalidInstanceError(f"instance {instance.id!r} has no gold answer to score with")
+        question = self.template.replace(INSTRUCTION, instance.instruction)
+        system = [Message(role="system", content=self.system_prompt)] if self.system_prompt else []
+        return (*system, Message(role="user", content=question))
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        assert instance.answer is not None  # begin() has seen to it
+        answer = extract_final_answer(conversation[-1].content)
+        if answer is None:
+            return Outcome()
+        (verdict,) = grade_pairs([(instance.answer, answer)])
+        if verdict.error and not verdict.exhausted:
+            raise EvaluationError(f"the answer {answer!r} could not be judged: {verdict.error}")
+        return Outcome(
+            reward=float(verdict.equal),
+            was_correct=verdict.equal,
+            info={"note": f"scoring: {verdict.error}"} if verdict.error else {},
+        )
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None,
+    *,
+    system_prompt: str = "",
+    template: str = INSTRUCTION,
+    render_mode: str | None = None,
+) -> MathEnvironment:
+    """What `gymnasium.make("dataenvgym/Math-v0")` makes: by default, pocket math (validation)."""
+    if instances is None:
+        from dataenvgym.tasks.math.pocket import PocketMathTask
+
+        instances = PocketMathTask(split="validation").instances
+    return MathEnvironment(
+        instances, system_prompt=system_prompt, template=template, render_mode=render_mode
+    )

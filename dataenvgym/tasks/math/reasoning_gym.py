@@ -1,0 +1,241 @@
+"""Families of reasoning-gym as a task (`pip install dataenvgym[reasoning-gym]`).
+
+In most families, item i of a dataset with seed s comes from `Random(s + i)`: datasets whose seeds
+lie close share items. Here each split has a range of seeds of its own, far from the others, and a
+question that another split has is passed over (test chooses first, then validation, then train),
+so that no question occurs twice.
+
+The score is the family's own, between 0 and 1; 1 is correct. Families that score by evaluating
+the answer as Python code are refused: what a student writes is not run here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import orjson
+
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.scoring import extract_final_answer
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.base import Split, Task
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+
+EVALUATES_ANSWERS = frozenset(
+    {
+        "binary_matrix",
+        "countdown",
+        "intermediate_integration",
+        "n_queens",
+        "polynomial_multiplication",
+        "puzzle24",
+        "simple_integration",
+        "spiral_matrix",
+        "string_insertion",
+    }
+)
+"""Families whose `score_answer` calls `eval`, or sympy's `parse_expr`, on the answer."""
+
+SIZES: Mapping[Split, int] = {"train": 200, "validation": 100, "test": 100}
+PROMPT = "Put your final answer, and nothing else, between <answer> and </answer>."
+LONG_REPLIES = SamplingParameters(max_tokens=1024)
+
+_CHOOSING_ORDER: tuple[Split, ...] = ("test", "validation", "train")
+_SEED_RANGE = 2**29
+_TRIES = 20  # items looked at for each problem wanted, before a family counts as exhausted
+_ANSWER_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_scoring = threading.Lock()  # the families' code makes no promise about threads
+
+
+class ReasoningGymTask(Task):
+    """Problems of some families, in equal shares; the skill is the family's name.
+
+    Args:
+        families: names that reasoning-gym knows, e.g. ["chain_sum", "gcd"], or a mapping from
+            names to the options of each family.
+        sizes: how many problems of each family a split has.
+        seed: which problems.
+        name: name of the task.
+        system_prompt: a system message before each problem, or "" for none.
+        sampling, options: those of `Task`.
+
+    Raises:
+        ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
+            not take its options, or evaluates answers as code.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[str] | Mapping[str, Mapping[str, Any]],
+        *,
+        sizes: Mapping[Split, int] = SIZES,
+        seed: int = 0,
+        name: str = "reasoning_gym",
+        system_prompt: str = PROMPT,
+        sampling: SamplingParameters = LONG_REPLIES,
+        **options: Any,
+    ):
+        super().__init__(sampling=sampling, **options)
+        self.name = name
+        if isinstance(families, Mapping):
+            self._families = {family: dict(families[family]) for family in families}
+        else:
+            self._families = {family: {} for family in families}
+        self._sizes = sizes
+        self._seed = seed
+        self._system_prompt = system_prompt
+        for family in self._families:
+            _dataset(self._recipe(family, "test"))
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of that split, the families in turn.
+
+        Raises:
+            InvalidInstanceError: if a family has too few different problems.
+        """
+        columns = [self._problems(family, split) for family in self._families]
+        return [instance for turn in zip(*columns, strict=True) for instance in turn]
+
+    def make_environment(self) -> TaskEnvironment:
+        return ReasoningGymEnvironment(self.instances, system_prompt=self._system_prompt)
+
+    def _problems(self, family: str, split: Split) -> list[TaskInstance]:
+        """One family's problems of the split, without the questions of those that chose before."""
+        asked: set[str] = set()
+        problems: list[TaskInstance] = []
+        for chooser in _CHOOSING_ORDER[: _CHOOSING_ORDER.index(split) + 1]:
+            problems = self._choose(family, chooser, asked)
+        return problems
+
+    def _choose(self, family: str, split: Split, asked: set[str]) -> list[TaskInstance]:
+        """The first problems whose question is not among `asked`; they are added to it."""
+        recipe = self._recipe(family, split)
+        dataset = _dataset(recipe)
+        wanted = self._sizes.get(split, 0)
+        problems: list[TaskInstance] = []
+        for index in range(len(dataset)):
+            if len(problems) == wanted:
+                return problems
+            entry = dataset[index]
+            key = self.overlap_key(entry["question"])
+            if key in asked:
+                continue
+            asked.add(key)
+            problems.append(
+                TaskInstance(
+                    id=f"{family}-{split}-{index}",
+                    task=self.name,
+                    instruction=entry["question"],
+                    answer=entry["answer"],
+                    skill=family,
+                    category=dataset.category,
+                    data={"recipe": recipe, "index": index},
+                )
+            )
+        raise InvalidInstanceError(
+            f"family {family!r} has only {len(problems)} new problems for split {split!r} among "
+            f"{len(dataset)}, expected {wanted}: ask for fewer, or widen the family's options"
+        )
+
+    def overlap_key(self, text: str) -> str:
+        """The question with its spacing and case evened out; every sign and digit counts."""
+        return " ".join(text.casefold().split())
+
+    def _recipe(self, family: str, split: Split) -> str:
+        """How to make the dataset of a split again, in any process, as JSON."""
+        offset = _SEED_RANGE * _CHOOSING_ORDER.index(split)
+        return orjson.dumps(
+            {
+                "family": family,
+                "options": self._families[family],
+                "seed": derive_seed(self._seed, family) % (_SEED_RANGE // 2) + offset,
+                "size": max(1, self._sizes.get(split, 0)) * _TRIES,
+            },
+            option=orjson.OPT_SORT_KEYS,
+        ).decode()
+
+
+class ReasoningGymEnvironment(TaskEnvironment):
+    """One problem of a `ReasoningGymTask`, answered once, scored by its family.
+
+    The answer is what stands in the last <answer> tag, or else what is marked as final answer in
+    one of the ways of `extract_final_answer`; a message without either scores as no answer.
+    """
+
+    max_turns: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        system_prompt: str = PROMPT,
+        render_mode: str | None = None,
+    ):
+        super().__init__(instances, render_mode=render_mode)
+        self.system_prompt = system_prompt
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        system = [Message(role="system", content=self.system_prompt)] if self.system_prompt else []
+        return (*system, Message(role="user", content=instance.instruction))
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        text = conversation[-1].content
+        tagged = _ANSWER_TAG.findall(text)
+        answer = tagged[-1].strip() if tagged else extract_final_answer(text)
+        if answer is None:
+            return Outcome()
+        with _scoring:
+            dataset = _dataset(str(instance.data["recipe"]))
+            entry = dataset[int(str(instance.data["index"]))]
+            if entry["question"] != instance.instruction:
+                raise InvalidInstanceError(
+                    f"instance {instance.id!r} is another problem in the installed reasoning-gym"
+                )
+            try:
+                score = float(dataset.score_answer(answer, entry))
+            except Exception as error:  # a scorer that trips over an answer gives it no score
+                return Outcome(info={"note": f"scoring: {type(error).__name__}: {error}"})
+        return Outcome(reward=score, was_correct=score >= 1.0)
+
+
+@lru_cache(maxsize=64)
+def _dataset(recipe: str) -> Any:
+    """The procedural dataset that a recipe describes.
+
+    Raises:
+        ConfigurationError: see `ReasoningGymTask`.
+    """
+    try:
+        factory = importlib.import_module("reasoning_gym.factory")
+    except ImportError:
+        raise ConfigurationError(
+            "this task needs reasoning-gym: run `pip install dataenvgym[reasoning-gym]`"
+        ) from None
+    importlib.import_module("reasoning_gym")  # registers the families
+    made_of = orjson.loads(recipe)
+    family = made_of["family"]
+    known = sorted(factory.DATASETS.keys() - EVALUATES_ANSWERS)
+    if family in EVALUATES_ANSWERS:
+        raise ConfigurationError(
+            f"family {family!r} scores an answer by running it as Python code, which is refused; "
+            f"the others are: {', '.join(known)}"
+        )
+    if family not in factory.DATASETS:
+        raise ConfigurationError(
+            f"reasoning-gym has no family {family!r}.{did_you_mean(family, known)} "
+            f"It has: {', '.join(known)}."
+        )
+    options = made_of["options"] | {"seed": made_of["seed"], "size": made_of["size"]}
+    try:
+        return factory.create_dataset(family, **options)
+    except (TypeError, ValueError, AssertionError) as error:
+        raise ConfigurationError(
+            f"family {family!r} does not take the options {made_of['options']}: {error}"
+        ) from error

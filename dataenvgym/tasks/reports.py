@@ -1,0 +1,62 @@
+"""From completed instances to a performance report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import fsum
+
+from dataenvgym.errors import EvaluationError
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport
+
+
+def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+    """Mean reward and accuracy, overall and by skill, over the instances without an error.
+
+    Skills are told apart by category and name, and sorted by them; instances without a gold skill
+    stand under "". The order of `completed` does not matter.
+
+    Raises:
+        EvaluationError: if there is no instance, or every one has an error.
+    """
+    scored = [c for c in completed if c.error is None]
+    if not scored:
+        reason = f"; the first one: {completed[0].error}" if completed else ""
+        raise EvaluationError(
+            f"task {task!r}: none of {len(completed)} instances could be scored{reason}"
+        )
+    groups: defaultdict[tuple[str, str], list[CompletedTaskInstance]] = defaultdict(list)
+    for c in completed:
+        groups[c.instance.category or "", c.instance.skill or ""].append(c)
+    score, accuracy = _means(scored)
+    return PerformanceReport(
+        task=task,
+        score=score,
+        accuracy=accuracy,
+        n=len(completed),
+        n_errors=len(completed) - len(scored),
+        skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
+    )
+
+
+def _skill_report(
+    category: str, skill: str, completed: Sequence[CompletedTaskInstance]
+) -> SkillReport:
+    scored = [c for c in completed if c.error is None]
+    score, accuracy = _means(scored) if scored else (None, None)
+    return SkillReport(
+        skill=skill,
+        category=category or None,
+        score=score,
+        accuracy=accuracy,
+        n=len(completed),
+        n_errors=len(completed) - len(scored),
+    )
+
+
+def _means(scored: Sequence[CompletedTaskInstance]) -> tuple[float, float]:
+    # fsum: the same score to the last bit, whatever the order
+    return (
+        fsum(c.reward for c in scored) / len(scored),
+        sum(c.was_correct for c in scored) / len(scored),
+    )

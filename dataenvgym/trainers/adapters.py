@@ -1,0 +1,186 @@
+"""LoRA adapters: as files in PEFT's format, in memory, and on a base model.
+
+A base model is never touched: an adapter is put on a twin of it (see `student.twin`), which shares
+its weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftConfig, get_peft_model, get_peft_model_state_dict
+from peft.utils import set_peft_model_state_dict
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+
+from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.storage import read_json, write_bytes, write_json
+from dataenvgym.trainers.compute import global_rng
+from dataenvgym.trainers.student import twin
+
+CONFIG_FILE = "adapter_config.json"
+WEIGHTS_FILE = "adapter_model.safetensors"
+_NAME = "default"
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """What an adapter folder holds: PEFT's configuration and the weights by name."""
+
+    config: dict[str, Any]
+    weights: dict[str, torch.Tensor]
+
+    @classmethod
+    def read(cls, folder: Path) -> Adapter:
+        """The adapter in `folder`.
+
+        Raises:
+            AdapterError: if there is none, or its files are broken.
+        """
+        if not is_adapter(folder):
+            raise AdapterError(
+                f"{folder} holds no adapter, expected {CONFIG_FILE} and {WEIGHTS_FILE} there"
+            )
+        try:
+            config = read_json(folder / CONFIG_FILE)
+            weights = load_file(folder / WEIGHTS_FILE)
+        except (ValueError, OSError, SafetensorError) as error:
+            raise AdapterError(f"the adapter in {folder} is broken: {error}") from error
+        if not isinstance(config, dict) or config.get("peft_type") != "LORA":
+            found = config.get("peft_type") if isinstance(config, dict) else config
+            raise AdapterError(f"{folder / CONFIG_FILE}: peft_type is {found!r}, expected 'LORA'")
+        return cls(config, weights)
+
+    @classmethod
+    def of(cls, model: Any, base_name: str) -> Adapter:
+        """The adapter that a PEFT model carries."""
+        config = model.peft_config[_NAME].to_dict()
+        config |= {"base_model_name_or_path": base_name, "inference_mode": True}
+        weights = get_peft_model_state_dict(model, adapter_name=_NAME, save_embedding_layers=False)
+        return cls(
+            config={key: _plain(value) for key, value in sorted(config.items())},
+            weights={name: t.detach().cpu().contiguous() for name, t in sorted(weights.items())},
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write the adapter's files into `folder`; equal adapters have equal bytes."""
+        write_json(folder / CONFIG_FILE, self.config)
+        write_bytes(folder / WEIGHTS_FILE, save(self.weights, metadata={"format": "pt"}))
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether the folder holds an adapter's files."""
+    return (folder / CONFIG_FILE).is_file() and (folder / WEIGHTS_FILE).is_file()
+
+
+def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
+    """A twin of the base model that carries the adapter, as a PEFT model.
+
+    Raises:
+        AdapterError: if the adapter was made for another base: it has layers that this one has
+            not, or of other sizes.
+    """
+    with _quiet():
+        try:
+            config = _peft_config(adapter)
+            config.inference_mode = not trainable
+            config.base_model_name_or_path = None
+            # on "meta", weights are neither initialised nor drawn at random
+            model = get_peft_model(twin(base), config, _NAME, low_cpu_mem_usage=True)
+            result: Any = set_peft_model_state_dict(
+                model, adapter.weights, _NAME, low_cpu_mem_usage=True
+            )
+        except (ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
+            raise AdapterError(f"the adapter does not fit the student: {error}") from error
+    missing = [name for name, p in model.named_parameters() if p.device.type == "meta"]
+    if missing or result.unexpected_keys:
+        raise AdapterError(
+            f"the adapter does not fit the student: {len(missing)} weights are missing "
+            f"({missing[:3]}...), {len(result.unexpected_keys)} are of no use here "
+            f"({result.unexpected_keys[:3]}...)"
+        )
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(trainable and "lora_" in name)
+    return model.train(trainable)
+
+
+def merged(base: Any, adapter: Adapter) -> Any:
+    """A twin of the base model whose weights have the adapter added in.
+
+    As fast as the base model; takes the memory of the layers that the adapter is on once more.
+
+    Raises:
+        AdapterError: as `put_on` does, and if the sum is not finite.
+    """
+    model = put_on(base, adapter)
+    try:
+        # "safe" sums into a copy; the base model's own tensors must not be written into
+        return model.merge_and_unload(safe_merge=True)
+    except ValueError as error:
+        raise AdapterError(f"the adapter cannot be merged into the student: {error}") from error
+
+
+def new_adapter(base: Any, config: TrainingConfig) -> Any:
+    """A twin of the base model with a new adapter to train, which changes nothing yet.
+
+    Raises:
+        ConfigurationError: if `lora_target` names no layer of the model.
+    """
+    targets = config.lora_target.split(",")
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=config.lora_dropout,
+        target_modules=_linear_layers(base) if targets == ["all"] else [t.strip() for t in targets],
+        use_rslora=bool(config.extra.get("use_rslora", False)),
+        task_type="CAUSAL_LM",
+    )
+    with _quiet(), global_rng(config.seed, base.device):
+        try:
+            return get_peft_model(twin(base), lora, _NAME)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"lora_target is {config.lora_target!r}, expected 'all' or some of "
+                f"{_linear_layers(base)}: {error}"
+            ) from error
+
+
+def _peft_config(adapter: Adapter) -> Any:
+    make: Any = PeftConfig.from_peft_type
+    return make(**copy.deepcopy(adapter.config))
+
+
+def _linear_layers(model: Any) -> list[str]:
+    """The names of all linear layers but the output layer."""
+    names = {
+        name.rsplit(".", 1)[-1]
+        for name, module in model.named_modules()
+        if "Linear" in type(module).__name__ and "lm_head" not in name
+    }
+    return sorted(names)
+
+
+def _plain(value: Any) -> Any:
+    """A configuration value as JSON has it; sets become sorted lists, so that bytes are equal."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return os.fspath(value) if isinstance(value, Path) else value
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"peft\.")
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
+        yield

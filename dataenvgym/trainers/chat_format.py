@@ -1,0 +1,230 @@
+"""A tokenizer's chat template, taken apart into what stands around each turn.
+
+A trainer must know which tokens are the student's own. So the template is rendered once with
+placeholders and cut into slots, and every message is put into its slot by itself. The rules are
+LLaMA-Factory's for a training without `template`, those for tools included: tools are listed in
+the system message, calls are `Action:` / `Action Input:` lines, and results are user turns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import TemplateError
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Conversation, Message
+
+_HERE = "{{content}}"
+_EMPTY_THOUGHT = "<think>\n\n</think>\n\n"
+_THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What comes before a reply, and the reply, each as pieces that are tokenized apart."""
+
+    prompt: tuple[str, ...]
+    response: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ChatFormat:
+    """The slots of a chat template; `{{content}}` stands where the message goes.
+
+    Attributes:
+        prefix: begins every conversation (a bos token, as a rule).
+        system: slot of the system message, or None if the template has no such role.
+        user: slot of a user message, up to where the assistant begins to speak.
+        assistant: slot of a reply, with what ends it.
+        default_system: the system message of conversations that have none.
+        thinks: a reply without a thought gets an empty one before it.
+    """
+
+    prefix: str
+    system: str | None
+    user: str
+    assistant: str
+    default_system: str = ""
+    thinks: bool = False
+
+    @classmethod
+    def parse(cls, tokenizer: Any) -> ChatFormat:
+        """The slots of the tokenizer's chat template.
+
+        Raises:
+            ConfigurationError: if it has no template, or one that cannot be cut into slots.
+        """
+        check_chat_template(tokenizer)
+        prefix = tokenizer.decode(tokenizer.encode(""))
+
+        def render(*messages: tuple[str, str], reply: bool = False) -> str:
+            chat = [{"role": role, "content": content} for role, content in messages]
+            text = tokenizer.apply_chat_template(chat, add_generation_prompt=reply, tokenize=False)
+            return str(text)[len(prefix) :]
+
+        try:
+            user = render(("user", _HERE), reply=True)
+            assistant = render(("user", _HERE), ("assistant", _HERE))[len(user) :]
+        except TemplateError as error:
+            raise ConfigurationError(
+                f"the chat template of {tokenizer.name_or_path!r} cannot render a user message "
+                f"and a reply: {error}"
+            ) from error
+        try:
+            system = render(("system", _HERE))
+            with_empty_system = render(("system", ""), ("user", _HERE), reply=True)
+        except TemplateError:
+            system, with_empty_system = None, user
+        default_system = ""
+        if system is not None and len(user) > len(with_empty_system):
+            default_system = _inserted(with_empty_system, user)
+            user = user[len(system.replace(_HERE, default_system, 1)) :]
+        thinks = "<think>" in assistant
+        if thinks:
+            assistant = assistant.replace("<think>", "").replace("</think>", "").lstrip("\n")
+        for name, slot in (("user", user), ("assistant", assistant), ("system", system)):
+            if slot is not None and _HERE not in slot:
+                raise ConfigurationError(
+                    f"the chat template of {tokenizer.name_or_path!r} leaves no place for the "
+                    f"{name} message: found {slot!r}, expected the message in it"
+                )
+        return cls(prefix, system, user, assistant, default_system, thinks)
+
+    def turns(
+        self, messages: Conversation, *, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[Turn]:
+        """The turns of a conversation to train every reply of (LLaMA-Factory: stage `sft`)."""
+        system, messages = _split(messages)
+        return [
+            Turn(
+                prompt=self._prompt(messages[i], i == 0, system, tools),
+                response=self._response(messages[i + 1], self.thinks),
+            )
+            for i in range(0, len(messages), 2)
+        ]
+
+    def last_turn(self, messages: Conversation) -> Turn:
+        """A conversation as one turn, to train the last reply only (stages `dpo` and `kto`)."""
+        system, messages = _split(messages)
+        prompt: tuple[str, ...] = ()
+        for i, message in enumerate(messages[:-1]):
+            if message.role == "assistant":
+                earlier = _THOUGHT.sub("", message.content).lstrip("\n")
+                content = earlier if self.thinks else message.content
+                message = message.model_copy(update={"content": content})
+                prompt += self._response(message, False)
+            else:
+                prompt += self._prompt(message, i == 0, system, ())
+        return Turn(prompt=prompt, response=self._response(messages[-1], self.thinks))
+
+    def _prompt(
+        self, message: Message, first: bool, system: str, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[str, ...]:
+        pieces = [_fill(self.user, message.content)]
+        if first:
+            system = (system or self.default_system) + (_tool_prompt(tools) if tools else "")
+            if system:
+                pieces.insert(0, self._system(system))
+            pieces.insert(0, self.prefix)
+        return tuple(pieces)
+
+    def _system(self, content: str) -> str:
+        if self.system is None:
+            raise ConfigurationError(
+                "a record has a system message or tools, and the student's chat template has no "
+                "system role: put the text into the instruction"
+            )
+        return _fill(self.system, content)
+
+    def _response(self, message: Message, thinks: bool) -> tuple[str, ...]:
+        content = message.content + _call_text(message)
+        piece = _fill(self.assistant, content)
+        if thinks and "<think>" not in content and "</think>" not in content:
+            return (_EMPTY_THOUGHT, piece)
+        return (piece,)
+
+
+def check_chat_template(tokenizer: Any) -> None:
+    """Raise ConfigurationError if the tokenizer cannot render conversations."""
+    if not isinstance(tokenizer.chat_template, str):
+        raise ConfigurationError(
+            f"the tokenizer of {tokenizer.name_or_path!r} has no chat template, expected one: add "
+            "a chat_template.jinja to its folder, or take an instruction-tuned student"
+        )
+
+
+def _fill(slot: str, content: str) -> str:
+    return slot.replace(_HERE, content, 1)
+
+
+def _split(messages: Conversation) -> tuple[str, Conversation]:
+    """The system message, or "", and the others."""
+    if messages[0].role == "system":
+        return messages[0].content, messages[1:]
+    return "", messages
+
+
+def _inserted(shorter: str, longer: str) -> str:
+    """The characters that `longer` has between those of `shorter`."""
+    inserted, i = "", 0
+    for character in longer:
+        if i == len(shorter):
+            break
+        if character == shorter[i]:
+            i += 1
+        else:
+            inserted += character
+    return inserted
+
+
+# --- tools, in LLaMA-Factory's default format -----------------------------------------------------
+
+
+def _call_text(message: Message) -> str:
+    lines = []
+    for call in message.tool_calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        lines.append(f"Action: {call.name}\nAction Input: {arguments}")
+    return "\n".join(lines)
+
+
+def _tool_prompt(tools: Sequence[Mapping[str, Any]]) -> str:
+    functions = [t["function"] if t.get("type") == "function" else t for t in tools]
+    listed = "".join(
+        f"> Tool Name: {function['name']}\n"
+        f"Tool Description: {function.get('description', '')}\n"
+        f"Tool Args:\n{''.join(_parameter_lines(function))}\n"
+        for function in functions
+    )
+    names = ", ".join(function["name"] for function in functions)
+    return (
+        f"You have access to the following tools:\n{listed}"
+        "Use the following format if using a tool:\n"
+        "```\n"
+        f"Action: tool name (one of [{names}])\n"
+        "Action Input: the input to the tool, in a JSON format representing the kwargs "
+        '(e.g. ```{"input": "hello world", "num_beams": 5}```)\n'
+        "```\n"
+    )
+
+
+def _parameter_lines(function: Mapping[str, Any]) -> list[str]:
+    schema = function.get("parameters") or {}
+    required = schema.get("required") or ()
+    lines = []
+    for name, parameter in (schema.get("properties") or {}).items():
+        kind = parameter.get("type", "") + (", required" if name in required else "")
+        enum = parameter.get("enum")
+        items = parameter.get("items")
+        lines.append(
+            f"  - {name} ({kind}): {parameter.get('description', '')}"
+            + (f", should be one of [{', '.join(map(str, enum))}]" if enum else "")
+            + (f", where each item should be {items.get('type', '')}" if items else "")
+            + "\n"
+        )
+    return lines

@@ -1,0 +1,68 @@
+"""Who computes on how many cores.
+
+Small models gain little from several threads inside one operation, and lose a lot where cores are
+shared: every operation then waits for the slowest thread. So on CPU each operation runs on one
+thread, and `threads` independent pieces of work (batches, parts of a batch) run side by side.
+What a piece computes does not depend on how many run beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+import torch
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+# Torch's thread count belongs to the process: while it is one, nobody else may change it.
+_ONE_THREAD = threading.RLock()
+# So does torch's global random generator.
+_GLOBAL_RNG = threading.RLock()
+
+
+class Run(Protocol):
+    """Applies a function to every item, some of them side by side; results in order."""
+
+    def __call__(self, function: Callable[[_T], _R], items: Sequence[_T], /) -> list[_R]: ...
+
+
+@contextmanager
+def workers(threads: int, device: torch.device) -> Iterator[Run]:
+    """Work on `device`: on CPU `threads` items at a time, elsewhere one after the other.
+
+    Torch's thread count is as before at the end. On CPU, one such block runs at a time.
+    """
+    if device.type != "cpu":
+        yield lambda function, items: [function(item) for item in items]
+        return
+    with _ONE_THREAD:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        # made after the count was set: new threads take it over
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="compute")
+        try:
+            yield lambda function, items: list(pool.map(function, items))
+        finally:
+            pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(before)
+
+
+@contextmanager
+def global_rng(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's global generators, for code that can use no other: seeded here, put back after."""
+    devices = [torch.cuda.current_device()] if device.type == "cuda" else []
+    with _GLOBAL_RNG, torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device of that name; "auto" is the first CUDA device where there is one, else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)

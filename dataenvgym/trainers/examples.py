@@ -1,0 +1,212 @@
+"""Training records as tokens and labels, for each stage.
+
+A label is the token itself where it is to be learnt, and `IGNORED` elsewhere. What is too long is
+cut as LLaMA-Factory cuts it: a turn's prompt and response share the room that is left, in favour
+of the shorter of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dataenvgym.records import (
+    ChatDatum,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+)
+from dataenvgym.trainers.chat_format import ChatFormat, Turn
+
+IGNORED = -100
+
+# LLaMA-Factory works through a dataset in pieces of this size, and two things happen within a
+# piece only: texts are packed, and KTO's mismatched answers are drawn.
+_PIECE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Tokens and their labels, equally many."""
+
+    tokens: list[int]
+    labels: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The same prompt with a better and a worse answer."""
+
+    chosen: Example
+    rejected: Example
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An answer that is desirable or not, and another record's answer to the same prompt."""
+
+    example: Example
+    mismatched: Example
+    desirable: bool
+
+
+def supervised_examples(
+    records: Sequence[SupervisedDatum | ChatDatum], tokenizer: Any, cutoff: int
+) -> list[Example]:
+    """Stage `sft`: every reply of every record is learnt, with what ends it."""
+    form = ChatFormat.parse(tokenizer)
+    conversations = []
+    for record in records:
+        if isinstance(record, ChatDatum):
+            system = (Message(role="system", content=record.system),) if record.system else ()
+            conversations.append(form.turns((*system, *record.messages), tools=record.tools))
+        else:
+            conversations.append(form.turns((*record.prompt, _reply(record.output))))
+    pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))
+    return [_conversation(turns, pieces, cutoff) for turns in conversations]
+
+
+def preference_examples(
+    records: Sequence[PreferenceDatum], tokenizer: Any, cutoff: int
+) -> list[Pair]:
+    """Stage `dpo`."""
+    form = ChatFormat.parse(tokenizer)
+    sides = [
+        (
+            form.last_turn((*record.prompt, _reply(record.chosen))),
+            form.last_turn((*record.prompt, _reply(record.rejected))),
+        )
+        for record in records
+    ]
+    pieces = _Pieces(tokenizer, (turn for pair in sides for turn in pair))
+    return [_pair(chosen, rejected, pieces, cutoff) for chosen, rejected in sides]
+
+
+def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) -> list[Judged]:
+    """Stage `kto`; the mismatched answer is the one of the record before."""
+    form = ChatFormat.parse(tokenizer)
+    turns = []
+    for start in range(0, len(records), _PIECE):
+        piece = records[start : start + _PIECE]
+        for i, record in enumerate(piece):
+            own, other = record.output, piece[i - 1].output
+            turns.append(
+                (
+                    form.last_turn((*record.prompt, _reply(own))),
+                    form.last_turn((*record.prompt, _reply(other))),
+                )
+            )
+    pieces = _Pieces(tokenizer, (turn for both in turns for turn in both))
+    return [
+        Judged(
+            example=_conversation([own], pieces, cutoff),
+            mismatched=_conversation([other], pieces, cutoff),
+            desirable=record.desirable,
+        )
+        for record, (own, other) in zip(records, turns, strict=True)
+    ]
+
+
+def text_examples(
+    records: Sequence[TextDatum], tokenizer: Any, cutoff: int, *, packing: bool
+) -> list[Example]:
+    """Stage `pt`: every token is learnt. Packed, texts fill blocks of `cutoff` tokens, and what
+    fills none is left out."""
+    texts = [record.text + tokenizer.eos_token for record in records]
+    begins = getattr(tokenizer, "add_bos_token", False)
+    if not packing:
+        if begins:
+            texts = [tokenizer.bos_token + text for text in texts]
+        return [_all_learnt(t[:cutoff], tokenizer) for t in _tokenize(tokenizer, texts)]
+    blocks = []
+    for start in range(0, len(texts), _PIECE):
+        tokens = [t for text in _tokenize(tokenizer, texts[start : start + _PIECE]) for t in text]
+        for begin in range(0, len(tokens) - cutoff + 1, cutoff):
+            block = tokens[begin : begin + cutoff]
+            if begins:
+                block[0] = tokenizer.bos_token_id
+            blocks.append(_all_learnt(block, tokenizer))
+    return blocks
+
+
+# --- the pieces of a turn -------------------------------------------------------------------------
+
+
+class _Pieces:
+    """The tokens of every piece of many turns, made in one call of the tokenizer."""
+
+    def __init__(self, tokenizer: Any, turns: Iterable[Turn]) -> None:
+        texts = dict.fromkeys(text for turn in turns for text in (*turn.prompt, *turn.response))
+        self._tokens = dict(zip(texts, _tokenize(tokenizer, list(texts)), strict=True))
+
+    def of(self, texts: tuple[str, ...]) -> list[int]:
+        return [token for text in texts for token in self._tokens[text]]
+
+
+def _tokenize(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    tokens: list[list[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    return tokens
+
+
+def _conversation(turns: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Example:
+    tokens: list[int] = []
+    labels: list[int] = []
+    for turn in turns:
+        room = cutoff - len(tokens)
+        if room <= 0:
+            break
+        prompt, response = pieces.of(turn.prompt), pieces.of(turn.response)
+        n_prompt, n_response = shared_room(len(prompt), len(response), room)
+        tokens += prompt[:n_prompt] + response[:n_response]
+        labels += [IGNORED] * n_prompt + response[:n_response]
+    return Example(tokens, labels)
+
+
+def _pair(chosen: Turn, rejected: Turn, pieces: _Pieces, cutoff: int) -> Pair:
+    prompt = pieces.of(chosen.prompt)
+    better, worse = pieces.of(chosen.response), pieces.of(rejected.response)
+    n_prompt, n_response = shared_room(len(prompt), max(len(better), len(worse)), cutoff)
+    return Pair(
+        *(
+            Example(
+                prompt[:n_prompt] + response[:n_response],
+                [IGNORED] * n_prompt + response[:n_response],
+            )
+            for response in (better, worse)
+        )
+    )
+
+
+def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:
+    """How many tokens of a prompt and of its response are kept where there is room for `room`.
+
+    A response that takes less than half of the room is kept whole at the prompt's cost; a prompt
+    that does, at the response's cost; otherwise both are cut by the same share.
+    """
+    if 2 * n_response < room:
+        limit = room
+    elif 2 * n_prompt < room:
+        limit = room - n_prompt
+    else:
+        limit = int(room * (n_response / (n_prompt + n_response)))
+    n_response = min(n_response, limit)
+    return min(n_prompt, max(room - n_response, 0)), n_response
+
+
+def padding_token(tokenizer: Any) -> int:
+    """The token that fills up a batch."""
+    token = tokenizer.pad_token_id
+    return int(tokenizer.eos_token_id if token is None else token)
+
+
+def _all_learnt(tokens: list[int], tokenizer: Any) -> Example:
+    # padding is told by its token in this stage, so a text's own such tokens are not learnt
+    pad = padding_token(tokenizer)
+    return Example(tokens, [IGNORED if token == pad else token for token in tokens])
+
+
+def _reply(text: str) -> Message:
+    return Message(role="assistant", content=text)

@@ -1,0 +1,190 @@
+"""The trainer in this process: LoRA with torch and PEFT, on CPU or one GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    DatasetFormatError,
+    TrainingError,
+)
+from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of
+from dataenvgym.records import TrainingDatum
+from dataenvgym.storage import publishing, write_jsonl
+from dataenvgym.trainers.support import STAGES, refuse_unsupported
+
+if TYPE_CHECKING:
+    from dataenvgym.trainers.compute import Run
+    from dataenvgym.trainers.objectives import Objective
+
+# What a predictor adds for each training.
+_OF_ONE_TRAINING = (
+    "model_name_or_path",
+    "adapter_name_or_path",
+    "stage",
+    "dataset",
+    "dataset_dir",
+    "output_dir",
+    "seed",
+)
+
+
+class InProcessTrainer:
+    """Trains a LoRA adapter as a LLaMA-Factory file says, in this process.
+
+    It has the stages `sft`, `pt`, `dpo` (sigmoid loss) and `kto`. On CPU, the same files and the
+    same number of threads give the same adapter, bit for bit.
+
+    Args:
+        threads: CPU cores to compute on.
+        device: "cpu", "cuda", or "auto" for CUDA where there is some.
+        options: LLaMA-Factory's, as `TrainingConfig` has them (`lora_rank`, `learning_rate`,
+            `num_train_epochs`, ...), for every training.
+
+    Raises:
+        ConfigurationError: for an option that is unknown, has a value that it cannot have, or
+            belongs to one training and is the predictor's to set (paths, stage, seed).
+        UnsupportedStageError: for an option that LLaMA-Factory has and this trainer has not.
+    """
+
+    def __init__(self, *, threads: int = 2, device: str = "cpu", **options: Any) -> None:
+        if threads < 1:
+            raise ConfigurationError(f"threads is {threads}, expected 1 or more")
+        if taken := [name for name in options if name in _OF_ONE_TRAINING]:
+            raise ConfigurationError(
+                f"{taken} belong to one training, and the predictor sets them; expected options "
+                "that hold for every training"
+            )
+        self.threads = threads
+        self.device = device
+        self._config = TrainingConfig(**options)
+        refuse_unsupported(self._config, stages=STAGES)
+
+    @property
+    def config(self) -> TrainingConfig:
+        """The options of every training."""
+        return self._config
+
+    def train(self, config_path: Path) -> Path:
+        """Train as the YAML file says; the adapter's folder (option `output_dir`).
+
+        Beside the folder, `trainer_log.jsonl` tells loss, gradient norm and learning rate of
+        each step. The folder appears when everything is in it.
+
+        Raises:
+            UnsupportedStageError: for a stage or option that this trainer does not have.
+            DatasetFormatError: if a file is not what it should be.
+            TrainingError: if there is nothing to learn from, or learning breaks down.
+        """
+        config = TrainingConfig.read(config_path)
+        refuse_unsupported(config)
+        return _train(config, self.threads, self.device)
+
+
+def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
+    import torch
+
+    from dataenvgym.trainers import adapters
+    from dataenvgym.trainers.compute import global_rng, resolve_device, workers
+    from dataenvgym.trainers.loop import Step, optimise
+    from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+    output, records = Path(_needed(config, "output_dir")), _records(config)
+    student = _needed(config, "model_name_or_path")
+    device = resolve_device(device_name)
+    dtype = torch.bfloat16 if config.bf16 else torch.float32
+    tokenizer = load_tokenizer(student)
+    base = load_base_model(student, device=device, dtype=dtype)
+    if config.adapter_name_or_path is None:
+        model = adapters.new_adapter(base, config)
+    else:
+        start = adapters.Adapter.read(Path(config.adapter_name_or_path))
+        model = adapters.put_on(base, start, trainable=True)
+    # preferences are learnt without dropout, like their reference
+    model.train(config.stage in ("sft", "pt"))
+
+    log: list[Step] = []
+    with workers(threads, device) as run:
+        objective = _objective(config, records, tokenizer, base, run)
+        if _draws_at_random(model):
+            with global_rng(config.seed, device):
+                log.extend(optimise(model, objective, config, parts=1, run=run))
+        else:
+            parts = threads if device.type == "cpu" else 1
+            log.extend(optimise(model, objective, config, parts=parts, run=run))
+
+    write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
+    with publishing(output) as folder:
+        adapters.Adapter.of(model, student).write(folder)
+    return output
+
+
+def _objective(
+    config: TrainingConfig, records: list[TrainingDatum], tokenizer: Any, base: Any, run: Run
+) -> Objective:
+    from dataenvgym.trainers import examples
+    from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, padder
+
+    pad = padder(examples.padding_token(tokenizer), base.device)
+    cutoff = config.cutoff_len
+    data = cast(Any, records)
+    if config.stage == "sft":
+        return CrossEntropy(examples.supervised_examples(data, tokenizer, cutoff), pad)
+    if config.stage == "pt":
+        # LLaMA-Factory's blocks are one token shorter than its cutoff_len
+        room = cutoff - 1 if config.packing else cutoff
+        texts = examples.text_examples(data, tokenizer, room, packing=config.packing)
+        if not texts:
+            raise TrainingError(
+                f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
+                "out: set packing to False, or cutoff_len lower"
+            )
+        return CrossEntropy(texts, pad)
+    reference = _reference(config, base)
+    if config.stage == "dpo":
+        pairs = examples.preference_examples(data, tokenizer, cutoff)
+        return DPO(pairs, config, pad, reference, run)
+    judged = examples.judged_examples(data, tokenizer, cutoff)
+    return KTO(judged, config, pad, reference, run)
+
+
+def _reference(config: TrainingConfig, base: Any) -> Any:
+    """The model that preferences are measured against: the base, or the one that options name."""
+    from dataenvgym.trainers import adapters
+
+    folder = config.extra.get("ref_model_adapters")
+    return adapters.put_on(base, adapters.Adapter.read(Path(str(folder)))) if folder else base
+
+
+def _records(config: TrainingConfig) -> list[TrainingDatum]:
+    folder, names = Path(_needed(config, "dataset_dir")), _needed(config, "dataset")
+    records = list(read_dataset(folder, names))
+    if not records:
+        raise TrainingError(f"the dataset {names!r} in {folder} has no records")
+    for i, record in enumerate(records):
+        if stage_of(record) != config.stage:
+            raise DatasetFormatError(
+                f"the dataset {names!r} in {folder} has a record of kind {record.kind!r} "
+                f"(number {i}), expected records for stage {config.stage!r}"
+            )
+    return records
+
+
+def _needed(config: TrainingConfig, name: str) -> str:
+    value: str | None = getattr(config, name)
+    if not value:
+        raise ConfigurationError(f"{name} is not set, expected it in the training's file")
+    return value
+
+
+def _draws_at_random(model: Any) -> bool:
+    """Whether computing with the model in training mode uses torch's global generator."""
+    rates = [getattr(module, "p", 0.0) for module in model.modules() if _is_dropout(module)]
+    rates.append(getattr(model.config, "attention_dropout", 0.0) or 0.0)
+    return bool(model.training) and any(rate > 0 for rate in rates)
+
+
+def _is_dropout(module: Any) -> bool:
+    return "Dropout" in type(module).__name__

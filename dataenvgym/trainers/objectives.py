@@ -1,0 +1,202 @@
+"""The losses of the stages.
+
+A batch's loss is a sum over its examples, divided by something that is known before any of them
+is computed. So a batch can be computed in parts, whose losses and gradients add up: `scale`
+times the sum of `loss` over the parts.
+
+- `sft`, `pt`: mean cross-entropy over all labelled tokens of an update.
+- `dpo` (Rafailov et al. 2023): -log sigmoid(beta * ((chosen - its reference) - (rejected - its
+  reference))), log-probabilities summed over a response; plus `pref_ftx` times the mean
+  negative log-probability of the chosen tokens.
+- `kto` (Ethayarajh et al. 2024): 1 - sigmoid(beta * (margin - KL)) for desirable answers and
+  1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability less
+  its reference, KL the mean margin of mismatched answers over the batch, at least 0.
+
+A reference is what a frozen model gives; it is computed once, before training begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import torch
+import torch.nn.functional as F
+
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.trainers.batches import Batch, pad
+from dataenvgym.trainers.compute import Run
+from dataenvgym.trainers.examples import IGNORED, Example, Judged, Pair
+
+_T = TypeVar("_T")
+_REFERENCE_BATCH = 64
+
+Pad = Callable[[Sequence[Example]], Batch]
+
+
+class Objective(Protocol):
+    """What is minimised. Examples are named by their position."""
+
+    def __len__(self) -> int:
+        """How many examples there are."""
+        ...
+
+    def size(self, i: int) -> int:
+        """Tokens of an example, padding apart."""
+        ...
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        """For each batch of an update, what the sum of its losses is multiplied with."""
+        ...
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
+        """What the losses of a batch share, if anything; without gradient."""
+        ...
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        """The summed loss of some examples of a batch."""
+        ...
+
+
+class CrossEntropy:
+    """Stages `sft` and `pt`."""
+
+    def __init__(self, examples: Sequence[Example], pad: Pad) -> None:
+        self._examples = examples
+        self._pad = pad
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def size(self, i: int) -> int:
+        return len(self._examples[i].tokens)
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        # the first token is predicted from nothing, so it is never learnt
+        labels = (self._examples[i].labels[1:] for batch in batches for i in batch)
+        learnt = sum(len(row) - row.count(IGNORED) for row in labels)
+        return [1.0 / max(learnt, 1)] * len(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
+        return None
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        batch = self._pad([self._examples[i] for i in part])
+        logits = _logits(model, batch)
+        return F.cross_entropy(
+            logits[:, :-1].flatten(0, 1),
+            batch.labels[:, 1:].flatten(),
+            ignore_index=IGNORED,
+            reduction="sum",
+        )
+
+
+class DPO:
+    """Stage `dpo`, with the sigmoid loss."""
+
+    def __init__(
+        self, pairs: Sequence[Pair], config: TrainingConfig, pad: Pad, reference: Any, run: Run
+    ) -> None:
+        self._pairs = pairs
+        self._pad = pad
+        self._beta = config.pref_beta
+        self._ftx = config.pref_ftx
+        self._chosen = _references(reference, [pair.chosen for pair in pairs], pad, run)
+        self._rejected = _references(reference, [pair.rejected for pair in pairs], pad, run)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def size(self, i: int) -> int:
+        return len(self._pairs[i].chosen.tokens) + len(self._pairs[i].rejected.tokens)
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        return _mean_of_means(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
+        return None
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        pairs = [self._pairs[i] for i in part]
+        batch = self._pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
+        sums, lengths = _log_probabilities(model, batch)
+        chosen, rejected = sums.chunk(2)
+        at = list(part)
+        margin = (chosen - self._chosen[at]) - (rejected - self._rejected[at])
+        loss = -F.logsigmoid(self._beta * margin).sum()
+        if self._ftx:
+            loss = loss - self._ftx * (chosen / lengths.chunk(2)[0]).sum()
+        return loss
+
+
+class KTO:
+    """Stage `kto`."""
+
+    def __init__(
+        self, judged: Sequence[Judged], config: TrainingConfig, pad: Pad, reference: Any, run: Run
+    ) -> None:
+        self._judged = judged
+        self._pad = pad
+        self._beta = config.pref_beta
+        self._weights = (config.kto_rejected_weight, config.kto_chosen_weight)
+        self._references = _references(reference, [j.example for j in judged], pad, run)
+        self._mismatched = _references(reference, [j.mismatched for j in judged], pad, run)
+
+    def __len__(self) -> int:
+        return len(self._judged)
+
+    def size(self, i: int) -> int:
+        return len(self._judged[i].example.tokens)
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        return _mean_of_means(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor:
+        own = _references(model, [self._judged[i].mismatched for i in batch], self._pad, run)
+        return (own - self._mismatched[list(batch)]).mean().clamp(min=0)
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        assert context is not None
+        judged = [self._judged[i] for i in part]
+        sums, _ = _log_probabilities(model, self._pad([j.example for j in judged]))
+        margin = sums - self._references[list(part)]
+        sign = sums.new_tensor([1.0 if j.desirable else -1.0 for j in judged])
+        weight = sums.new_tensor([self._weights[j.desirable] for j in judged])
+        return (weight * (1 - torch.sigmoid(self._beta * sign * (margin - context)))).sum()
+
+
+def _mean_of_means(batches: Sequence[Sequence[int]]) -> list[float]:
+    return [1.0 / (len(batch) * len(batches)) for batch in batches]
+
+
+def _logits(model: Any, batch: Batch) -> torch.Tensor:
+    output = model(input_ids=batch.tokens, attention_mask=batch.mask, use_cache=False)
+    logits: torch.Tensor = output.logits.float()
+    return logits
+
+
+def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each row, the summed log-probability of its labels, and how many they are."""
+    labels = batch.labels[:, 1:]
+    learnt = labels != IGNORED
+    logs = _logits(model, batch)[:, :-1].log_softmax(-1)
+    each = logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2)
+    return (each * learnt).sum(1), learnt.sum(1)
+
+
+def _references(model: Any, examples: Sequence[Example], pad: Pad, run: Run) -> torch.Tensor:
+    """The summed log-probability of each example's labels, without gradient."""
+
+    def compute(part: Sequence[int]) -> torch.Tensor:
+        with torch.no_grad():
+            return _log_probabilities(model, pad([examples[i] for i in part]))[0]
+
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
+    parts = [order[i : i + _REFERENCE_BATCH] for i in range(0, len(order), _REFERENCE_BATCH)]
+    sums = torch.cat(run(compute, parts))
+    return sums[torch.tensor(order, device=sums.device).argsort()]
+
+
+def padder(padding: int, device: torch.device) -> Pad:
+    """Makes batches on `device`, filled up with the token `padding`."""
+    return lambda examples: pad(examples, padding, device)

@@ -1,0 +1,119 @@
+"""Base models and tokenizers, loaded from disk once for everybody who uses them.
+
+The model that `load_base_model` returns is shared: whoever wants to change it (inject an adapter,
+train) takes a `twin`, whose weights are the same memory and whose modules are its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from dataenvgym.errors import ConfigurationError
+
+_LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+_LOADING = threading.Lock()
+
+
+def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -> Any:
+    """The student's causal language model, frozen and in evaluation mode.
+
+    Args:
+        student: folder in Hugging Face format, or a name on the hub.
+
+    Raises:
+        ConfigurationError: if there is no such model.
+    """
+    key = (student, _state(student), str(device), dtype)
+    with _LOADING:
+        model = _LOADED.get(key)
+        if model is None:
+            model = _load(AutoModelForCausalLM.from_pretrained, student, dtype=dtype)
+            model.to(device).eval().requires_grad_(False)
+            _LOADED[key] = model
+    return model
+
+
+def load_tokenizer(student: str) -> Any:
+    """The student's tokenizer.
+
+    Raises:
+        ConfigurationError: if there is none, or it has no token that ends a turn.
+    """
+    tokenizer = _load(AutoTokenizer.from_pretrained, student)
+    if tokenizer.eos_token_id is None:
+        raise ConfigurationError(
+            f"the tokenizer of {student!r} has no eos_token, expected the token that ends a turn"
+        )
+    return tokenizer
+
+
+def twin(model: Any) -> Any:
+    """A copy of the model that has modules of its own on the same weights.
+
+    Replacing modules, or the tensor of a parameter, leaves the original as it is; writing into a
+    tensor does not.
+    """
+    memo: dict[int, Any] = {
+        id(p): torch.nn.Parameter(p.detach(), requires_grad=False) for p in model.parameters()
+    }
+    memo |= {id(b): b for b in model.buffers()}
+    return copy.deepcopy(model, memo)
+
+
+def fingerprint(student: str) -> str:
+    """SHA-256 (hex) over the files that make the student what it is; a hub name stays a name."""
+    folder = Path(student)
+    if not folder.is_dir():
+        return student
+    digest = hashlib.sha256()
+    for file in _files(folder):
+        digest.update(f"{file.name}\0".encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    kinds = (".safetensors", ".bin", ".json", ".jinja", ".model")
+    return sorted(file for file in folder.iterdir() if file.suffix in kinds)
+
+
+def _state(student: str) -> tuple[tuple[str, int, int], ...]:
+    """Changes when the student's files do."""
+    folder = Path(student)
+    files = _files(folder) if folder.is_dir() else []
+    return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+
+
+def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
+    with _without_progress_bars():
+        try:
+            return loader(student, **options)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigurationError(
+                f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
+                f"or a name on its hub: {error}"
+            ) from error
+
+
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    logging: Any = transformers_logging
+    enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            logging.enable_progress_bar()

@@ -1,0 +1,92 @@
+"""What the in-process trainer has of LLaMA-Factory's stages and options.
+
+Whatever it has not is refused by name; nothing is passed over in silence that would change what
+is learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dataenvgym.errors import ConfigurationError, UnsupportedStageError
+from dataenvgym.llama_factory import TrainingConfig
+
+STAGES = ("sft", "pt", "dpo", "kto")
+
+# Options without a field in `TrainingConfig` that are acted upon ...
+EXTRA = (
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "warmup_ratio",
+    "use_rslora",
+    "ref_model",
+    "ref_model_adapters",
+)
+# ... and those that change nothing in what is learnt.
+_WITHOUT_EFFECT = (
+    "plot_loss",
+    "save_steps",
+    "save_only_model",
+    "save_total_limit",
+    "ddp_timeout",
+    "dataloader_num_workers",
+    "logging_dir",
+    "logging_first_step",
+    "run_name",
+    "disable_tqdm",
+    "disable_gradient_checkpointing",
+    "trust_remote_code",
+)
+
+
+def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) -> None:
+    """Raise UnsupportedStageError for a stage or option that would not be acted upon.
+
+    Args:
+        stages: those for which the options are meant; the one that they name if there are none.
+    """
+    if config.stage not in STAGES:
+        raise UnsupportedStageError(
+            f"stage is {config.stage!r}, expected one of {', '.join(STAGES)}: the in-process "
+            "trainer has no other; LLaMA-Factory itself has"
+        )
+    options = config.options()
+    for name, expected in _wrong(config, stages or (config.stage,)):
+        raise UnsupportedStageError(
+            f"{name} is {options[name]!r}, expected {expected}: the in-process trainer has no "
+            "other; LLaMA-Factory itself has"
+        )
+    if unknown := sorted(set(config.extra) - {*EXTRA, *_WITHOUT_EFFECT}):
+        raise UnsupportedStageError(
+            f"the in-process trainer does not have {unknown}; beyond the fields of TrainingConfig "
+            f"it has {sorted(EXTRA)}. LLaMA-Factory itself has more"
+        )
+
+
+def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str]]:
+    """The options with a value that is supported in none of the stages, and what is."""
+    student, reference = config.model_name_or_path, config.extra.get("ref_model")
+    checks = [
+        ("do_train", config.do_train, "True"),
+        ("template", config.template is None, "none (the tokenizer's own chat template is used)"),
+        ("packing", not config.packing or "pt" in stages, "False outside stage 'pt'"),
+        ("fp16", not config.fp16, "False (bf16 is there)"),
+        ("pure_bf16", not config.pure_bf16, "False (bf16 is there)"),
+        ("pref_loss", config.pref_loss == "sigmoid", "'sigmoid'"),
+        ("pref_ftx", not config.pref_ftx or set(stages) != {"kto"}, "0 in stage 'kto'"),
+        ("ref_model", not student or reference in (None, student), "the student itself"),
+    ]
+    return [(name, expected) for name, is_right, expected in checks if not is_right]
+
+
+def extra_number(config: TrainingConfig, name: str, default: float) -> float:
+    """A number among the options that `TrainingConfig` has no field for.
+
+    Raises:
+        ConfigurationError: if it is something else.
+    """
+    value = config.extra.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigurationError(f"{name} is {value!r}, expected a number")
+    return float(value)

@@ -1,0 +1,15 @@
+"""The smallest episode: one agent teaches the pocket student math for two iterations."""
+
+from dataenvgym.agents import Agent, OpenEndedPolicy, PocketMathEngine
+from dataenvgym.environments import OpenEnded
+from dataenvgym.episodes import run_episode
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+environment = OpenEnded(PocketMathTask(), InProcessPredictor())
+agent = Agent(OpenEndedPolicy(), PocketMathEngine(), name="open_ended")
+summary = run_episode(environment, agent, iterations=2)
+
+for iteration in summary.iterations:
+    print(f"iteration {iteration.iteration}: validation score {iteration.val_score:.3f}")
+print(f"test score {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")

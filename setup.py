@@ -1,0 +1,58 @@
+"""Packaging: the library, its Hydra configuration and the pocket student's weights."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+VERSION = next(
+    line.split('"')[1]
+    for line in (ROOT / "dataenvgym" / "__init__.py").read_text().splitlines()
+    if line.startswith("__version__")
+)
+CONFIG_FOLDERS = ["configs", *sorted(str(p) for p in Path("configs").rglob("*") if p.is_dir())]
+
+setup(
+    name="dataenvgym",
+    version=VERSION,
+    description="A gym for agents that teach: data-generation agents and the students they train.",
+    long_description=(ROOT / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    # The configuration lives at the top of the repository and is installed inside the package.
+    packages=[
+        *find_packages(include=["dataenvgym", "dataenvgym.*"]),
+        *("dataenvgym." + folder.replace("/", ".") for folder in CONFIG_FOLDERS),
+    ],
+    package_dir={"dataenvgym." + folder.replace("/", "."): folder for folder in CONFIG_FOLDERS},
+    package_data={
+        "": ["*.yaml", "py.typed"],
+        "dataenvgym.pocket": ["weights/*/*"],
+    },
+    entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
+    install_requires=[
+        "datasketch>=1.6",
+        "gymnasium>=1.2",
+        "hydra-core>=1.3.2",
+        "math-verify[antlr4_9_3]>=0.8",  # Hydra needs antlr 4.9
+        "matplotlib>=3.9",
+        "numpy>=2.0",
+        "orjson>=3.10",
+        "peft>=0.18",
+        "pydantic>=2.10",
+        "pyyaml>=6.0",
+        "rich>=13.7",
+        "safetensors>=0.4",
+        "tokenizers>=0.21",
+        "torch>=2.6",
+        "transformers>=5.6",
+    ],
+    extras_require={
+        "datasets": ["datasets>=3.0"],
+        "reasoning-gym": ["reasoning-gym>=0.1.25"],
+        "tensorboard": ["tensorboard>=2.18"],
+        "wandb": ["wandb>=0.19"],
+        "mlflow": ["mlflow>=2.20"],
+    },
+)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.agents import Agent, PocketMathEngine, RandomPolicy
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful
+
+
+def make(**options: int) -> Agent:
+    options = {"records_per_iteration": 20, "seed": 1} | options
+    return Agent(RandomPolicy(), PocketMathEngine(), name="random", **options)
+
+
+def test_it_is_a_stateful_data_generation_agent():
+    assert isinstance(make(), DataGenerationAgentInterface)
+    assert isinstance(make(), Stateful)
+
+
+def test_the_same_seed_and_iteration_write_the_same_records():
+    assert make()([], None) == make()([], None)
+    assert make(seed=2)([], None) != make()([], None)
+
+
+def test_each_iteration_writes_other_records():
+    agent = make()
+    first = agent([], None)
+    agent.step()
+    assert agent([], None) != first
+
+
+def test_a_restored_agent_goes_on_where_the_other_was():
+    agent, other = make(), make()
+    agent.step()
+    other.load_state_dict(agent.state_dict())
+    assert other([], None) == agent([], None)
+
+
+def test_records_are_signed_with_agent_and_skill():
+    records = make()([], None)
+    assert len(records) == 20
+    assert {r.provenance.agent for r in records} == {"random"}
+    assert None not in {r.provenance.skill for r in records}
+
+
+def test_no_records_at_all_is_no_configuration():
+    with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
+        make(records_per_iteration=0)

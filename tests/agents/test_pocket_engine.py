@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, PocketMathEngine
+from dataenvgym.environments import RecordChecks
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import SKILLS, recognize
+
+
+def generate(*plan: Assignment, seed: int = 0):
+    return PocketMathEngine().generate(plan, None, np.random.default_rng(seed))
+
+
+def example(task: PocketMathTask, index: int) -> CompletedTaskInstance:
+    return CompletedTaskInstance(
+        instance=task.instances[index], transcript=(), reward=0.0, was_correct=False
+    )
+
+
+def test_it_writes_as_many_different_records_of_a_skill_as_it_is_asked_for():
+    records = generate(*(Assignment(30, skill=skill) for skill in SKILLS))
+    assert len({r.instruction for r in records}) == len(records) == 30 * len(SKILLS)
+    assert [r.provenance.skill for r in records[::30]] == list(SKILLS)
+
+
+def test_its_records_never_touch_an_evaluation_instance():
+    records = generate(*(Assignment(60, skill=skill) for skill in SKILLS))
+    checks = RecordChecks.for_task(PocketMathTask())
+    assert checks.check(records).reasons == {}
+
+
+def test_a_record_modelled_on_an_example_asks_for_the_same_in_the_same_words():
+    task = PocketMathTask()
+    for index in range(40):
+        model = example(task, index)
+        (record,) = generate(Assignment(1, examples=(model,)))
+        assert recognize(record.instruction) == recognize(model.instance.instruction)
+        assert record.instruction != model.instance.instruction
+
+
+def test_what_it_writes_is_right_by_the_tasks_own_scorer():
+    task = PocketMathTask()
+    for instance in task.instances[:60]:
+        skill, phrasing = recognize(instance.instruction)
+        numbers = [int(w.strip(".?")) for w in instance.instruction.split() if w[0].isdigit()]
+        answer = extract_final_answer(f"#### {skill.answer(tuple(numbers))}")
+        assert answers_equal(instance.answer, answer)
+        assert phrasing in skill.phrasings
+
+
+def test_an_example_it_cannot_read_is_passed_over():
+    task = PocketMathTask()
+    strange = example(task, 0).instance.model_copy(update={"instruction": "Who are you?"})
+    model = example(task, 0).model_copy(update={"instance": strange})
+    assert generate(Assignment(3, examples=(model,))) == []
+
+
+def test_an_unknown_skill_is_named_with_a_suggestion():
+    with pytest.raises(ConfigurationError, match="Did you mean 'descending'"):
+        generate(Assignment(1, skill="decending"))

@@ -1,0 +1,91 @@
+"""What tests share: a student small enough for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+# Before torch is imported: several threads in one operation lose where cores are shared.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+CHAT_TEMPLATE = (
+    "{%- for message in messages -%}"
+    "{{ '<|' + message['role'] + '|>' + (message['content'] or '') }}"
+    "{%- for call in message['tool_calls'] or [] -%}"
+    "{{ call['function'] | tojson }}"
+    "{%- endfor -%}"
+    "{{ '<|end|>' }}"
+    "{%- endfor -%}"
+    "{%- if add_generation_prompt -%}{{ '<|assistant|>' }}{%- endif -%}"
+)
+SPECIAL = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>")
+
+
+def _build_tiny_student(
+    folder: Path,
+    *,
+    seed: int = 0,
+    width: int = 32,
+    layers: int = 2,
+    context: int = 128,
+    chat_template: str | None = CHAT_TEMPLATE,
+    words: tuple[str, ...] = (),
+) -> Path:
+    """Write the student to `folder` in Hugging Face format, and return the folder."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    pieces = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet()), *words]
+    backend = Tokenizer(models.BPE({p: i for i, p in enumerate(pieces)}, [], ignore_merges=True))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens(list(SPECIAL))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="<|pad|>",
+        eos_token="<|end|>",
+        chat_template=chat_template,
+        clean_up_tokenization_spaces=False,
+    )
+    config = LlamaConfig(
+        vocab_size=len(pieces),
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=context,
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=1,
+        tie_word_embeddings=True,
+        initializer_range=0.3,  # large enough for an adapter to turn answers round
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config)
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
+    return folder
+
+
+class MakeStudent(Protocol):
+    """Writes a tiny student to a folder, and returns the folder; options as above."""
+
+    def __call__(self, folder: Path, **options: object) -> Path: ...
+
+
+@pytest.fixture(scope="session")
+def make_student() -> MakeStudent:
+    """Builds random Llamas that know bytes, and special tokens for turns."""
+    return _build_tiny_student
+
+
+@pytest.fixture(scope="session")
+def tiny_student(make_student: MakeStudent, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of such a student, in Hugging Face format; not to be changed."""
+    return make_student(tmp_path_factory.mktemp("students") / "tiny")

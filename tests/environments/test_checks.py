@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from dataenvgym.environments import RecordChecks
+from dataenvgym.records import (
+    ChatDatum,
+    Message,
+    SupervisedDatum,
+    TextDatum,
+    parse_training_data,
+)
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+LONG = (
+    "A farmer who lives beside the river counts the animals in her meadow every evening before "
+    "she goes home and writes the number into a little red book that her father gave her "
+    "when she was a child and the meadow was still a forest full of deer and foxes and owls"
+)
+
+
+def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
+    return SupervisedDatum(instruction=instruction, output=output)
+
+
+def reasons(checks: RecordChecks, *records: SupervisedDatum) -> dict[str, int]:
+    return checks.check(records).reasons
+
+
+def test_the_same_text_up_to_case_and_punctuation_is_a_duplicate():
+    checks = RecordChecks()
+    assert reasons(checks, record("Add 3, 4!"), record("add 3 4")) == {"duplicate": 1}
+
+
+def test_a_record_that_differs_in_a_number_or_the_answer_is_no_duplicate():
+    checks = RecordChecks()
+    assert not reasons(checks, record("Add 3 4"), record("Add 3 5"), record("Add 3 4", "#### 7"))
+
+
+def test_what_was_accepted_is_remembered_and_what_was_only_checked_is_not():
+    checks = RecordChecks()
+    checks.check([record("Add 3 4")])
+    assert not reasons(checks, record("Add 3 4"))
+    checks.accept([record("Add 3 4")])
+    assert reasons(checks, record("Add 3 4")) == {"duplicate": 1}
+
+
+def test_a_long_text_with_a_word_changed_is_a_near_duplicate():
+    checks = RecordChecks()
+    checks.accept([record(f"{LONG} today")])
+    assert reasons(checks, record(f"{LONG} yesterday")) == {"near_duplicate": 1}
+
+
+def test_other_numbers_make_another_problem():
+    checks = RecordChecks()
+    checks.accept([record(f"{LONG} 17 cows")])
+    assert not reasons(checks, record(f"{LONG} 18 cows"))
+
+
+def test_a_near_duplicate_inside_one_batch_is_dropped():
+    checks = RecordChecks()
+    assert reasons(checks, record(f"{LONG} today"), record(f"{LONG} now")) == {"near_duplicate": 1}
+
+
+def test_an_evaluation_problem_in_other_words_or_another_order_is_dropped():
+    task = PocketMathTask(n_validation=40, n_test=40)
+    checks = RecordChecks.for_task(task)
+    for split in ("validation", "test"):
+        for instance in task.on(split).instances[:20]:
+            numbers = [w.strip(".?") for w in instance.instruction.split()]
+            numbers = [w for w in numbers if w.isdigit()]
+            other = record("How big is " + " ".join(reversed(numbers)) + " in your opinion?")
+            assert reasons(checks, record(instance.instruction)) == {"evaluation_overlap": 1}
+            assert reasons(checks, other) == {"evaluation_overlap": 1}
+
+
+def test_chat_and_text_records_are_checked_for_overlap_too():
+    task = PocketMathTask(n_validation=40, n_test=40)
+    question = task.instances[0].instruction
+    chat = ChatDatum(
+        messages=(
+            Message(role="user", content="hello"),
+            Message(role="assistant", content="hi"),
+            Message(role="user", content=question),
+            Message(role="assistant", content="#### 1"),
+        )
+    )
+    checked = RecordChecks.for_task(task).check([chat, TextDatum(text=question)])
+    assert checked.reasons == {"evaluation_overlap": 2}
+
+
+def test_records_beyond_the_budget_are_dropped_last_come_last_served():
+    checks = RecordChecks(max_records=2)
+    batch = parse_training_data({"instruction": f"word {w}", "output": "x"} for w in "abc")
+    checked = checks.check(batch)
+    assert checked.accepted == batch[:2]
+    assert checked.reasons == {"over_budget": 1}

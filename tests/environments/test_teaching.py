@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gymnasium.error import ResetNeeded
+
+from dataenvgym.environments import OpenEnded, SkillList, TeachingEnvironment
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidRecordError,
+    RunDirectoryError,
+    TrainingError,
+)
+from dataenvgym.records import TrainingDatum, parse_training_data
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_reset_evaluates_the_untouched_student(task, student):
+    environment = SkillList(task, student)
+    student.records = 30
+    observation, info = environment.reset(seed=0)
+    assert info["score"] == observation["report"].score == 0.25
+    assert len(observation["completed"]) == 40
+    assert observation in environment.observation_space
+
+
+def test_the_reward_is_the_change_in_validation_score(task, student, records):
+    environment = SkillList(task, student)
+    environment.reset(seed=0)
+    observation, reward, terminated, truncated, info = environment.step(records)
+    assert reward == pytest.approx(4 / 40)
+    assert observation["report"].score == info["score"] == pytest.approx(14 / 40)
+    assert (terminated, truncated) == (False, False)
+    _, reward, *_ = environment.step([])
+    assert reward == 0.0
+
+
+def test_records_may_be_mappings(task, student):
+    environment = OpenEnded(task, student)
+    environment.reset(seed=0)
+    *_, info = environment.step([{"instruction": "héllo 世界 ", "output": "ok"}])
+    assert info["n_records"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [({"instruction": "a"}, "output"), ({"instruction": 7, "output": "b"}, "instruction")],
+)
+def test_a_malformed_record_is_refused_whole_and_changes_nothing(
+    task, student, records, tmp_path, record, field
+):
+    environment = OpenEnded(task, student, directory=tmp_path)
+    environment.reset(seed=0)
+    before = files_below(tmp_path)
+    with pytest.raises(InvalidRecordError, match=f"record 4, field {field}") as caught:
+        environment.step([*records, record])
+    assert (caught.value.index, caught.value.field) == (4, field)
+    assert files_below(tmp_path) == before
+    assert student.trainings == 0
+    _, reward, *_ = environment.step(records)
+    assert reward == pytest.approx(4 / 40)
+
+
+def test_open_ended_withholds_gold_skills_and_skill_list_shows_them(task, student):
+    hidden, _ = OpenEnded(task, student).reset(seed=0)
+    shown, _ = SkillList(task, student).reset(seed=0)
+    assert {c.instance.skill for c in hidden["completed"]} == {None}
+    assert hidden["report"].skills == ()
+    assert None not in {c.instance.skill for c in shown["completed"]}
+    assert len(shown["report"].skills) == 20
+
+
+def test_the_episode_terminates_at_the_target_score(task, student, records):
+    environment = OpenEnded(task, student, target_score=0.35)
+    environment.reset(seed=0)
+    _, _, terminated, _, _ = environment.step(records[:1])
+    assert not terminated
+    _, _, terminated, _, _ = environment.step(records[1:])
+    assert terminated
+
+
+def test_the_record_budget_drops_what_is_beyond_it_and_ends_the_episode(task, student, records):
+    environment = OpenEnded(task, student, max_records=3)
+    environment.reset(seed=0)
+    _, _, terminated, _, info = environment.step(records)
+    assert terminated
+    assert info["n_records_total"] == 3.0
+    assert environment.results[-1].dropped == {"over_budget": 1}
+
+
+def test_accumulate_trains_on_everything_and_incremental_on_new_records_and_a_replay(
+    task, student, records
+):
+    accumulate = OpenEnded(task, student, mode="accumulate")
+    accumulate.reset(seed=0)
+    accumulate.step(records[:2])
+    accumulate.step(records[2:])
+    assert (student.trainings, student.records) == (1, 4)
+    incremental = OpenEnded(task, student, mode="incremental", replay=1)
+    incremental.reset(seed=0)
+    incremental.step(records[:2])
+    incremental.step(records[2:])
+    assert (student.trainings, student.records) == (2, 2 + 2 + 1)
+
+
+def test_a_failed_training_leaves_environment_and_student_as_before(
+    task, student, records, monkeypatch
+):
+    environment = OpenEnded(task, student)
+    environment.reset(seed=0)
+    environment.step(records[:2])
+
+    def fail(*_: object) -> None:
+        student.records = 99
+        raise TrainingError("out of memory")
+
+    monkeypatch.setattr(student, "train", fail)
+    with pytest.raises(TrainingError):
+        environment.step(records[2:])
+    assert len(environment.results) == 2
+    assert student.records == 2
+    monkeypatch.undo()
+    *_, info = environment.step(records[2:])
+    assert info["n_records_total"] == 4.0
+    assert info["iteration"] == 2.0
+
+
+def test_the_same_seed_gives_the_same_observations_and_files(task, student, records, tmp_path):
+    for name in ("one", "two"):
+        environment = SkillList(task, student, directory=tmp_path / name)
+        environment.reset(seed=3)
+        environment.step(records[:2])
+        environment.step(records[2:])
+    one, two = (files_below(tmp_path / name) for name in ("one", "two"))
+    timed = {name for name in one if name.endswith("iteration.json")}
+    assert one.keys() == two.keys()
+    assert {n: b for n, b in one.items() if n not in timed} == {
+        n: b for n, b in two.items() if n not in timed
+    }
+
+
+def test_a_resumed_episode_goes_on_where_it_was(task, student, records, tmp_path):
+    first = SkillList(task, student, directory=tmp_path)
+    first.reset(seed=0)
+    observation, *_ = first.step(records[:2])
+    student.reset()
+    second = SkillList(task, student, directory=tmp_path)
+    resumed, info = second.reset(seed=0, options={"resume": True})
+    assert resumed == observation
+    assert info["iteration"] == 1.0
+    assert student.records == 2
+    _, _, _, _, info = second.step(records)
+    assert second.results[-1].dropped == {"duplicate": 2}
+
+
+def test_somebody_elses_episode_is_not_overwritten_in_silence(task, student, tmp_path):
+    SkillList(task, student, directory=tmp_path).reset(seed=0)
+    other = SkillList(task, student, directory=tmp_path)
+    with pytest.raises(RunDirectoryError, match="'fresh': True"):
+        other.reset(seed=0)
+    other.reset(seed=0, options={"fresh": True})
+    other.reset(seed=1)  # its own by now
+
+
+def test_resuming_with_another_seed_or_student_is_refused_by_name(task, student, tmp_path):
+    SkillList(task, student, directory=tmp_path).reset(seed=0)
+    environment = SkillList(task, student, directory=tmp_path)
+    with pytest.raises(RunDirectoryError, match="seed = 0"):
+        environment.reset(seed=1, options={"resume": True})
+    student.describe = lambda: {"name": "somebody else"}
+    with pytest.raises(RunDirectoryError, match="predictor"):
+        environment.reset(seed=0, options={"resume": True})
+
+
+def test_step_before_reset_says_so(task, student, records):
+    with pytest.raises(ResetNeeded):
+        OpenEnded(task, student).step(records)
+
+
+@pytest.mark.parametrize("options", [{"mode": "accumlate"}, {"replay": -1}])
+def test_impossible_options_are_refused(task, student, options):
+    with pytest.raises(ConfigurationError):
+        TeachingEnvironment(task, student, **options)
+
+
+def test_an_unknown_reset_option_is_refused_with_a_suggestion(task, student):
+    with pytest.raises(ConfigurationError, match="Did you mean 'resume'"):
+        OpenEnded(task, student).reset(options={"resum": True})
+
+
+def test_a_temporary_folder_is_gone_after_close(task, student, records):
+    environment = OpenEnded(task, student)
+    environment.reset(seed=0)
+    folder = environment.directory
+    assert (folder / "iterations/000/iteration.json").exists()
+    environment.close()
+    assert not folder.exists()
+
+
+def test_records_are_stamped_with_id_and_iteration(task, student, records, tmp_path):
+    environment = OpenEnded(task, student, directory=tmp_path)
+    environment.reset(seed=0)
+    environment.step(records)
+    from dataenvgym.environments import IterationFiles
+
+    kept: list[TrainingDatum] = IterationFiles(tmp_path / "iterations", 1).read_records()
+    assert [r.provenance.id for r in kept] == [f"001-0000{i}" for i in range(4)]
+    assert {r.provenance.iteration for r in kept} == {1}
+    assert [r.provenance.skill for r in kept] == [r.provenance.skill for r in records]
+    assert parse_training_data(kept) == tuple(kept)

@@ -1,0 +1,65 @@
+"""A small episode with the real student and trainer that may kill itself: see the test beside.
+
+Usage: DIRECTORY [ITERATION:PHASE:SECONDS] kills the process (SIGKILL) that long after the phase
+has begun; "0:reset:0" does so while a finished part is being read back.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from dataenvgym.agents import Agent, PocketMathEngine, SkillListPolicy
+from dataenvgym.environments import SkillList
+from dataenvgym.episodes import EpisodeCallback, run_episode
+from dataenvgym.episodes.report import write_report
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.trainers import InProcessTrainer
+
+
+class Killer(EpisodeCallback):
+    def __init__(self, iteration: int, phase: str, seconds: float) -> None:
+        self.at = (iteration, phase)
+        self.seconds = seconds
+
+    def on_phase(self, event: str, iteration: int, phase: str, seconds: float) -> None:
+        if event == "begin" and (iteration, phase) == self.at:
+            if self.seconds:
+                threading.Timer(self.seconds, kill).start()
+            else:
+                kill()
+
+
+class DyingStudent(InProcessPredictor):
+    """Dies when an adapter is read back."""
+
+    def load(self, path: Path) -> None:
+        kill()
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    directory = Path(sys.argv[1])
+    iteration, phase, seconds = (sys.argv[2] if len(sys.argv) > 2 else "-1:none:0").split(":")
+    student = DyingStudent if phase == "reset" else InProcessPredictor
+    environment = SkillList(
+        PocketMathTask(n_validation=40, n_test=20),
+        student(trainer=InProcessTrainer(threads=1, num_train_epochs=2), threads=1),
+        directory=directory,
+        replay=10,
+    )
+    agent = Agent(SkillListPolicy(), PocketMathEngine(), name="skill_list", records_per_iteration=24)
+    callbacks = [Killer(int(iteration), phase, float(seconds))]
+    run_episode(environment, agent, iterations=3, seed=5, callbacks=callbacks)
+    write_report(directory)
+
+
+if __name__ == "__main__":
+    main()

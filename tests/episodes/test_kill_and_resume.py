@@ -1,0 +1,90 @@
+"""Runs with the real student and trainer, killed with SIGKILL and started again."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent / "episode_that_kills_itself.py"
+
+# Every phase at least once; delays reach into the two long ones.
+KILLS = [
+    ["0:generate:0.05"],
+    ["1:agent:0"],
+    ["1:check:0"],
+    ["1:dataset:0"],
+    ["1:train:0.15"],
+    ["2:load:0"],
+    ["2:generate:0.05"],
+    ["2:save:0"],
+    ["3:train:0"],
+    ["2:train:0.1", "0:reset:0", "2:generate:0", "3:save:0"],  # one of them during a resume
+    ["3:test:0"],
+]
+
+pytestmark = pytest.mark.slow
+
+
+def run(directory: Path, kill: str | None = None) -> int:
+    command = [sys.executable, str(SCRIPT), str(directory), *([kill] if kill else [])]
+    return subprocess.run(command, capture_output=True, check=False, timeout=240).returncode
+
+
+def comparable(directory: Path) -> dict[str, object]:
+    """Every file but the event log, without timings and without the folder's own name."""
+    files: dict[str, object] = {}
+    for path in sorted(directory.rglob("*")):
+        name = str(path.relative_to(directory))
+        if not path.is_file() or name == "events.jsonl":
+            continue
+        data: object = path.read_bytes()
+        if path.name in ("iteration.json", "summary.json"):
+            data = without_seconds(json.loads(path.read_bytes()))
+        elif path.name == "training.yaml":
+            data = path.read_text().replace(str(directory), "DIRECTORY")
+        elif path.name == "report.md":
+            data = re.sub(r"(?s)## Timings.*", "", path.read_text()).replace(
+                directory.name, "DIRECTORY"
+            )
+        elif path.name == "adapter_config.json":
+            data = path.read_text().replace(str(directory), "DIRECTORY")
+        files[name] = data
+    return files
+
+
+def without_seconds(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: without_seconds(v) for k, v in value.items() if k != "seconds"}
+    return [without_seconds(v) for v in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> dict[str, object]:
+    directory = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert run(directory) == 0
+    files = comparable(directory)
+    assert any(name.endswith("adapter_model.safetensors") for name in files)
+    return files
+
+
+@pytest.mark.parametrize("kills", KILLS, ids=lambda kills: "+".join(kills))
+def test_a_killed_run_ends_as_an_undisturbed_one(undisturbed, tmp_path, kills):
+    directory = tmp_path / "run"
+    for kill in kills:
+        assert run(directory, kill) == -signal.SIGKILL
+    assert run(directory) == 0
+    files = comparable(directory)
+    assert files.keys() == undisturbed.keys()
+    different = [name for name in files if files[name] != undisturbed[name]]
+    assert different == []
+
+
+def test_two_undisturbed_runs_are_the_same(undisturbed, tmp_path):
+    assert run(tmp_path / "run") == 0
+    assert comparable(tmp_path / "run") == undisturbed

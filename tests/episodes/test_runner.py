@@ -1,0 +1,382 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import orjson
+import pytest
+
+from dataenvgym.environments import SkillList
+from dataenvgym.episodes import EpisodeCallback, read_summary, run_episode
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    RunDirectoryError,
+    TrainingError,
+)
+from dataenvgym.interfaces import Failure
+from dataenvgym.storage import read_json, read_jsonl
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """All files of a run, without the log and without times."""
+    found: dict[str, object] = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        name = str(path.relative_to(folder))
+        if name == "events.jsonl":
+            continue
+        found[name] = path.read_bytes()
+        if path.name in ("summary.json", "iteration.json"):
+            value = orjson.loads(path.read_bytes())
+            for part in (value, *value.get("iterations", ())):
+                part.pop("seconds", None)
+            found[name] = value
+    return found
+
+
+class Recorder(EpisodeCallback):
+    def __init__(self):
+        self.heard = []
+
+    def on_start(self, plan):
+        self.heard.append(("start", plan.n_finished))
+
+    def on_phase(self, event, iteration, phase, seconds):
+        if event == "begin":
+            self.heard.append((iteration, phase))
+
+    def on_iteration(self, summary):
+        self.heard.append(("iteration", summary.iteration))
+
+    def on_end(self, summary):
+        self.heard.append(("end", summary.status))
+
+
+def test_an_episode_teaches_and_sums_up(play, tmp_path):
+    summary = play(tmp_path / "run")
+    assert (summary.task, summary.agent, summary.seed) == ("echo", "writer", 0)
+    assert summary.status == "finished"
+    scores = [round(i.val_score * 12) for i in summary.iterations]
+    assert scores == [2, 5, 9, 11]  # two of three replayed from the second iteration on
+    assert [i.n_records for i in summary.iterations] == [0, 3, 3, 3]
+    assert [i.dropped for i in summary.iterations] == [{}, {}, {"duplicate": 1}, {"duplicate": 1}]
+    assert summary.best_iteration == 3
+    assert (summary.test_score_before, summary.test_score_after) == (2 / 12, 11 / 12)
+    assert set(summary.iterations[1].seconds) == {
+        "agent", "check", "dataset", "train", "load", "generate", "score", "save", "total"
+    }  # fmt: skip
+    assert read_summary(tmp_path / "run") == summary
+
+
+def test_the_best_iteration_is_the_earliest_with_the_best_score(play, tmp_path, make_agent):
+    summary = play(tmp_path / "run", agent=make_agent(size=12), iterations=3)
+    scores = [i.val_score for i in summary.iterations]
+    assert scores[1] == scores[2] == scores[3]
+    assert summary.best_iteration == 1
+    assert summary.best.val_score - scores[0] == summary.val_score_gain
+
+
+def test_the_agent_never_sees_a_test_instance(play, tmp_path, make_agent):
+    seen = []
+
+    class Watching(make_agent):
+        def __call__(self, completed, predictor):
+            seen.extend(int(c.instance.answer) for c in completed)
+            return super().__call__(completed, predictor)
+
+    play(tmp_path / "run", agent=Watching())
+    assert set(seen) == set(range(100, 112))
+
+
+def test_callbacks_hear_phases_and_iterations_in_order(play, tmp_path):
+    recorder = Recorder()
+    play(tmp_path / "run", iterations=1, callbacks=[recorder])
+    phases = ["agent", "check", "train", "load", "generate", "save"]
+    assert recorder.heard == [
+        ("start", 0),
+        (0, "generate"),
+        (0, "save"),
+        ("iteration", 0),
+        *((1, phase) for phase in phases),
+        ("iteration", 1),
+        (0, "test"),
+        (1, "test"),
+        ("end", "finished"),
+    ]
+
+
+def test_a_finished_run_is_left_as_it_is(play, tmp_path):
+    summary = play(tmp_path / "run")
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns)
+              for p in (tmp_path / "run").rglob("*") if p.is_file()}  # fmt: skip
+    recorder = Recorder()
+    for iterations in (3, 2):
+        assert play(tmp_path / "run", iterations=iterations, callbacks=[recorder]) == summary
+    after = {p: (p.read_bytes(), p.stat().st_mtime_ns)
+             for p in (tmp_path / "run").rglob("*") if p.is_file()}  # fmt: skip
+    assert after == before
+    assert recorder.heard == []
+
+
+def test_more_iterations_extend_a_finished_run(play, tmp_path):
+    play(tmp_path / "short", iterations=1)
+    extended = play(tmp_path / "short", iterations=3)
+    whole = play(tmp_path / "whole", iterations=3)
+    assert extended.test_score_after == whole.test_score_after
+    found, expected = contents(tmp_path / "short"), contents(tmp_path / "whole")
+    assert found.pop("test/001.jsonl")  # what was the best one then
+    assert found == expected
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: after it no file is renamed into its place any more."""
+
+
+def test_killed_before_any_file_appears_a_run_goes_on_to_the_same_end(play, tmp_path, monkeypatch):
+    replace = Path.replace
+    left = 10**6
+
+    def dying(self, target):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", dying)
+    play(tmp_path / "whole", iterations=2)
+    expected = contents(tmp_path / "whole")
+    n_files = 10**6 - left
+    for survived in range(n_files):
+        run = tmp_path / f"killed-{survived}"
+        left = survived
+        with pytest.raises(Killed):
+            play(run, iterations=2)
+        left = survived // 2  # once more, in the resumed run
+        try:
+            play(run, iterations=2)
+        except Killed:
+            left = 10**6
+            play(run, iterations=2)
+        assert contents(run) == expected, f"killed before file {survived}"
+    assert n_files > 20
+
+
+def test_a_failed_step_leaves_a_failed_summary_and_a_run_that_goes_on(
+    play, tmp_path, make_student_of_echo
+):
+    class Failing(make_student_of_echo):
+        def train(self, training_data, run):
+            if run.directory.name == "002":
+                raise TrainingError("no loss")
+            super().train(training_data, run)
+
+    recorder = Recorder()
+    with pytest.raises(TrainingError, match="no loss"):
+        play(tmp_path / "run", student=Failing(), callbacks=[recorder])
+    summary = read_summary(tmp_path / "run")
+    assert (summary.status, summary.error) == ("failed", "TrainingError: no loss")
+    assert [i.iteration for i in summary.iterations] == [0, 1]
+    assert recorder.heard[-1] == ("end", "failed")
+    play(tmp_path / "run", student=make_student_of_echo())
+    play(tmp_path / "whole")
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+
+
+def test_an_interrupt_leaves_an_interrupted_run(play, tmp_path, make_agent):
+    class Interrupted(make_agent):
+        def __call__(self, completed, predictor):
+            if self.calls == 1:
+                raise KeyboardInterrupt
+            return super().__call__(completed, predictor)
+
+    with pytest.raises(KeyboardInterrupt):
+        play(tmp_path / "run", agent=Interrupted())
+    assert read_summary(tmp_path / "run").status == "interrupted"
+    assert play(tmp_path / "run").status == "finished"
+
+
+def test_an_evaluation_in_which_every_call_failed_is_done_again(
+    play, tmp_path, make_student_of_echo
+):
+    student = make_student_of_echo()
+    answer, student.answer = student.answer, lambda conversation: Failure(reason="server is down")
+    with pytest.raises(EvaluationError, match="server is down"):
+        play(tmp_path / "run", student=student)
+    assert read_summary(tmp_path / "run").iterations == ()
+    student.answer = answer
+    assert play(tmp_path / "run", student=student).status == "finished"
+
+
+def test_a_test_split_in_which_every_call_failed_is_scored_again(
+    play, tmp_path, make_student_of_echo
+):
+    student = make_student_of_echo()
+    answer = student.answer
+
+    def down_for_the_test(conversation):
+        if conversation[-1].content.startswith("Say 2"):
+            return Failure(reason="server is down")
+        return answer(conversation)
+
+    student.answer = down_for_the_test
+    with pytest.raises(EvaluationError, match="server is down"):
+        play(tmp_path / "run", student=student)
+    assert read_summary(tmp_path / "run").test_score_before is None
+    assert play(tmp_path / "run").test_score_after == 11 / 12
+
+
+def test_a_run_of_another_student_is_refused_and_left_as_it_is(
+    play, tmp_path, make_student_of_echo
+):
+    class Other(make_student_of_echo):
+        def describe(self):
+            return {"name": "Other"}
+
+    play(tmp_path / "run")
+    before = contents(tmp_path / "run")
+    for iterations in (3, 5):
+        with pytest.raises(RunDirectoryError, match="predictor"):
+            play(tmp_path / "run", student=Other(), iterations=iterations)
+    assert contents(tmp_path / "run") == before
+
+
+def test_an_unfinished_run_of_another_seed_is_refused_and_left_as_it_is(
+    play, tmp_path, make_agent
+):
+    class Failing(make_agent):
+        def __call__(self, completed, predictor):
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        play(tmp_path / "run", agent=Failing())
+    before = contents(tmp_path / "run")
+    recorder = Recorder()
+    with pytest.raises(RunDirectoryError, match="seed"):
+        play(tmp_path / "run", seed=1, callbacks=[recorder])
+    assert contents(tmp_path / "run") == before
+    assert recorder.heard[-1] == ("end", "failed")
+
+
+def test_an_answered_base_is_not_taken_over_by_another_student(
+    play, tmp_path, make_student_of_echo
+):
+    class Other(make_student_of_echo):
+        def describe(self):
+            return {"name": "Other"}
+
+    play(tmp_path / "run")
+    (tmp_path / "run" / "iterations" / "000" / "iteration.json").unlink()
+    for number in ("001", "002", "003"):
+        (tmp_path / "run" / "iterations" / number / "iteration.json").unlink()
+    (tmp_path / "run" / "summary.json").unlink()
+    with pytest.raises(RunDirectoryError, match="predictor"):
+        play(tmp_path / "run", student=Other())
+
+
+def test_an_episode_stops_at_the_target_score(play, tmp_path):
+    summary = play(tmp_path / "run", iterations=5, target_score=0.7)
+    assert len(summary.iterations) == 3
+    assert play(tmp_path / "run", iterations=5, target_score=0.7) == summary
+
+
+def test_an_episode_stops_at_the_record_budget(play, tmp_path):
+    summary = play(tmp_path / "run", iterations=5, max_records=4)
+    assert [i.n_records_total for i in summary.iterations] == [0, 3, 4]
+    assert summary.iterations[-1].dropped == {"duplicate": 1, "over_budget": 2}
+
+
+def test_an_agent_without_state_is_resumed_with_the_records_it_gave(
+    play, tmp_path, make_student_of_echo
+):
+    class Simple:
+        calls = 0
+
+        def __call__(self, completed, predictor):
+            self.calls += 1
+            return [{"instruction": f"Say {self.calls}", "output": "x"}]
+
+        def step(self):
+            pass
+
+    class Failing(make_student_of_echo):
+        def train(self, training_data, run):
+            raise TrainingError("no loss")
+
+    with pytest.raises(TrainingError):
+        play(tmp_path / "run", iterations=1, agent=Simple(), student=Failing())
+    agent = Simple()
+    play(tmp_path / "run", iterations=1, agent=agent, student=make_student_of_echo())
+    assert agent.calls == 0
+
+
+def test_a_task_without_splits_has_no_test_score(play, tmp_path, echo_task):
+    class Bare:
+        name = "bare"
+
+        def __init__(self):
+            self._task = echo_task()
+
+        def evaluate(self, predictor):
+            return self._task.evaluate(predictor)
+
+        def generate_performance_report(self, completed):
+            return self._task.generate_performance_report(completed)
+
+    summary = play(tmp_path / "run", iterations=1, task=Bare())
+    assert (summary.status, summary.test_score_after) == ("finished", None)
+    with_test = play(tmp_path / "run", iterations=1, task=Bare(), test_task=echo_task().on("test"))
+    assert with_test.test_score_after == 5 / 12
+
+
+def test_every_callback_hears_of_the_end_whatever_another_one_raises(play, tmp_path):
+    class Broken(EpisodeCallback):
+        def on_end(self, summary):
+            raise OSError("tracker is gone")
+
+    recorder = Recorder()
+    with pytest.raises(OSError, match="tracker is gone"):
+        play(tmp_path / "run", iterations=1, callbacks=[Broken(), recorder])
+    assert [h for h in recorder.heard if h[0] == "end"] == [("end", "finished")]
+    assert read_summary(tmp_path / "run").status == "finished"
+
+
+def test_a_callback_that_cannot_start_ends_the_others(play, tmp_path):
+    class Broken(EpisodeCallback):
+        def on_start(self, plan):
+            raise ConfigurationError("not installed")
+
+    first, last = Recorder(), Recorder()
+    with pytest.raises(ConfigurationError):
+        play(tmp_path / "run", callbacks=[first, Broken(), last])
+    assert first.heard == [("start", 0), ("end", "failed")]
+    assert last.heard == []
+
+
+def test_the_event_log_tells_each_iteration_once(play, tmp_path):
+    play(tmp_path / "run", iterations=1)
+    play(tmp_path / "run", iterations=2)
+    events = list(read_jsonl(tmp_path / "run" / "events.jsonl"))
+    assert [e["iteration"] for e in events if e["event"] == "iteration"] == [0, 1, 2]
+    assert [e["event"] for e in events if e["event"] in ("start", "end")] == [
+        "start", "end", "start", "end"
+    ]  # fmt: skip
+    assert all(e["time"] > 0 for e in events)
+
+
+def test_a_wrapped_environment_can_be_run(tmp_path, echo_task, make_agent, make_student_of_echo):
+    environment = gymnasium.wrappers.TimeLimit(
+        SkillList(echo_task(), make_student_of_echo(), directory=tmp_path / "run"), 2
+    )
+    assert len(run_episode(environment, make_agent(), iterations=2).iterations) == 3
+
+
+def test_only_teaching_environments_and_whole_iterations_are_run(tmp_path, make_agent, play):
+    with pytest.raises(ConfigurationError, match="needs a TeachingEnvironment, got CartPoleEnv"):
+        run_episode(gymnasium.make("CartPole-v1"), make_agent(), iterations=1)
+    with pytest.raises(ConfigurationError, match="iterations is 0"):
+        play(tmp_path / "run", iterations=0)
+
+
+def test_the_agents_state_is_saved_with_each_iteration(finished_run):
+    assert read_json(finished_run / "agent" / "002.json") == {"calls": 2, "steps": 1}

@@ -1,0 +1,133 @@
+"""Rows, ours and other people's, become the records that they mean to LLaMA-Factory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataenvgym.errors import DatasetFormatError, InvalidRecordError
+from dataenvgym.llama_factory.entries import DatasetEntry
+from dataenvgym.llama_factory.parsing import parse_row
+from dataenvgym.records import (
+    ChatDatum,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+
+
+def parse(row: Any, **entry: Any) -> TrainingDatum:
+    return parse_row(row, DatasetEntry.parse({"file_name": "rows.json", **entry}))
+
+
+def test_other_peoples_column_names_are_understood() -> None:
+    columns = {"prompt": "question", "query": "context", "response": "answer", "history": "past"}
+    row = {"question": "Q", "context": None, "answer": "A", "past": [["a", "b"]], "unused": 1}
+    assert parse(row, columns=columns) == SupervisedDatum(
+        instruction="Q", output="A", history=(("a", "b"),)
+    )
+
+
+def test_a_query_without_a_prompt_is_the_instruction() -> None:
+    row = {"instruction": "", "input": "Q", "output": "A"}
+    assert parse(row) == SupervisedDatum(instruction="Q", output="A")
+
+
+def test_an_alpaca_row_with_tools_is_a_chat() -> None:
+    columns = {"prompt": "q", "response": "a", "history": "h", "tools": "t"}
+    row = {"q": "Q", "a": "A", "h": [["a", "b"]], "t": '[{"name": "f"}]'}
+    assert parse(row, columns=columns) == ChatDatum(
+        messages=(
+            Message(role="user", content="a"),
+            Message(role="assistant", content="b"),
+            Message(role="user", content="Q"),
+            Message(role="assistant", content="A"),
+        ),
+        tools=({"name": "f"},),
+    )
+
+
+def test_a_row_without_a_response_column_is_text() -> None:
+    assert parse({"text": "Once."}, columns={"prompt": "text"}) == TextDatum(text="Once.")
+
+
+def test_a_leading_system_turn_overrides_the_system_column() -> None:
+    row = {
+        "conversations": [
+            {"from": "system", "value": "S"},
+            {"from": "human", "value": "Q"},
+            {"from": "gpt", "value": "A"},
+        ],
+        "sys": "other",
+    }
+    record = parse(row, formatting="sharegpt", columns={"messages": "conversations", "system": "s"})
+    assert isinstance(record, ChatDatum)
+    assert record.system == "S"
+    assert [message.role for message in record.messages] == ["user", "assistant"]
+
+
+def test_sharegpt_preferences_and_tags_become_prompted_records() -> None:
+    turns = [
+        {"from": "human", "value": "a"},
+        {"from": "gpt", "value": "b"},
+        {"from": "human", "value": "Q"},
+    ]
+    better, worse = {"from": "gpt", "value": "A"}, {"from": "gpt", "value": "B"}
+    assert parse(
+        {"conversations": turns, "chosen": better, "rejected": worse},
+        formatting="sharegpt",
+        ranking=True,
+        columns={"messages": "conversations", "chosen": "chosen", "rejected": "rejected"},
+    ) == PreferenceDatum(instruction="Q", history=(("a", "b"),), chosen="A", rejected="B")
+    assert parse(
+        {"conversations": [*turns, worse], "label": False},
+        formatting="sharegpt",
+        columns={"messages": "conversations", "kto_tag": "label"},
+    ) == KTODatum(instruction="Q", history=(("a", "b"),), output="B", desirable=False)
+
+
+ALPACA = {"columns": {"prompt": "q", "response": "a", "history": "h", "tools": "t"}}
+SHAREGPT = {"formatting": "sharegpt"}
+KTO = {"columns": {"prompt": "q", "response": "a", "kto_tag": "k", "tools": "t"}}
+RANKING = {
+    "formatting": "sharegpt",
+    "ranking": True,
+    "columns": {"messages": "m", "chosen": "c", "rejected": "r"},
+}
+USER, BOT = {"from": "human", "value": "Q"}, {"from": "gpt", "value": "A"}
+CALL = {"from": "function_call", "value": '{"name": "f", "arguments": {}}'}
+
+
+@pytest.mark.parametrize(
+    ("row", "entry", "message"),
+    [
+        (["Q", "A"], ALPACA, r"found \['Q', 'A'\], expected an object"),
+        ({"q": "Q"}, ALPACA, "column 'a' holds nothing, expected a string"),
+        ({"q": "Q", "a": 5}, ALPACA, "column 'a' holds 5, expected a string"),
+        ({"q": "Q", "a": "A", "h": [["a"]]}, ALPACA, r"'h' holds \['a'\], expected pairs"),
+        ({"q": "Q", "a": "A", "h": "ab"}, ALPACA, "'h' holds 'ab', expected pairs"),
+        ({"q": "Q", "a": "A", "t": "{"}, ALPACA, "column 't' is '{', expected JSON"),
+        ({"q": "Q", "a": "A", "t": "{}"}, ALPACA, "column 't' holds {}, expected a list"),
+        ({"q": "Q", "a": "A", "k": 1}, KTO, "column 'k' holds 1, expected true or false"),
+        ({"q": "Q", "a": "A", "k": True, "t": "[1]"}, KTO, "'t' holds tools, expected none"),
+        ({"conversations": []}, SHAREGPT, r"holds \[\], expected a list of turns"),
+        ({"m": [USER, BOT], "c": BOT, "r": BOT}, RANKING, "2 turns before the answer"),
+        ({"m": [USER], "c": USER, "r": BOT}, RANKING, "'c' has role 'user', expected 'assistant'"),
+        ({"m": [USER], "c": CALL, "r": BOT}, RANKING, "with tool calls, expected 'assistant'"),
+        ({"m": [BOT], "c": BOT, "r": BOT}, RANKING, "'m' has role 'assistant', expected 'user'"),
+    ],
+)
+def test_an_error_names_the_column_and_what_was_expected(
+    row: Any, entry: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DatasetFormatError, match=message):
+        parse(row, **entry)
+
+
+def test_a_well_formed_row_that_makes_no_record_is_told_apart() -> None:
+    with pytest.raises(InvalidRecordError, match="output"):
+        parse({"instruction": "Q", "output": ""})

@@ -1,0 +1,155 @@
+"""The training file has LLaMA-Factory's option names, all of them and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from dataenvgym.errors import ConfigurationError, DatasetFormatError
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.llama_factory.options import KNOWN_OPTIONS
+
+PLACES: dict[str, Any] = {
+    "model_name_or_path": "Qwen/Qwen3-0.6B",
+    "dataset": "custom_sft_dataset",
+    "dataset_dir": "/data/dataset",
+    "output_dir": "/data/adapter",
+}
+
+
+def test_every_field_is_an_option_that_llama_factory_knows() -> None:
+    assert TrainingConfig.model_fields.keys() - {"extra"} <= KNOWN_OPTIONS
+
+
+def test_a_written_file_is_read_back_the_same(tmp_path: Path) -> None:
+    config = TrainingConfig(
+        **PLACES,
+        stage="kto",
+        template="qwen3",
+        adapter_name_or_path="someone/adapter",
+        learning_rate=1e-5,
+        num_train_epochs=0.5,
+        warmup_steps=0.1,
+        save_strategy="no",
+        extra={"plot_loss": True, "max_samples": 3, "run_name": "é: 'no'"},
+    )
+    config.write(tmp_path / "training.yaml")
+    assert TrainingConfig.read(tmp_path / "training.yaml") == config
+
+
+def test_the_file_says_to_omegaconf_what_it_says_to_us(tmp_path: Path) -> None:
+    """LLaMA-Factory reads it with OmegaConf, whose YAML is not quite PyYAML's."""
+    for text in ("1e3", "on", "null", "nan", ".inf", "0x1f", "1_000", "~", "- a", "é: #", "", "a:"):
+        config = TrainingConfig(**PLACES, learning_rate=1e-7, extra={"run_name": text})
+        config.write(tmp_path / "training.yaml")
+        loaded = OmegaConf.load(tmp_path / "training.yaml")
+        assert OmegaConf.to_container(loaded) == config.options()
+
+
+def test_the_file_has_known_options_with_values_only(tmp_path: Path) -> None:
+    TrainingConfig(**PLACES, extra={"flash_attn": "sdpa"}).write(tmp_path / "training.yaml")
+    options = yaml.safe_load((tmp_path / "training.yaml").read_text())
+    assert options.keys() <= KNOWN_OPTIONS
+    assert None not in options.values()
+    assert "template" not in options
+    assert options["flash_attn"] == "sdpa"
+    assert options["save_strategy"] == "no"
+
+
+def test_paths_are_written_absolute_and_names_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("student").mkdir()
+    config = TrainingConfig(
+        model_name_or_path=Path("student"),
+        adapter_name_or_path="someone/adapter",
+        dataset="a",
+        dataset_dir="dataset",
+        output_dir=Path("adapter"),
+    )
+    config.write(Path("training.yaml"))
+    options = yaml.safe_load(Path("training.yaml").read_text())
+    assert options["model_name_or_path"] == str(tmp_path / "student")
+    assert options["adapter_name_or_path"] == "someone/adapter"
+    assert options["dataset_dir"] == str(tmp_path / "dataset")
+    assert options["output_dir"] == str(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lora_rnak": 8}, "'lora_rnak' is no training option. Did you mean 'lora_rank'?"),
+        ({"plot_loss": True}, "'plot_loss' is an option of LLaMA-Factory .* expected in 'extra'"),
+        ({"extra": {"plot_los": True}}, "'plot_los'.* Did you mean 'plot_loss'?"),
+        ({"extra": {"seed": 1}}, "'seed' stands in 'extra', expected it as an option of its own"),
+        ({"lora_rank": 0}, "lora_rank: .*greater than or equal to 1; found 0"),
+        ({"stage": "sff"}, "stage: .*found 'sff'"),
+        ({"seed": 2**32}, "seed: .*less than 4294967296"),
+        ({"learning_rate": float("nan")}, "learning_rate: .*finite"),
+        ({"bf16": True, "fp16": True}, "several of bf16, fp16 and pure_bf16 are on"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        TrainingConfig(**options)
+    with pytest.raises(ConfigurationError, match=message):
+        TrainingConfig().with_options(**options)
+
+
+def test_options_are_changed_on_a_copy() -> None:
+    config = TrainingConfig(extra={"plot_loss": True})
+    changed = config.with_options(lora_rank=4, dataset=["a", "b"])
+    assert (config.lora_rank, changed.lora_rank, changed.dataset) == (16, 4, "a,b")
+    assert changed.extra == config.extra
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dataset": None, "output_dir": None}, r"\['dataset', 'output_dir'\] not set"),
+        ({"output_dir": "/data/${x}"}, r"output_dir is '/data/\$\{x\}', expected no"),
+    ],
+)
+def test_a_file_that_llama_factory_could_not_use_is_not_written(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        TrainingConfig(**{**PLACES, **options}).write(tmp_path / "training.yaml")
+    assert not (tmp_path / "training.yaml").exists()
+
+
+def test_an_adapter_folder_with_a_comma_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a,b").mkdir()
+    config = TrainingConfig(**PLACES, adapter_name_or_path=tmp_path / "a,b")
+    with pytest.raises(ConfigurationError, match="expected no comma in a folder's name"):
+        config.write(tmp_path / "training.yaml")
+
+
+def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.yaml"
+    path.write_text("stage: pt\ntemplate: null\nlora_rank: 4\nwarmup_ratio: 0.1\nlr: null\n")
+    config = TrainingConfig.read(path)
+    assert (config.lora_alpha, config.learning_rate, config.seed) == (8, 5e-5, 42)
+    assert config.packing is True
+    assert config.extra == {"warmup_ratio": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stage: [", "expected YAML"),
+        ("- sft", r"found \['sft'\], expected options by name"),
+        ("lora_rnak: 3", "'lora_rnak', which LLaMA-Factory does not know. Did you mean"),
+        ("extra: {seed: 1}", "'extra' has 'extra', which LLaMA-Factory does not know"),
+        ("lora_rank: many", "lora_rank: .*found 'many'"),
+    ],
+)
+def test_an_error_in_a_file_names_the_file(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "training.yaml").write_text(text)
+    with pytest.raises(DatasetFormatError, match=rf"training\.yaml: .*{message}"):
+        TrainingConfig.read(tmp_path / "training.yaml")

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.predictors.sampling import Nucleus, greedy, uniform_numbers
+
+# Probabilities 0.1, 0.6, 0.0 and 0.3.
+LOGITS = torch.tensor([0.1, 0.6, 0.0, 0.3]).log()
+
+
+def draws(temperature: float, top_p: float, n: int = 4000) -> list[float]:
+    """How often each token is drawn."""
+    uniform = torch.linspace(0, 1, n + 1)[:-1].double().unsqueeze(1)
+    draw = Nucleus(temperature, top_p, uniform)
+    tokens = draw(LOGITS.expand(n, -1), torch.arange(n), 0)
+    return [float((tokens == token).float().mean()) for token in range(4)]
+
+
+def test_tokens_are_drawn_as_often_as_they_are_probable() -> None:
+    assert draws(1.0, 1.0) == pytest.approx([0.1, 0.6, 0.0, 0.3], abs=1e-3)
+
+
+def test_a_temperature_sharpens_or_flattens() -> None:
+    cold = [p**2 / 0.46 for p in (0.1, 0.6, 0.0, 0.3)]
+    assert draws(0.5, 1.0) == pytest.approx(cold, abs=1e-3)
+
+
+def test_a_tiny_temperature_is_greedy_and_does_not_overflow() -> None:
+    assert draws(1e-30, 1.0) == [0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("top_p", "expected"),
+    [
+        (0.3, [0.0, 1.0, 0.0, 0.0]),
+        (0.6, [0.0, 1.0, 0.0, 0.0]),  # its mass is reached by one token
+        (0.7, [0.0, 2 / 3, 0.0, 1 / 3]),
+        (0.95, [0.1, 0.6, 0.0, 0.3]),
+    ],
+)
+def test_a_nucleus_is_the_smallest_set_that_reaches_its_mass(
+    top_p: float, expected: list[float]
+) -> None:
+    assert draws(1.0, top_p) == pytest.approx(expected, abs=1e-3)
+
+
+def test_each_row_has_its_own_numbers_for_each_step() -> None:
+    uniform = torch.tensor([[0.0, 0.99], [0.99, 0.0], [0.0, 0.0]], dtype=torch.float64)
+    draw = Nucleus(1.0, 1.0, uniform)
+    rows = torch.tensor([0, 1])
+    # by falling probability the tokens are 1, 3, 0
+    assert draw(LOGITS.expand(2, -1), rows, 0).tolist() == [1, 0]
+    assert draw(LOGITS.expand(2, -1), rows, 1).tolist() == [0, 1]
+    assert draw(LOGITS.expand(1, -1), torch.tensor([2]), 1).tolist() == [1]
+
+
+def test_greedy_takes_the_most_probable_token() -> None:
+    assert greedy(LOGITS.unsqueeze(0), torch.tensor([0]), 0).tolist() == [1]
+
+
+def test_random_numbers_belong_to_the_prompt_whatever_else_is_asked() -> None:
+    parameters = SamplingParameters(temperature=1.0, max_tokens=5, seed=3)
+    a, b, c = uniform_numbers([[1, 2], [3], [1, 2]], parameters)
+    d, e = uniform_numbers([[3], [1, 2]], parameters)
+    assert torch.equal(b, d)
+    assert torch.equal(a, e)
+    assert not torch.equal(a, c)  # the same prompt asked twice gets two answers
+    assert len(a) == 5
+    (other,) = uniform_numbers([[3]], parameters.model_copy(update={"seed": 4}))
+    assert not torch.equal(b, other)

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+
+import pytest
+
+from dataenvgym.scoring.pool import WorkerPool, shared_pool
+from dataenvgym.scoring.process import Request
+from dataenvgym.scoring.worker import MEMORY_LIMIT
+
+LN = Request(r"\ln 4", r"2\ln 2")
+HANGING = Request("5", "9^{9^{9^{9}}}+1")
+LIMIT = 20.0
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    pool = WorkerPool(2)
+    pool.run([LN, LN], LIMIT)
+    yield pool
+    pool.close()
+
+
+def _logs(count: int) -> list[Request]:
+    """Textually different requests, of which those at even places are equal."""
+    return [Request(f"{n}\\ln {n * n}", f"{2 * n + n % 2}\\ln {n}") for n in range(2, 2 + count)]
+
+
+def _expected(count: int) -> list[bool]:
+    return [n % 2 == 0 for n in range(2, 2 + count)]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_replies_come_in_the_order_of_the_requests(pool: WorkerPool) -> None:
+    replies = pool.run(_logs(12), LIMIT)
+    assert [reply.value for reply in replies] == _expected(12)
+    assert {reply.error for reply in replies} == {None}
+
+
+def test_no_requests_need_no_worker() -> None:
+    pool = WorkerPool(2)
+    assert pool.run([], LIMIT) == []
+    assert pool.worker_pids() == []
+
+
+def test_a_hanging_worker_is_killed_and_holds_up_no_neighbour(pool: WorkerPool) -> None:
+    before = set(pool.worker_pids())
+    done = threading.Event()
+    hanging = threading.Thread(target=lambda: (pool.run([HANGING], 1.5), done.set()))
+    hanging.start()
+    time.sleep(0.1)
+    replies = pool.run(_logs(6), LIMIT)
+    assert not done.is_set()
+    assert [reply.value for reply in replies] == _expected(6)
+    hanging.join()
+    assert len(before - set(pool.worker_pids())) == 1
+    assert sum(map(_is_running, before)) == 1
+
+
+def test_the_hanging_request_gets_an_error_and_the_others_of_its_batch_their_values(
+    pool: WorkerPool,
+) -> None:
+    replies = pool.run([LN, HANGING, LN], 1.0)
+    assert [reply.value for reply in replies] == [True, False, True]
+    assert [reply.error is None for reply in replies] == [True, False, True]
+
+
+def test_a_worker_that_died_while_idle_is_replaced(pool: WorkerPool) -> None:
+    pool.run([LN, LN], LIMIT)
+    for pid in pool.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.2)
+    assert pool.run([LN], LIMIT)[0].value is True
+
+
+def test_a_worker_that_dies_at_work_fails_its_request_only(pool: WorkerPool) -> None:
+    pool.run([LN, LN], LIMIT)
+    results = []
+    thread = threading.Thread(target=lambda: results.extend(pool.run([HANGING, HANGING], LIMIT)))
+    thread.start()
+    time.sleep(0.3)
+    for pid in pool.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+    thread.join(10)
+    assert ["exit code -9" in (reply.error or "") for reply in results] == [True, True]
+    assert pool.run([LN], LIMIT)[0].value is True
+
+
+def test_the_memory_of_a_worker_is_limited(pool: WorkerPool) -> None:
+    pool.run([LN], LIMIT)
+    for pid in pool.worker_pids():
+        with open(f"/proc/{pid}/limits") as limits:
+            (line,) = [line for line in limits if line.startswith("Max address space")]
+        assert line.split()[3] == str(MEMORY_LIMIT)
+
+
+def test_many_threads_share_the_workers(pool: WorkerPool) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        batches = list(threads.map(lambda _: pool.run(_logs(3), LIMIT), range(8)))
+    assert all([reply.value for reply in batch] == _expected(3) for batch in batches)
+    assert len(pool.worker_pids()) <= 2
+
+
+def test_a_long_batch_does_not_keep_a_short_one_waiting(pool: WorkerPool) -> None:
+    finished: list[str] = []
+
+    def grade(name: str, count: int) -> None:
+        pool.run(_logs(count), LIMIT)
+        finished.append(name)
+
+    long = threading.Thread(target=grade, args=("long", 100))
+    long.start()
+    time.sleep(0.2)
+    grade("short", 1)
+    long.join()
+    assert finished == ["short", "long"]
+
+
+def _grade_in_child(sender: Connection) -> None:
+    sender.send([reply.value for reply in shared_pool().run([LN], LIMIT)])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_daemonic_child_process_has_a_pool_of_its_own(method: str) -> None:
+    assert shared_pool().run([LN], LIMIT)[0].value is True
+    mine = set(shared_pool().worker_pids())
+    context = multiprocessing.get_context(method)
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_grade_in_child, args=(sender,), daemon=True)
+    child.start()
+    assert receiver.poll(30)
+    assert receiver.recv() == [True]
+    child.join()
+    assert shared_pool().run([LN], LIMIT)[0].value is True
+    assert mine <= set(shared_pool().worker_pids())
+
+
+_SCRIPT = """
+import sys, threading
+from dataenvgym.scoring import grade_pairs
+from dataenvgym.scoring.pool import shared_pool
+
+grade_pairs([(r"\\\\ln 4", r"2\\\\ln 2"), (r"\\\\ln 9", r"2\\\\ln 3")])
+{then}
+print(*shared_pool().worker_pids(), flush=True)
+{last}
+"""
+_HANG = 'grade_pairs([("5", "9^{9^{9^{9}}}+1")], time_limit=1)'
+_HANG_IN_THREAD = f"threading.Thread(target=lambda: {_HANG}, daemon=True).start()"
+
+
+def _start_script(then: str, last: str) -> tuple[subprocess.Popen[str], list[int]]:
+    script = _SCRIPT.replace("{then}", then).replace("{last}", last).replace("\\\\", "\\")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, [int(pid) for pid in process.stdout.readline().split()]
+
+
+@pytest.mark.parametrize(
+    ("then", "last"),
+    [("pass", "pass"), (_HANG_IN_THREAD, "pass"), (_HANG_IN_THREAD, "raise KeyboardInterrupt")],
+)
+def test_no_worker_outlives_a_script(then: str, last: str) -> None:
+    process, pids = _start_script(then, last)
+    process.communicate(timeout=20)
+    assert pids
+    assert _eventually(lambda: not any(map(_is_running, pids)), 1.0)
+
+
+@pytest.mark.parametrize("then", ["pass", _HANG_IN_THREAD])
+def test_no_worker_outlives_a_killed_parent(then: str) -> None:
+    process, pids = _start_script(then, "threading.Event().wait()")
+    assert pids
+    process.kill()
+    process.communicate()
+    assert _eventually(lambda: not any(map(_is_running, pids)))
+
+
+def test_a_script_needs_no_main_guard_and_its_output_stays_its_own() -> None:
+    process, _ = _start_script("pass", 'print("done")')
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read() == "done\n"
+    assert process.stderr.read() == ""
+    assert process.wait(20) == 0
+
+
+def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    pool = WorkerPool(2)
+    replies = pool.run([LN, LN, LN], LIMIT)
+    assert all("start of the grading worker" in (reply.error or "") for reply in replies)
+    assert not any(reply.exhausted for reply in replies)
+    assert pool.worker_pids() == []

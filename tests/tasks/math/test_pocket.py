@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import CATEGORIES, SKILLS, operands_of
+
+
+def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():
+    assert len(SKILLS) >= 16
+    assert len(CATEGORIES) >= 4
+    assert all(len(skill.phrasings) >= 3 for skill in SKILLS.values())
+
+
+def test_the_same_problems_come_again_in_equal_shares_of_the_skills():
+    one, two = PocketMathTask(), PocketMathTask()
+    assert one.instances == two.instances
+    assert set(Counter(i.skill for i in one.instances).values()) == {20}
+    assert PocketMathTask(seed=1).instances != one.instances
+
+
+def test_no_two_splits_share_operands_in_any_order():
+    task = PocketMathTask(n_train=1000, n_validation=1000, n_test=1000)
+    train, validation, test = (
+        {operands_of(i.instruction) for i in task.on(split).instances}
+        for split in ("train", "validation", "test")
+    )
+    assert not train & validation
+    assert not train & test
+    assert not validation & test
+
+
+def test_the_gold_answers_score_one_and_a_shuffled_answer_zero():
+    task = PocketMathTask(n_validation=200)
+    gold = {i.instruction: i.answer for i in task.instances}
+    right = ScriptedPredictor(lambda c: f"#### {gold[c[-1].content]}")
+    assert task.generate_performance_report(task.evaluate(right)).score == 1.0
+    wrong = ScriptedPredictor(lambda c: f"#### {gold[c[-1].content]} 99")
+    assert task.generate_performance_report(task.evaluate(wrong)).score == 0.0
+
+
+def test_the_overlap_key_is_the_operands_whatever_the_words():
+    task = PocketMathTask()
+    assert task.overlap_key("Add 12 to 3.") == task.overlap_key("What is 3 plus 12?")
+    assert task.overlap_key("Add 12 to 3.") != task.overlap_key("Add 1 2 3.")
+    assert task.overlap_key("No numbers here!") == "no numbers here"

@@ -1,0 +1,90 @@
+import gzip
+import json
+import sys
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.tasks.math.sources import HubDataset, read_rows
+
+OBJECTS = [{"question": "2 + 3 = ?"}, {"question": "Größe 日本"}]
+LINES = "\n".join(json.dumps(o, ensure_ascii=False) for o in OBJECTS)
+
+
+def test_a_jsonl_file_has_one_object_a_line_and_empty_lines_do_not_shift_the_numbers(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_text(f"{LINES}\n\n{LINES}\n", encoding="utf-8")
+    rows = list(read_rows(path))
+    assert [row.values for row in rows] == OBJECTS * 2
+    assert [row.id for row in rows] == ["train-1", "train-2", "train-4", "train-5"]
+    assert rows[2].where == f"{path}:4"
+
+
+def test_a_packed_file_and_one_with_a_byte_order_mark_read_the_same(tmp_path):
+    packed, marked = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl"
+    packed.write_bytes(gzip.compress(LINES.encode()))
+    marked.write_text(LINES.replace("\n", "\r\n"), encoding="utf-8-sig")
+    for path in (packed, marked):
+        assert [row.values for row in read_rows(path)] == OBJECTS
+    assert next(read_rows(packed)).id == "a-1"
+
+
+def test_a_json_file_holds_an_array(tmp_path):
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps(OBJECTS))
+    assert [row.values for row in read_rows(path)] == OBJECTS
+    path.write_text("{}")
+    with pytest.raises(InvalidInstanceError, match="expected an array"):
+        list(read_rows(path))
+
+
+def test_a_folder_holds_one_problem_a_file_at_any_depth_in_a_fixed_order(tmp_path):
+    for name, values in (("b/1", OBJECTS[0]), ("a/10", OBJECTS[1]), ("a/2", OBJECTS[0])):
+        file = tmp_path / "MATH" / f"{name}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+    rows = list(read_rows(tmp_path / "MATH"))
+    assert [row.id for row in rows] == ["MATH/a/10", "MATH/a/2", "MATH/b/1"]
+    assert rows[0].values == OBJECTS[1]
+
+
+def test_what_is_no_json_object_is_named_by_file_and_line(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    for line, complaint in (("{oops", "no valid JSON"), ("[1, 2]", "expected a JSON object")):
+        path.write_text(f'{{"a": 1}}\n{line}\n')
+        with pytest.raises(InvalidInstanceError, match=rf"bad\.jsonl:2: .*{complaint}"):
+            list(read_rows(path))
+
+
+def test_a_source_that_is_not_there_or_of_no_known_kind_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="no file or folder"):
+        read_rows(tmp_path / "absent.jsonl")
+    (tmp_path / "rows.csv").write_text("a,b")
+    with pytest.raises(ConfigurationError, match=r"expected \.jsonl"):
+        read_rows(tmp_path / "rows.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigurationError, match=r"holds no \.json file"):
+        list(read_rows(tmp_path / "empty"))
+
+
+def test_a_dataset_is_loaded_by_name_through_the_datasets_library(tmp_path):
+    pytest.importorskip("datasets")
+    folder = tmp_path / "my-gsm"
+    folder.mkdir()
+    (folder / "test.jsonl").write_text(LINES, encoding="utf-8")
+    rows = list(read_rows(HubDataset(dataset=str(folder), split="test")))
+    assert [row.values for row in rows] == OBJECTS
+    assert rows[1].id == "my-gsm-test-2"
+
+
+def test_a_dataset_that_cannot_be_loaded_is_an_error_that_names_it(tmp_path):
+    pytest.importorskip("datasets")
+    source = HubDataset(dataset=str(tmp_path / "absent"), split="test")
+    with pytest.raises(ConfigurationError, match=r"absent.*split 'test' could not be loaded"):
+        list(read_rows(source))
+
+
+def test_without_the_datasets_library_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ConfigurationError, match="pip install datasets"):
+        list(read_rows(HubDataset(dataset="openai/gsm8k", config="main")))

@@ -1,0 +1,140 @@
+import pytest
+
+import dataenvgym.tasks
+from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
+from dataenvgym.interfaces import Failure, Reply, TaskInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+
+
+class EchoEnvironment(TaskEnvironment):
+    def respond(self, instance, conversation):
+        was_correct = conversation[-1].content == instance.answer
+        return Outcome(reward=float(was_correct), was_correct=was_correct)
+
+
+class EchoTask(Task):
+    name = "echo"
+    words = {"train": ("a", "b"), "validation": ("c", "d", "e"), "test": ("f",)}
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.loads = []
+
+    def load(self, split):
+        self.loads.append(split)
+        return [
+            TaskInstance(id=w, task=self.name, instruction=f"Say {w}.", answer=w)
+            for w in self.words[split]
+        ]
+
+    def make_environment(self):
+        return EchoEnvironment(self.instances)
+
+
+class Parrot:
+    def predict(self, conversations, sampling):
+        return [Reply(text=c[-1].content[4:-1]) for c in conversations]
+
+
+def test_a_task_evaluates_a_predictor_on_its_split_and_sums_up():
+    task = EchoTask()
+    assert isinstance(task, TaskInterface)
+    completed = task.evaluate(Parrot())
+    assert [c.instance.id for c in completed] == ["c", "d", "e"]
+    report = task.generate_performance_report(completed)
+    assert (report.task, report.accuracy, report.n) == ("echo", 1.0, 3)
+
+
+def test_sampling_and_chunks_are_those_of_the_task():
+    seen = []
+
+    class Watching(Parrot):
+        def predict(self, conversations, sampling):
+            seen.append((len(conversations), sampling.max_tokens))
+            return super().predict(conversations, sampling)
+
+    from dataenvgym.interfaces import SamplingParameters
+
+    EchoTask(chunk_size=2, sampling=SamplingParameters(max_tokens=9)).evaluate(Watching())
+    assert seen == [(2, 9), (1, 9)]
+
+
+def test_the_other_split_is_another_view_of_the_same_task():
+    task = EchoTask()
+    test = task.on("test")
+    assert type(test) is EchoTask
+    assert [i.id for i in test.instances] == ["f"]
+    assert [i.id for i in task.instances] == ["c", "d", "e"]
+    assert test.on("validation").instances is task.instances
+
+
+def test_instances_are_loaded_once():
+    task = EchoTask()
+    task.evaluate(Parrot())
+    task.on("train").on("validation").evaluate(Parrot())
+    assert task.loads == ["validation"]
+
+
+def test_a_split_that_does_not_exist_is_refused():
+    with pytest.raises(ConfigurationError, match="Did you mean 'validation'"):
+        EchoTask(split="valid")
+    with pytest.raises(ConfigurationError, match="expected one of train, validation, test"):
+        EchoTask().on("dev")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"), [((), "no instances"), (("a", "a"), "two instances have the id 'a'")]
+)
+def test_no_instances_and_repeated_ids_are_refused(words, complaint):
+    task = EchoTask()
+    task.words = {"validation": words}
+    with pytest.raises(InvalidInstanceError, match=complaint):
+        task.evaluate(Parrot())
+
+
+def test_an_evaluation_in_which_everything_failed_has_no_score():
+    class Gone:
+        def predict(self, conversations, sampling):
+            return [Failure(reason="HTTP 503")] * len(conversations)
+
+    task = EchoTask()
+    with pytest.raises(EvaluationError, match="HTTP 503"):
+        task.generate_performance_report(task.evaluate(Gone()))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What is 3 + 4?", "what is  3 4"),
+        ("Größe, bitte!", "GRÖSSE bitte"),
+        ("Gro\u0308ße", "Größe"),
+        ("\uff11\uff12 cafés", "12 CAFÉS"),
+    ],
+)
+def test_wording_that_differs_in_case_form_or_punctuation_has_one_overlap_key(one, other):
+    assert EchoTask().overlap_key(one) == EchoTask().overlap_key(other) != ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("3 4", "34"), ("3 4", "4 3"), ("कि", "का"), ("日本", "日中"), ("n 1", "n 2")],
+)
+def test_other_words_or_digits_have_another_overlap_key(one, other):
+    assert EchoTask().overlap_key(one) != EchoTask().overlap_key(other)
+
+
+def test_the_domain_in_the_documentation_works_as_it_stands():
+    documentation = dataenvgym.tasks.__doc__
+    lines = documentation.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.strip().startswith("from dataenvgym"))
+    code = []
+    for line in lines[start:]:
+        if line and not line.startswith("    "):
+            break
+        code.append(line[4:])
+    namespace = {}
+    exec("\n".join(code), namespace)
+    task = namespace["EchoTask"]()
+    completed = task.evaluate(Parrot())
+    assert [c.was_correct for c in completed] == [True, True]

@@ -1,0 +1,167 @@
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+
+from dataenvgym.errors import ConfigurationError, InvalidActionError, InvalidInstanceError
+from dataenvgym.records import Message, TaskInstance
+from dataenvgym.tasks import Outcome, TaskEnvironment
+
+INSTANCES = [
+    TaskInstance(id=f"w{k}", task="echo", instruction=f"Sag {word}!", answer=word)
+    for k, word in enumerate(["Größe", "日本", "🙂"])
+]
+
+
+class Echo(TaskEnvironment):
+    def respond(self, instance, conversation):
+        was_correct = conversation[-1].content == instance.answer
+        return Outcome(reward=float(was_correct), was_correct=was_correct)
+
+
+class Patient(TaskEnvironment):
+    """Asks again until the answer is right."""
+
+    max_turns = 3
+
+    def respond(self, instance, conversation):
+        if conversation[-1].content == instance.answer:
+            return Outcome(reward=0.5, was_correct=True, info={"asked": len(conversation) / 2})
+        return Outcome(messages=(Message(role="user", content="Nein."),), done=False, reward=9.0)
+
+
+def test_the_checker_of_gymnasium_finds_nothing_to_warn_about():
+    gymnasium.register("test/Echo-v0", entry_point=lambda **options: Echo(INSTANCES, **options))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_env(gymnasium.make("test/Echo-v0").unwrapped)
+    finally:
+        del gymnasium.registry["test/Echo-v0"]
+
+
+def test_the_conversation_grows_until_the_problem_is_finished():
+    environment = Patient(INSTANCES)
+    conversation, info = environment.reset(options={"instance_id": "w1"})
+    assert conversation == (Message(role="user", content="Sag 日本!"),)
+    assert info == {"instance_id": "w1", "was_correct": 0.0}
+
+    conversation, reward, terminated, truncated, info = environment.step("中国")
+    assert [m.content for m in conversation] == ["Sag 日本!", "中国", "Nein."]
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert info == {"instance_id": "w1", "was_correct": 0.0}
+
+    conversation, reward, terminated, truncated, info = environment.step("日本")
+    assert len(conversation) == 4
+    assert (reward, terminated, truncated) == (0.5, True, False)
+    assert info == {"instance_id": "w1", "was_correct": 1.0, "asked": 2.0}
+
+
+def test_a_problem_that_is_not_finished_in_time_is_truncated_without_a_reward():
+    environment = Patient(INSTANCES)
+    environment.reset(options={"instance": INSTANCES[0]})
+    results = [environment.step("?")[1:4] for _ in range(3)]
+    assert results == [(0.0, False, False), (0.0, False, False), (0.0, False, True)]
+
+
+def test_an_instance_from_elsewhere_can_be_given():
+    environment = Echo()
+    instance = TaskInstance(id="new", task="echo", instruction="Sag ja!", answer="ja")
+    assert environment.reset(options={"instance": instance})[1]["instance_id"] == "new"
+    assert environment.step("ja")[1] == 1.0
+
+
+def test_without_options_the_environment_picks_with_its_own_generator():
+    environment = Echo(INSTANCES)
+    picks = [environment.reset(seed=seed)[1]["instance_id"] for seed in range(20)]
+    assert set(picks) == {"w0", "w1", "w2"}
+    assert picks == [environment.reset(seed=seed)[1]["instance_id"] for seed in range(20)]
+
+
+def test_a_step_without_a_problem_in_progress_needs_a_reset():
+    environment = Echo(INSTANCES)
+    with pytest.raises(ResetNeeded):
+        environment.step("ja")
+    environment.reset()
+    environment.step("ja")
+    with pytest.raises(ResetNeeded):
+        environment.step("ja")
+
+
+@pytest.mark.parametrize("action", [None, 3, b"ja", "\ud83d"])
+def test_an_action_that_is_no_text_is_refused_and_changes_nothing(action):
+    environment = Echo(INSTANCES)
+    environment.reset(options={"instance_id": "w2"})
+    with pytest.raises(InvalidActionError, match="expected Unicode text"):
+        environment.step(action)
+    conversation, reward, *_ = environment.step("🙂")
+    assert (len(conversation), reward) == (2, 1.0)
+
+
+def test_unknown_instances_and_options_are_refused_with_a_hint():
+    environment = Echo(INSTANCES)
+    with pytest.raises(InvalidInstanceError, match=r"'w7'.* Did you mean 'w\d'"):
+        environment.reset(options={"instance_id": "w7"})
+    with pytest.raises(ConfigurationError, match="Did you mean 'instance_id'"):
+        environment.reset(options={"instanceid": "w1"})
+    with pytest.raises(InvalidInstanceError, match="expected a TaskInstance"):
+        environment.reset(options={"instance": {"id": "w1"}})
+    with pytest.raises(InvalidInstanceError, match="no instances to pick from"):
+        Echo().reset()
+
+
+def test_a_reward_that_is_no_number_is_a_bug_of_the_domain():
+    class Broken(TaskEnvironment):
+        def respond(self, instance, conversation):
+            return Outcome(reward=float("nan"))
+
+    environment = Broken(INSTANCES)
+    environment.reset()
+    with pytest.raises(ValueError, match="expected a finite one"):
+        environment.step("ja")
+
+
+def test_the_transcript_can_be_rendered_as_text():
+    environment = Echo(INSTANCES, render_mode="ansi")
+    environment.reset(options={"instance_id": "w0"})
+    environment.step("Größe")
+    assert environment.render() == "[user] Sag Größe!\n[assistant] Größe"
+    with pytest.raises(ConfigurationError, match="render_mode is 'human'"):
+        Echo(render_mode="human")
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_vector_environments_take_text_of_any_script(kind):
+    makers = [lambda: Patient(INSTANCES)] * 3
+    if kind == "sync":
+        environments = gymnasium.vector.SyncVectorEnv(makers)
+    else:
+        environments = gymnasium.vector.AsyncVectorEnv(makers, shared_memory=False)
+    try:
+        observations, infos = environments.reset(seed=[3, 4, 5])
+        alone = [Patient(INSTANCES).reset(seed=seed) for seed in (3, 4, 5)]
+        assert observations == tuple(conversation for conversation, _ in alone)
+        assert list(infos["instance_id"]) == [info["instance_id"] for _, info in alone]
+
+        actions = ("Größe", "日本", "🙂")
+        observations, rewards, terminated, truncated, infos = environments.step(actions)
+        assert tuple(conversation[1].content for conversation in observations) == actions
+        answers = [INSTANCES[int(i[1])].answer for i in infos["instance_id"]]
+        right = np.array([a == b for a, b in zip(actions, answers, strict=True)])
+        assert np.array_equal(rewards, right * 0.5)
+        assert np.array_equal(terminated, right)
+        assert not truncated.any()
+
+        sampled = environments.action_space.sample()
+        assert sampled in environments.action_space
+        environments.step(sampled)
+    finally:
+        environments.close()
+
+
+def test_shared_memory_is_refused_with_a_way_out():
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        gymnasium.vector.AsyncVectorEnv([lambda: Echo(INSTANCES)], shared_memory=True)

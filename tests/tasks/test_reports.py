@@ -1,0 +1,66 @@
+import pytest
+
+from dataenvgym.errors import EvaluationError
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.tasks import report_on
+
+
+def completed(reward, *, skill=None, category=None, error=None):
+    return CompletedTaskInstance(
+        instance=TaskInstance(id="x", task="t", instruction="?", skill=skill, category=category),
+        transcript=(),
+        reward=reward,
+        was_correct=reward == 1.0,
+        error=error,
+    )
+
+
+def test_score_is_the_mean_reward_and_accuracy_the_share_of_correct_instances():
+    report = report_on("t", [completed(1.0), completed(0.5), completed(0.0), completed(0.5)])
+    assert (report.task, report.score, report.accuracy) == ("t", 0.5, 0.25)
+    assert (report.n, report.n_errors) == (4, 0)
+
+
+def test_instances_with_an_error_are_counted_apart():
+    report = report_on("t", [completed(1.0), completed(0.0, error="HTTP 503")])
+    assert (report.score, report.accuracy, report.n, report.n_errors) == (1.0, 1.0, 2, 1)
+
+
+def test_skills_are_sorted_by_category_and_name():
+    report = report_on(
+        "t",
+        [
+            completed(1.0, skill="sum", category="b"),
+            completed(0.0, skill="max", category="b"),
+            completed(1.0, skill="zip", category="a"),
+            completed(0.0, skill="sum", category="b"),
+            completed(0.0),
+        ],
+    )
+    assert [(s.category, s.skill, s.score, s.n) for s in report.skills] == [
+        (None, "", 0.0, 1),
+        ("a", "zip", 1.0, 1),
+        ("b", "max", 0.0, 1),
+        ("b", "sum", 0.5, 2),
+    ]
+
+
+def test_a_skill_of_which_nothing_could_be_scored_has_no_score():
+    report = report_on("t", [completed(1.0, skill="a"), completed(0.0, skill="b", error="gone")])
+    skill = report.skills[1]
+    assert (skill.score, skill.accuracy, skill.n, skill.n_errors) == (None, None, 1, 1)
+
+
+def test_the_report_does_not_depend_on_the_order_of_the_instances():
+    instances = [completed(k / 7, skill=f"s{k % 3}") for k in range(50)]
+    assert report_on("t", instances) == report_on("t", instances[::-1])
+
+
+def test_if_nothing_could_be_scored_the_error_says_the_first_reason():
+    with pytest.raises(EvaluationError, match=r"none of 2 instances.*first one: HTTP 503"):
+        report_on("t", [completed(0.0, error="HTTP 503"), completed(0.0, error="HTTP 500")])
+
+
+def test_a_report_on_nothing_is_an_error():
+    with pytest.raises(EvaluationError, match="none of 0 instances"):
+        report_on("t", [])

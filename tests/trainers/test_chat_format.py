@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Message, ToolCall
+from dataenvgym.trainers.chat_format import ChatFormat
+from dataenvgym.trainers.student import load_tokenizer
+
+CHATML = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+WITH_DEFAULT_SYSTEM = (
+    "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nBe kind.<|im_end|>\n{% endif %}"
+    + CHATML
+)
+WITHOUT_SYSTEM = (
+    "{% for m in messages %}"
+    "{% if m['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    "<{{ m['role'] }}>{{ m['content'] }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+THINKING = (
+    "{% for m in messages %}{{ '<|' + m['role'] + '|>' }}"
+    "{% if m['role'] == 'assistant' %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+    "{{ m['content'] + '<|end|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+CHAT = (
+    Message(role="user", content="one"),
+    Message(role="assistant", content="1"),
+    Message(role="user", content="it's {{content}}"),
+    Message(role="assistant", content="2 'two'"),
+)
+SYSTEM = Message(role="system", content="Be brief.")
+
+
+@pytest.fixture
+def tokenizer(tiny_student: Path) -> Any:
+    return load_tokenizer(str(tiny_student))
+
+
+def with_template(tokenizer: Any, template: str | None) -> Any:
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def text(form: ChatFormat, messages: tuple[Message, ...]) -> str:
+    return "".join("".join((*turn.prompt, *turn.response)) for turn in form.turns(messages))
+
+
+@pytest.mark.parametrize("template", [None, CHATML, WITH_DEFAULT_SYSTEM], ids=["own", "ml", "sys"])
+@pytest.mark.parametrize("system", [(), (SYSTEM,)], ids=["no_system", "system"])
+def test_the_turns_put_together_are_what_the_template_renders(
+    tokenizer: Any, template: str | None, system: tuple[Message, ...]
+) -> None:
+    if template is not None:
+        with_template(tokenizer, template)
+    chat = [{"role": m.role, "content": m.content} for m in (*system, *CHAT)]
+    rendered = tokenizer.apply_chat_template(chat, tokenize=False)
+    assert text(ChatFormat.parse(tokenizer), (*system, *CHAT)) == rendered
+
+
+def test_a_reply_is_what_the_student_says_and_what_ends_it(tokenizer: Any) -> None:
+    first, second = ChatFormat.parse(with_template(tokenizer, CHATML)).turns(CHAT)
+    assert first.response == ("1<|im_end|>\n",)
+    assert second.prompt == (
+        "<|im_start|>user\nit's {{content}}<|im_end|>\n<|im_start|>assistant\n",
+    )
+
+
+def test_the_templates_own_system_message_stands_in_for_a_missing_one(tokenizer: Any) -> None:
+    form = ChatFormat.parse(with_template(tokenizer, WITH_DEFAULT_SYSTEM))
+    assert form.default_system == "Be kind."
+    assert "Be kind." in text(form, CHAT)
+    assert "Be kind." not in text(form, (SYSTEM, *CHAT))
+
+
+def test_a_template_without_a_system_role_serves_records_without_one(tokenizer: Any) -> None:
+    form = ChatFormat.parse(with_template(tokenizer, WITHOUT_SYSTEM))
+    assert text(form, CHAT[:2]) == "<user>one</s><assistant>1</s>"
+    with pytest.raises(ConfigurationError, match="no system role"):
+        form.turns((SYSTEM, *CHAT))
+
+
+def test_a_thinking_student_learns_an_empty_thought_before_a_reply_without_one(
+    tokenizer: Any,
+) -> None:
+    form = ChatFormat.parse(with_template(tokenizer, THINKING))
+    thoughtful = Message(role="assistant", content="<think>\nhm\n</think>\n\n1")
+    turns = form.turns((CHAT[0], thoughtful, *CHAT[2:]))
+    assert turns[0].response == ("<think>\nhm\n</think>\n\n1<|end|>",)
+    assert turns[1].response == ("<think>\n\n</think>\n\n", "2 'two'<|end|>")
+    whole = form.last_turn((CHAT[0], thoughtful, *CHAT[2:]))
+    assert "hm" not in "".join(whole.prompt)
+    assert whole.response == turns[1].response
+
+
+def test_the_last_turn_has_all_earlier_ones_in_its_prompt(tokenizer: Any) -> None:
+    form = ChatFormat.parse(tokenizer)
+    turn, turns = form.last_turn((SYSTEM, *CHAT)), form.turns((SYSTEM, *CHAT))
+    assert turn.prompt == (*turns[0].prompt, *turns[0].response, *turns[1].prompt)
+    assert turn.response == turns[1].response
+
+
+def test_tools_and_calls_are_written_in_llama_factorys_default_format(tokenizer: Any) -> None:
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "add",
+            "description": "Adds.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "integer", "description": "first"},
+                    "how": {"type": "string", "description": "", "enum": ["fast", "slow"]},
+                    "more": {"type": "array", "description": "x", "items": {"type": "integer"}},
+                },
+                "required": ["a"],
+            },
+        },
+    }
+    call = Message(
+        role="assistant",
+        content="I add. ",
+        tool_calls=(ToolCall(name="add", arguments={"a": 1, "how": "schön"}),),
+    )
+    chat = (CHAT[0], call, Message(role="tool", content="2"), CHAT[1])
+    first, second = ChatFormat.parse(tokenizer).turns((SYSTEM, *chat), tools=[tool])
+    assert first.prompt[1] == (
+        "<|system|>Be brief.You have access to the following tools:\n"
+        "> Tool Name: add\n"
+        "Tool Description: Adds.\n"
+        "Tool Args:\n"
+        "  - a (integer, required): first\n"
+        "  - how (string): , should be one of [fast, slow]\n"
+        "  - more (array): x, where each item should be integer\n"
+        "\n"
+        "Use the following format if using a tool:\n"
+        "```\n"
+        "Action: tool name (one of [add])\n"
+        "Action Input: the input to the tool, in a JSON format representing the kwargs "
+        '(e.g. ```{"input": "hello world", "num_beams": 5}```)\n'
+        "```\n"
+        "<|end|>"
+    )
+    assert first.response == ('I add. Action: add\nAction Input: {"a": 1, "how": "schön"}<|end|>',)
+    assert second.prompt == ("<|user|>2<|end|><|assistant|>",)
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused_by_name(tokenizer: Any) -> None:
+    with pytest.raises(ConfigurationError, match="no chat template"):
+        ChatFormat.parse(with_template(tokenizer, None))
+
+
+def test_a_template_that_drops_messages_is_refused(tokenizer: Any) -> None:
+    with pytest.raises(ConfigurationError, match="no place for the user message"):
+        ChatFormat.parse(with_template(tokenizer, "{% for m in messages %}x{% endfor %}"))

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    DatasetFormatError,
+    TrainingError,
+    UnsupportedStageError,
+)
+from dataenvgym.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.records import (
+    KTODatum,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+from dataenvgym.storage import hash_files, read_json, read_jsonl
+from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+
+RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
+
+FAST = {"per_device_train_batch_size": 20, "learning_rate": 1e-2}
+
+
+def prepare(
+    folder: Path, student: Path, records: Sequence[TrainingDatum], **options: Any
+) -> tuple[InProcessTrainer, Path]:
+    """A trainer and the file that it is to train by."""
+    one = {"seed": options.pop("seed", 3)}
+    if "adapter" in options:
+        one["adapter_name_or_path"] = options.pop("adapter")
+    settings = {"threads": 2, "num_train_epochs": 2, "per_device_train_batch_size": 4, **options}
+    trainer = InProcessTrainer(**settings)
+    dataset = write_dataset(folder / "dataset", records)
+    config = trainer.config.with_options(
+        model_name_or_path=student,
+        stage=dataset.stage,
+        dataset=dataset.name,
+        dataset_dir=dataset.folder,
+        output_dir=folder / "adapter",
+        **one,
+    )
+    config.write(folder / "training.yaml")
+    return trainer, folder / "training.yaml"
+
+
+def train(
+    folder: Path, student: Path, records: Sequence[TrainingDatum] = RECORDS, **options: Any
+) -> Path:
+    trainer, path = prepare(folder, student, records, **options)
+    return trainer.train(path)
+
+
+def losses(adapter: Path) -> list[float]:
+    return [line["loss"] for line in read_jsonl(adapter.parent / "trainer_log.jsonl")]
+
+
+def test_it_fits_the_protocol() -> None:
+    assert isinstance(InProcessTrainer(), TrainerInterface)
+
+
+def test_a_training_leaves_an_adapter_and_a_log_beside_it(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    adapter = train(tmp_path, tiny_student, lora_rank=4)
+    assert adapter == tmp_path / "adapter"
+    config = read_json(adapter / "adapter_config.json")
+    assert config["base_model_name_or_path"] == str(tiny_student)
+    assert (config["r"], config["peft_type"], config["task_type"]) == (4, "LORA", "CAUSAL_LM")
+    log = list(read_jsonl(tmp_path / "trainer_log.jsonl"))
+    assert [line["step"] for line in log] == list(range(1, 11))
+    assert log[-1]["epoch"] == 2.0
+    assert {"loss", "grad_norm", "learning_rate"} <= log[0].keys()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "adapter",
+        "dataset",
+        "trainer_log.jsonl",
+        "training.yaml",
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_same_seed_gives_the_same_adapter_bit_for_bit(
+    tmp_path: Path, tiny_student: Path, threads: int
+) -> None:
+    hashes = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        torch.rand(3)  # whatever else draws from the global generator
+        hashes.append(hash_files(train(tmp_path / name, tiny_student, seed=seed, threads=threads)))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_dropout_is_seeded_too(tmp_path: Path, tiny_student: Path) -> None:
+    hashes = {
+        hash_files(train(tmp_path / name, tiny_student, lora_dropout=0.2)) for name in ("a", "b")
+    }
+    assert len(hashes) == 1
+    assert hash_files(train(tmp_path / "c", tiny_student)) not in hashes
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_the_global_generator_and_thread_count_are_left_alone(
+    tmp_path: Path, tiny_student: Path, dropout: float
+) -> None:
+    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    train(tmp_path, tiny_student, lora_dropout=dropout)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+def test_how_a_batch_is_divided_does_not_change_its_loss(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    one = losses(train(tmp_path / "1", tiny_student, threads=1))
+    three = losses(train(tmp_path / "3", tiny_student, threads=3))
+    assert one == pytest.approx(three, rel=1e-3)
+
+
+def test_accumulated_batches_are_one_larger_batch(tmp_path: Path, tiny_student: Path) -> None:
+    options = {"max_steps": 4, "learning_rate": 1e-3}
+    large = train(tmp_path / "large", tiny_student, per_device_train_batch_size=10, **options)
+    small = train(
+        tmp_path / "small",
+        tiny_student,
+        per_device_train_batch_size=5,
+        gradient_accumulation_steps=2,
+        **options,
+    )
+    assert losses(large) == pytest.approx(losses(small), rel=1e-4)
+
+
+def test_supervised_training_learns_its_records(tmp_path: Path, tiny_student: Path) -> None:
+    adapter = train(tmp_path, tiny_student, **FAST, num_train_epochs=40)
+    assert losses(adapter)[-1] < 0.4 * losses(adapter)[0]
+
+
+def test_plain_text_is_learnt(tmp_path: Path, tiny_student: Path) -> None:
+    texts = [TextDatum(text=f"line {n} of a song") for n in range(12)]
+    plain = train(tmp_path / "plain", tiny_student, texts, **FAST, num_train_epochs=20)
+    assert losses(plain)[-1] < 0.5 * losses(plain)[0]
+    packed = train(tmp_path / "packed", tiny_student, texts, packing=True, cutoff_len=31)
+    # 12 texts of 15 or 16 bytes and their ends, in blocks of 30: 7 blocks, 2 epochs of 2 steps
+    assert len(losses(packed)) == 4
+
+
+def test_texts_that_fill_no_block_are_refused(tmp_path: Path, tiny_student: Path) -> None:
+    with pytest.raises(TrainingError, match="do not fill one block of 511 tokens"):
+        train(tmp_path, tiny_student, [TextDatum(text="short")], packing=True)
+
+
+def test_preferences_are_learnt(tmp_path: Path, tiny_student: Path) -> None:
+    records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
+    adapter = train(tmp_path, tiny_student, records, num_train_epochs=20)
+    assert losses(adapter)[0] == pytest.approx(math.log(2), abs=1e-4)
+    assert losses(adapter)[-1] < 0.5 * math.log(2)
+
+
+def test_judgements_are_learnt(tmp_path: Path, tiny_student: Path) -> None:
+    records = [
+        KTODatum(instruction=f"q{n}", output="yes" if n % 2 else "no", desirable=bool(n % 2))
+        for n in range(8)
+    ]
+    adapter = train(tmp_path, tiny_student, records, num_train_epochs=20, learning_rate=1e-2)
+    assert losses(adapter)[0] == pytest.approx(0.5, abs=1e-4)
+    assert losses(adapter)[-1] < 0.4
+
+
+def test_a_training_goes_on_from_an_adapter(tmp_path: Path, tiny_student: Path) -> None:
+    first = train(tmp_path / "1", tiny_student, **FAST, num_train_epochs=10)
+    second = train(tmp_path / "2", tiny_student, adapter=first, learning_rate=1e-4)
+    assert losses(second)[0] < 0.7 * losses(first)[0]
+    assert hash_files(first) != hash_files(second)
+    rank = read_json(second / "adapter_config.json")["r"]
+    assert rank == read_json(first / "adapter_config.json")["r"] == 16
+
+
+def test_preferences_are_measured_against_the_base_or_the_adapter_that_is_named(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
+    first = train(tmp_path / "1", tiny_student, records, num_train_epochs=10)
+    against_base = train(tmp_path / "2", tiny_student, records, adapter=first)
+    assert losses(against_base)[0] < 0.6
+    reference = {"ref_model": str(tiny_student), "ref_model_adapters": str(first)}
+    against_itself = train(tmp_path / "3", tiny_student, records, adapter=first, extra=reference)
+    assert losses(against_itself)[0] == pytest.approx(math.log(2), abs=1e-4)
+
+
+def test_bfloat16_trains_too(tmp_path: Path, tiny_student: Path) -> None:
+    adapter = train(tmp_path, tiny_student, bf16=True, **FAST, num_train_epochs=10)
+    assert losses(adapter)[-1] < 0.7 * losses(adapter)[0]
+
+
+def test_a_training_that_breaks_down_names_the_step_and_leaves_no_adapter(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    with pytest.raises(TrainingError, match=r"step \d+ of 10.*expected finite"):
+        train(tmp_path, tiny_student, learning_rate=1e38, max_grad_norm=0, weight_decay=1e38)
+    assert not (tmp_path / "adapter").exists()
+
+
+def test_the_learning_rate_warms_up_and_decays(tmp_path: Path, tiny_student: Path) -> None:
+    options = {"lr_scheduler_type": "linear", "learning_rate": 1.0e-3}
+    for name, warmup in (("share", {"warmup_steps": 0.2}), ("steps", {"warmup_steps": 2})):
+        train(tmp_path / name, tiny_student, **options, **warmup)
+        log = list(read_jsonl(tmp_path / name / "trainer_log.jsonl"))
+        rates = [line["learning_rate"] for line in log]
+        expected = [0, 0.5, *(1 - i / 8 for i in range(8))]
+        assert rates == pytest.approx([1e-3 * share for share in expected])
+
+
+def test_another_stage_is_refused_before_anything_is_written(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    trainer, path = prepare(tmp_path, tiny_student, RECORDS)
+    TrainingConfig.read(path).with_options(stage="ppo").write(path)
+    with pytest.raises(UnsupportedStageError, match="'ppo'"):
+        trainer.train(path)
+    assert not (tmp_path / "adapter").exists()
+
+
+def test_records_of_another_stage_than_the_files_are_refused(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    trainer, path = prepare(tmp_path, tiny_student, RECORDS)
+    TrainingConfig.read(path).with_options(stage="dpo").write(path)
+    with pytest.raises(DatasetFormatError, match=r"kind 'supervised'.*stage 'dpo'"):
+        trainer.train(path)
+
+
+def test_options_are_checked_when_the_trainer_is_made() -> None:
+    with pytest.raises(ConfigurationError, match=r"learning_rte.*learning_rate"):
+        InProcessTrainer(learning_rte=1e-3)
+    with pytest.raises(ConfigurationError, match="'seed'"):
+        InProcessTrainer(seed=1)
+    with pytest.raises(UnsupportedStageError, match="template"):
+        InProcessTrainer(template="llama3")
+    with pytest.raises(ConfigurationError, match="threads is 0"):
+        InProcessTrainer(threads=0)

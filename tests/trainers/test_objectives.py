@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum
+from dataenvgym.trainers.compute import workers
+from dataenvgym.trainers.examples import (
+    judged_examples,
+    padding_token,
+    preference_examples,
+    supervised_examples,
+)
+from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, Objective, padder
+from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def tokenizer(tiny_student: Path) -> Any:
+    return load_tokenizer(str(tiny_student))
+
+
+@pytest.fixture
+def model(tiny_student: Path) -> Any:
+    return load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
+
+
+@pytest.fixture(scope="module")
+def other_model(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = make_student(tmp_path_factory.mktemp("other"), seed=1)
+    return load_base_model(str(folder), device=CPU, dtype=torch.float32)
+
+
+def whole(objective: Objective, model: Any, batch: list[int], parts: int = 1) -> float:
+    """The loss of one batch, computed in that many parts."""
+    with workers(1, CPU) as run:
+        context = objective.context(model, batch, run)
+    (scale,) = objective.scales([batch])
+    pieces = [batch[i::parts] for i in range(parts)]
+    return scale * sum(float(objective.loss(model, piece, context)) for piece in pieces)
+
+
+def log_probability(model: Any, tokens: list[int], labels: list[int]) -> float:
+    """By the definition, without batching or padding."""
+    logs = model(input_ids=torch.tensor([tokens])).logits[0].log_softmax(-1)
+    return sum(float(logs[i - 1, t]) for i, t in enumerate(labels) if t != -100)
+
+
+PREFERENCES = [
+    PreferenceDatum(instruction="q", chosen="yes", rejected="no"),
+    PreferenceDatum(instruction="a longer question", chosen="1", rejected="a longer answer"),
+    PreferenceDatum(instruction="z", chosen="zzz", rejected="z"),
+]
+JUDGED = [
+    KTODatum(instruction="q", output="yes", desirable=True),
+    KTODatum(instruction="a longer question", output="a longer answer", desirable=False),
+    KTODatum(instruction="z", output="zzz", desirable=True),
+]
+
+
+def test_the_supervised_loss_is_the_one_that_transformers_computes(
+    model: Any, tokenizer: Any
+) -> None:
+    records = [
+        SupervisedDatum(instruction="q" * n, output="a" * (9 - n), history=(("h", "i"),))
+        for n in (1, 5, 8)
+    ]
+    examples = supervised_examples(records, tokenizer, 60)
+    pad = padder(padding_token(tokenizer), CPU)
+    batch = pad(examples)
+    expected = model(input_ids=batch.tokens, attention_mask=batch.mask, labels=batch.labels).loss
+    objective = CrossEntropy(examples, pad)
+    for parts in (1, 2, 3):
+        assert whole(objective, model, [0, 1, 2], parts) == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_accumulated_batches_weigh_by_their_learnt_tokens(tokenizer: Any) -> None:
+    records = [SupervisedDatum(instruction="q", output="a" * n) for n in (2, 7)]
+    examples = supervised_examples(records, tokenizer, 60)
+    objective = CrossEntropy(examples, padder(0, CPU))
+    assert objective.scales([[0], [1]]) == [1 / 11, 1 / 11]  # 2 + 7 letters, and 2 ends
+
+
+def test_an_untrained_student_has_the_dpo_loss_of_a_coin(model: Any, tokenizer: Any) -> None:
+    with workers(1, CPU) as run:
+        pairs = preference_examples(PREFERENCES, tokenizer, 60)
+        objective = DPO(pairs, TrainingConfig(), padder(0, CPU), model, run)
+    assert whole(objective, model, [0, 1, 2]) == pytest.approx(math.log(2), abs=1e-5)
+
+
+def test_the_dpo_loss_follows_its_formula(model: Any, other_model: Any, tokenizer: Any) -> None:
+    config = TrainingConfig(pref_beta=0.7, pref_ftx=0.3)
+    pairs = preference_examples(PREFERENCES, tokenizer, 60)
+    with workers(2, CPU) as run:
+        objective = DPO(pairs, config, padder(0, CPU), other_model, run)
+    expected = 0.0
+    for pair in pairs:
+        sides = [pair.chosen, pair.rejected]
+        own, other = (
+            [log_probability(m, e.tokens, e.labels) for e in sides] for m in (model, other_model)
+        )
+        margin = (own[0] - other[0]) - (own[1] - other[1])
+        n_chosen = sum(label != -100 for label in pair.chosen.labels)
+        expected += math.log1p(math.exp(-0.7 * margin)) - 0.3 * own[0] / n_chosen
+    for parts in (1, 2):
+        assert whole(objective, model, [2, 0, 1], parts) == pytest.approx(expected / 3, abs=1e-4)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_kto_loss_follows_its_formula(
+    model: Any, other_model: Any, tokenizer: Any, swapped: bool
+) -> None:
+    model, reference = (other_model, model) if swapped else (model, other_model)
+    config = TrainingConfig(pref_beta=0.4, kto_chosen_weight=2.0, kto_rejected_weight=0.5)
+    judged = judged_examples(JUDGED, tokenizer, 60)
+    with workers(2, CPU) as run:
+        objective = KTO(judged, config, padder(0, CPU), reference, run)
+
+    def margin(example: Any) -> float:
+        own, other = (
+            log_probability(m, example.tokens, example.labels) for m in (model, reference)
+        )
+        return own - other
+
+    kl = max(0.0, sum(margin(j.mismatched) for j in judged) / 3)
+    expected = 0.0
+    for j in judged:
+        side = 1 if j.desirable else -1
+        weight = 2.0 if j.desirable else 0.5
+        expected += weight * (1 - 1 / (1 + math.exp(-0.4 * side * (margin(j.example) - kl))))
+    for parts in (1, 3):
+        assert whole(objective, model, [1, 2, 0], parts) == pytest.approx(expected / 3, abs=1e-4)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.trainers.student import fingerprint, load_base_model, load_tokenizer, twin
+
+CPU = torch.device("cpu")
+
+
+def test_a_base_model_is_loaded_once_for_all_who_use_it(tiny_student: Path) -> None:
+    first = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
+    assert load_base_model(str(tiny_student), device=CPU, dtype=torch.float32) is first
+    assert load_base_model(str(tiny_student), device=CPU, dtype=torch.bfloat16) is not first
+
+
+def test_a_changed_folder_is_loaded_anew(make_student: Any, tmp_path: Path) -> None:
+    first = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
+    make_student(tmp_path, layers=1)
+    second = load_base_model(str(tmp_path), device=CPU, dtype=torch.float32)
+    assert (first.config.num_hidden_layers, second.config.num_hidden_layers) == (2, 1)
+
+
+def test_a_base_model_goes_when_nobody_uses_it(make_student: Any, tmp_path: Path) -> None:
+    from dataenvgym.trainers.student import _LOADED
+
+    model = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
+    loaded = len(_LOADED)
+    del model
+    gc.collect()
+    assert len(_LOADED) < loaded
+
+
+def test_a_twin_shares_memory_and_keeps_its_changes_to_itself(tiny_student: Path) -> None:
+    base = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
+    other = twin(base)
+    ours, theirs = dict(base.named_parameters()), dict(other.named_parameters())
+    assert all(ours[name].data_ptr() == theirs[name].data_ptr() for name in ours)
+    assert other.lm_head.weight is other.model.embed_tokens.weight  # tied, as in the base
+    before = base.model.norm.weight.clone()
+    other.model.norm.weight.data = torch.zeros_like(before)
+    other.model.layers = torch.nn.ModuleList()
+    assert torch.equal(base.model.norm.weight, before)
+    assert len(base.model.layers) == 2
+
+
+def test_a_fingerprint_changes_with_the_weights_and_not_with_the_place(
+    make_student: Any, tmp_path: Path
+) -> None:
+    same = [fingerprint(str(make_student(tmp_path / name))) for name in ("a", "b")]
+    assert same[0] == same[1]
+    assert fingerprint(str(make_student(tmp_path / "c", seed=1))) != same[0]
+
+
+def test_a_student_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        load_tokenizer(str(tmp_path))
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        load_base_model(str(tmp_path), device=CPU, dtype=torch.float32)
+
+
+def test_a_tokenizer_without_an_end_is_refused(make_student: Any, tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(str(make_student(tmp_path)))
+    tokenizer.eos_token = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ConfigurationError, match="no eos_token"):
+        load_tokenizer(str(tmp_path))

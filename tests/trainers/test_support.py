@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, UnsupportedStageError
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.trainers.support import extra_number, refuse_unsupported
+
+
+@pytest.mark.parametrize("stage", ["rm", "ppo"])
+def test_a_stage_that_is_not_there_is_refused_with_those_that_are(stage: Any) -> None:
+    with pytest.raises(
+        UnsupportedStageError, match=f"'{stage}', expected one of sft, pt, dpo, kto"
+    ):
+        refuse_unsupported(TrainingConfig(stage=stage))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("template", {"template": "llama3"}),
+        ("packing", {"packing": True}),
+        ("fp16", {"fp16": True}),
+        ("pure_bf16", {"pure_bf16": True}),
+        ("pref_loss", {"stage": "dpo", "pref_loss": "ipo"}),
+        ("pref_ftx", {"stage": "kto", "pref_ftx": 0.1}),
+        ("do_train", {"do_train": False}),
+        ("ref_model", {"model_name_or_path": "a", "extra": {"ref_model": "b"}}),
+        ("neat_packing", {"extra": {"neat_packing": True}}),
+    ],
+)
+def test_an_option_that_would_not_be_acted_upon_is_refused_by_name(
+    name: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(UnsupportedStageError, match=name):
+        refuse_unsupported(TrainingConfig(**options))
+
+
+def test_what_is_there_is_not_refused() -> None:
+    for options in (
+        {},
+        {"stage": "pt", "packing": True},
+        {"stage": "dpo", "pref_ftx": 0.1},
+        {"bf16": True, "extra": {"plot_loss": True, "adam_beta2": 0.99}},
+        {"model_name_or_path": "a", "extra": {"ref_model": "a", "ref_model_adapters": "x"}},
+    ):
+        refuse_unsupported(TrainingConfig(**options))
+
+
+def test_a_number_that_is_none_is_refused_by_name() -> None:
+    config = TrainingConfig(extra={"adam_beta1": "much", "adam_beta2": 0.5})
+    assert extra_number(config, "adam_beta2", 0.9) == 0.5
+    assert extra_number(config, "adam_epsilon", 0.1) == 0.1
+    with pytest.raises(ConfigurationError, match="adam_beta1 is 'much', expected a number"):
+        extra_number(config, "adam_beta1", 0.9)
