@@ -27,7 +27,7 @@ def write_results(name: str, results: Mapping[str, Any]) -> Path:
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows with the same keys as a table, the keys on top; numbers stand to the right."""
-    columns = [[name, *(_shown(row[name]) for row in rows)] for name in rows[0]]
+    columns = [[name, *(_shown(row.get(name, "")) for row in rows)] for name in rows[0]]
     widths = [max(map(len, column)) for column in columns]
     numeric = [isinstance(value, int | float) for value in rows[0].values()]
     for line in zip(*columns, strict=True):
@@ -37,5 +37,6 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _shown(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
+        digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+        return f"{value:,.{digits}f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import gymnasium
 
-ENTRY_POINTS = {
+TASK_ENVIRONMENTS = {
     "dataenvgym/Math-v0": "dataenvgym.tasks.math.environment:make_default",
 }
+TEACHING_ENVIRONMENTS = {
+    "dataenvgym/OpenEnded-v0": "dataenvgym.config:make_open_ended",
+    "dataenvgym/SkillList-v0": "dataenvgym.config:make_skill_list",
+}
+MAX_ITERATIONS = 5
+"""Steps of a teaching episode, as `episode.iterations` has them by default."""
 
 
 def register_environments() -> None:
     """Register every id that is not registered yet."""
-    for name, entry_point in ENTRY_POINTS.items():
+    for name, entry_point in TASK_ENVIRONMENTS.items():
         if name not in gymnasium.registry:
             gymnasium.register(id=name, entry_point=entry_point)
+    for name, entry_point in TEACHING_ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(id=name, entry_point=entry_point, max_episode_steps=MAX_ITERATIONS)

@@ -11,7 +11,7 @@ conversation goes on as soon as its reply is there.
 Who is to blame: an exception from the predictor or a `Failure`, and an exception from the
 environment, end the instances that they belong to with an `error`, never with a wrong answer. A
 predictor that breaks its contract (too few replies, or something that is no reply) is a bug, and
-raises `PredictionError`.
+raises `PredictionError`; one that cannot work at all (`ConfigurationError`) says so to the caller.
 """
 
 from __future__ import annotations
@@ -179,6 +179,8 @@ def _predict(
     """One reply or failure for each episode of the chunk."""
     try:
         replies = list(predictor.predict([e.conversation for e in chunk], sampling))
+    except ConfigurationError:
+        raise
     except Exception as error:
         reason = _describe("predictor", error, chunk[0].instance, among=len(chunk))
         return [Failure(reason=reason)] * len(chunk)

@@ -1,15 +1,123 @@
+"""Every registered id, as gymnasium's users meet it."""
+
+from __future__ import annotations
+
+import warnings
+
 import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
-from dataenvgym.registration import ENTRY_POINTS, register_environments
+from dataenvgym.config import build_environment, compose
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import TaskInstance
+from dataenvgym.registration import (
+    MAX_ITERATIONS,
+    TASK_ENVIRONMENTS,
+    TEACHING_ENVIRONMENTS,
+    register_environments,
+)
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.trainers import InProcessTrainer
+
+IDS = [*TASK_ENVIRONMENTS, *TEACHING_ENVIRONMENTS]
+UMLAUTS = "Größe 世界 🎉"
 
 
 def test_importing_the_package_registers_every_id():
-    assert "dataenvgym/Math-v0" in ENTRY_POINTS
-    for name, entry_point in ENTRY_POINTS.items():
+    for name, entry_point in (TASK_ENVIRONMENTS | TEACHING_ENVIRONMENTS).items():
         assert gymnasium.spec(name).entry_point == entry_point
 
 
 def test_registering_twice_changes_nothing_and_warns_of_nothing(recwarn):
     register_environments()
     assert not recwarn.list
+
+
+def small(name: str) -> gymnasium.Env:
+    """The environment of that id, with the real pocket student and few problems."""
+    if name in TASK_ENVIRONMENTS:
+        return gymnasium.make(name)
+    return gymnasium.make(name, task=PocketMathTask(n_validation=20, n_test=20))
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasiums_checker_passes_with_warnings_as_errors(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(small(name).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", list(TEACHING_ENVIRONMENTS))
+def test_a_bare_make_is_the_environment_of_the_default_run(name):
+    bare = gymnasium.make(name)
+    options = ["agent=skill_list" if "SkillList" in name else "agent=open_ended"]
+    default = build_environment(compose(options))
+    limits = [e.get_wrapper_attr("_max_episode_steps") for e in (bare, default)]
+    assert limits == [MAX_ITERATIONS] * 2
+    assert compose([]).episode.iterations == MAX_ITERATIONS
+    one, two = bare.unwrapped, default.unwrapped
+    assert type(one) is type(two)
+    assert one.task.instances == two.task.instances
+    assert one.task.sampling == two.task.sampling
+    assert one.predictor.trainer.config == two.predictor.trainer.config
+    for option in ("mode", "replay", "target_score", "max_records", "similarity"):
+        assert getattr(one, option) == getattr(two, option)
+
+
+def test_the_time_limit_truncates_a_teaching_episode():
+    task = PocketMathTask(n_validation=20, n_test=20)
+    student = ScriptedPredictor(lambda conversation: "#### 1")
+    environment = gymnasium.make("dataenvgym/OpenEnded-v0", task=task, predictor=student)
+    environment.reset(seed=0)
+    ends = [environment.step([])[2:4] for _ in range(MAX_ITERATIONS)]
+    assert ends == [(False, False)] * (MAX_ITERATIONS - 1) + [(False, True)]
+
+
+def make_math() -> gymnasium.Env:
+    instance = TaskInstance(id="ü", task="t", instruction=UMLAUTS, answer="4")
+    return gymnasium.make("dataenvgym/Math-v0", instances=[instance])
+
+
+def make_teaching() -> gymnasium.Env:
+    task = PocketMathTask(n_validation=20, n_test=20)
+    trainer = InProcessTrainer(threads=1, max_steps=1)
+    from dataenvgym.predictors import InProcessPredictor
+
+    return gymnasium.make(
+        "dataenvgym/OpenEnded-v0", task=task, predictor=InProcessPredictor(trainer=trainer)
+    )
+
+
+def sync(make):
+    return SyncVectorEnv([make, make])
+
+
+def asynchronous(make):
+    # text has no fixed size, so it cannot live in shared memory
+    return AsyncVectorEnv([make, make], shared_memory=False)
+
+
+@pytest.mark.parametrize("vector", [sync, asynchronous])
+def test_both_vector_kinds_carry_text_that_is_not_ascii(vector):
+    environments = vector(make_math)
+    conversations, _ = environments.reset(seed=0)
+    assert [c[-1].content for c in conversations] == [UMLAUTS, UMLAUTS]
+    conversations, rewards, *_ = environments.step((f"{UMLAUTS} #### 4", "#### 5"))
+    assert conversations[0][-1].content == f"{UMLAUTS} #### 4"
+    assert rewards.tolist() == [1.0, 0.0]
+    environments.close()
+
+
+@pytest.mark.parametrize("vector", [sync, asynchronous])
+def test_both_vector_kinds_teach(vector):
+    environments = vector(make_teaching)
+    observation, infos = environments.reset(seed=[0, 1])
+    assert [len(c) for c in observation["completed"]] == [20, 20]
+    record = {"instruction": UMLAUTS, "output": "世界"}
+    _, rewards, _, _, infos = environments.step(([record], []))
+    assert infos["n_records"].tolist() == [1.0, 0.0]
+    assert rewards[1] == 0.0
+    environments.close()

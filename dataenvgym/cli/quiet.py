@@ -5,10 +5,14 @@ Whatever a user has set stays as it is.
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-_SETTINGS = {
+SETTINGS = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -18,10 +22,28 @@ _SETTINGS = {
     "TRANSFORMERS_VERBOSITY": "error",
 }
 
+_NOWHERE = logging.NullHandler()
+
 
 def quieten() -> None:
     """No progress bars and no advice from Hugging Face's libraries, no warnings from others."""
-    for name, value in _SETTINGS.items():
+    for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     if "PYTHONWARNINGS" not in os.environ:
         warnings.simplefilter("ignore")
+    # without any handler, logging would write warnings and tracebacks to the terminal
+    logging.getLogger().addHandler(_NOWHERE)
+
+
+@contextmanager
+def log_to(path: Path) -> Iterator[None]:
+    """Meanwhile, keep what libraries log, tracebacks included; the file appears when they do."""
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()

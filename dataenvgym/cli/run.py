@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.quiet import quieten
+from dataenvgym.cli.quiet import log_to, quieten
 from dataenvgym.config.run_directory import check_run, locked, run_directory
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dataenvgym.episodes.callbacks import EpisodeCallback
-    from dataenvgym.episodes.summary import Summary
 
 
 def run(arguments: Namespace) -> None:
@@ -47,8 +46,8 @@ def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
     callbacks = [make_progress(console), *_metrics(config, directory)]
 
     configuration.open_run(config, fresh=fresh)
-    with locked(directory):
-        summary = run_episode(
+    with locked(directory), log_to(directory / "log.txt"):
+        run_episode(
             environment,
             agent,
             iterations=config.episode.iterations,
@@ -57,7 +56,7 @@ def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
         )
         environment.close()
         write_report(directory)
-    _show_end(summary, directory, console)
+    _show_end(directory, console)
 
 
 def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
@@ -68,20 +67,11 @@ def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
     return [MetricsCallback(config.episode.metrics, directory=directory / "tensorboard")]
 
 
-def _show_end(summary: Summary, directory: Path, console: Console) -> None:
-    """The scores before and after, and where everything is."""
-    first, best = summary.iterations[0], summary.best
-    console.print()
-    console.print(
-        f"validation  {first.val_score:.3f} -> {best.val_score:.3f}  "
-        f"({summary.val_score_gain:+.3f}, iteration {summary.best_iteration})"
-    )
-    before, after = summary.test_score_before, summary.test_score_after
-    if before is not None and after is not None:
-        console.print(f"test        {before:.3f} -> {after:.3f}  ({after - before:+.3f})")
+def _show_end(directory: Path, console: Console) -> None:
+    """Where everything is; the scores already stand above."""
     console.print(f"\n{directory}", soft_wrap=True)
     for name, what in (
-        ("report.md", "how it went"),
+        ("report.md", "how it went, skill by skill"),
         ("curve.png", "the learning curve"),
         ("summary.json", "the same in figures"),
     ):
@@ -96,5 +86,6 @@ def _show_finished(directory: Path, console: Console) -> None:
         write_report(directory)
     render_report(directory, console)
     console.print(
-        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew."
+        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew.",
+        soft_wrap=True,
     )

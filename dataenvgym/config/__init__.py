@@ -4,6 +4,7 @@
     overrides       what was typed, checked against what there is, with "did you mean"
     building        a DictConfig -> task, predictor, agent, environment
     fitting         whether the agent can work on the task, before minutes are spent
+    identity        the name of a run, and the values that determine its results
     run_directory   a DictConfig -> the folder of its run, new or gone on with
 
 `make_open_ended` and `make_skill_list` are what gymnasium's ids make.
@@ -19,7 +20,8 @@ from dataenvgym.config.building import (
 )
 from dataenvgym.config.composition import compose, config_directory
 from dataenvgym.config.fitting import check_fit
-from dataenvgym.config.run_directory import find_run, is_done, open_run, read_config, run_name
+from dataenvgym.config.identity import run_name
+from dataenvgym.config.run_directory import find_run, is_done, open_run, read_config
 
 __all__ = [
     "build_agent",

@@ -73,10 +73,11 @@ def build_environment(
         task, predictor: built from the configuration if None.
     """
     options = _environment_options(config)
+    _at_least(0, config, "seed")
     try:
         return gymnasium.make(
             str(config.environment.id),
-            max_episode_steps=_iterations(config),
+            max_episode_steps=_at_least(1, config, "episode.iterations"),
             disable_env_checker=True,
             directory=directory,
             task=build_task(config) if task is None else task,
@@ -138,11 +139,13 @@ def _environment_options(config: DictConfig) -> dict[str, Any]:
     return options
 
 
-def _iterations(config: DictConfig) -> int:
-    iterations = config.episode.iterations
-    if not isinstance(iterations, int) or iterations < 1:
-        raise ConfigurationError(f"episode.iterations is {iterations!r}, expected 1 or more")
-    return iterations
+def _at_least(minimum: int, config: DictConfig, key: str) -> int:
+    from omegaconf import OmegaConf
+
+    value = OmegaConf.select(config, key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise ConfigurationError(f"{key} is {value!r}, expected {minimum} or more")
+    return value
 
 
 # --- _target_ -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ remove one. Whatever is wrong with them is a `ConfigurationError` that says what
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -130,21 +131,30 @@ def _explained(error: Exception, overrides: Sequence[Override]) -> str:
             f"{error.override!r} cannot be read. A value with '=', ',' or brackets in it goes "
             "into two kinds of quotes: 'key=\"value\"'"
         )
-    text = str(error).split("Config search path")[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    text = str(error)
+    if match := re.match(r"Could not override '([^']+)'. No match in the defaults list", text):
+        return f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}"
+    text = text.split("Config search path")[0].split("3. To sweep over it")[0]
     typed = " ".join(o.text for o in overrides)
-    return f"{'; '.join(lines)} (in: {typed or 'the configuration files'})"
+    return f"{' '.join(text.split())} (in: {typed or 'the configuration files'})"
 
 
 def _check_resolvable(config: DictConfig) -> None:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    if missing := sorted(OmegaConf.missing_keys(config)):
+    try:
+        missing = sorted(OmegaConf.missing_keys(config))
+        if not missing:
+            OmegaConf.to_container(config, resolve=True)
+    except OmegaConfBaseException as error:
+        reason = str(error.msg or error).partition("\n")[0]
+        if match := re.search(r"Environment variable '(\w+)' not found", reason):
+            reason = f"the environment variable {match[1]} is not set; set it"
+        raise ConfigurationError(
+            f"{error.full_key}: {reason}, or give {error.full_key}=VALUE"
+        ) from error
+    if missing:
         raise ConfigurationError(
             f"{', '.join(missing)} must be given, such as {missing[0]}=VALUE: there is no default"
         )
-    try:
-        OmegaConf.to_container(config, resolve=True)
-    except OmegaConfBaseException as error:
-        raise ConfigurationError(f"{error.full_key}: {error.msg or error}") from error

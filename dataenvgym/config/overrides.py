@@ -85,21 +85,19 @@ def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collec
         if override.key in groups or override.sign in ("+", "++"):
             continue
         if override.key not in known:
+            way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
             raise ConfigurationError(
                 f"there is no option {override.key!r}."
-                f"{_suggestion(override.key, [*groups, *known])} "
-                f"(A new one is added with a plus: +{override.text.lstrip('~')}.)"
+                f"{_suggestion(override.key, [*groups, *known])}{way_out}"
             )
 
 
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:
     """Refuse a value in `config` whose type is not the one it has in `default`."""
-    from omegaconf import OmegaConf
-
     for override in overrides:
         if override.sign:
             continue
-        before, after = (_plain(OmegaConf.select(c, override.key)) for c in (default, config))
+        before, after = _value(default, override.key), _value(config, override.key)
         if expected := _expectation(before, after):
             raise ConfigurationError(
                 f"{override.key} is {_shown(after)}, expected {expected} like {_shown(before)}"
@@ -129,10 +127,16 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def _plain(value: Any) -> Any:
+def _value(config: DictConfig, key: str) -> Any:
+    """The value as plain Python; None where there is none yet."""
     from omegaconf import OmegaConf
+    from omegaconf.errors import InterpolationResolutionError
 
-    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+    try:
+        value = OmegaConf.select(config, key)
+        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    except InterpolationResolutionError:
+        return None
 
 
 def _shown(value: Any) -> str:

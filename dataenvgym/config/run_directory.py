@@ -2,46 +2,26 @@
 
 `config.yaml` there is the resolved configuration that the run was begun with. The same
 configuration goes on with it; another one is refused by the names of the keys that differ,
-except for those that change no result (`FREE`): more iterations extend the run.
+except for those that change no result (`identity.FREE`): more iterations extend the run.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import orjson
-
-from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
-from dataenvgym.errors import did_you_mean as did_you_mean_name
+from dataenvgym.config.identity import decisive_values, follows, run_name
+from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.storage import read_json, write_text
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
-"""Keys that may differ between two calls of the same run."""
-
 _SECTIONS = {"task", "agent", "environment", "episode"}
-
-
-def run_name(config: DictConfig) -> str:
-    """`config.name`, or task, agent, seed and a hash of what determines the results."""
-    if config.name is not None:
-        name = str(config.name)
-        if name in ("", ".", "..") or re.search(r"[/\\\0]", name) or name.startswith("."):
-            raise ConfigurationError(f"name is {name!r}, expected the plain name of a folder")
-        return name
-    digest = hashlib.sha256(orjson.dumps(_decisive(config), option=orjson.OPT_SORT_KEYS))
-    return (
-        f"{_short(config.task)}-{_short(config.agent)}-seed{config.seed}-{digest.hexdigest()[:8]}"
-    )
 
 
 def run_directory(config: DictConfig) -> Path:
@@ -60,8 +40,9 @@ def check_run(config: DictConfig) -> None:
     directory = run_directory(config)
     if not _is_begun(directory):
         return
-    before, now = _decisive(read_config(directory)), _decisive(config)
+    before, now = decisive_values(read_config(directory)), decisive_values(config)
     if keys := [k for k in sorted({*before, *now}) if before.get(k, _NONE) != now.get(k, _NONE)]:
+        keys = [k for k in keys if not follows(config, k)] or keys
         lines = [f"  {k}: {before.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
         raise ConfigChangedError(
             f"the run {directory.name!r} was begun with another configuration:\n"
@@ -151,9 +132,8 @@ def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
                 raise RunDirectoryError(f"{directory} is no run directory: it has no config.yaml")
             return directory
     names = [p.parent.name for p in sorted(Path(runs_dir).glob("*/config.yaml"))]
-    hint = did_you_mean_name(name, names)
     there = f"{runs_dir} holds {len(names)} runs" if names else f"there are no runs in {runs_dir}"
-    raise RunDirectoryError(f"there is no run {name!r}.{hint} ({there})")
+    raise RunDirectoryError(f"there is no run {name!r}.{did_you_mean(name, names)} ({there})")
 
 
 @contextmanager
@@ -190,37 +170,12 @@ class _Nothing:
 _NONE = _Nothing()
 
 
-def _decisive(config: DictConfig) -> dict[str, Any]:
-    """All values that determine the results, by dotted key."""
-    from omegaconf import OmegaConf
-
-    flat = dict(_flat(OmegaConf.to_container(config, resolve=True)))
-    return {key: value for key, value in flat.items() if key not in FREE}
-
-
-def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name in value:
-            yield from _flat(value[name], f"{prefix}.{name}" if prefix else str(name))
-    else:
-        yield prefix, value
-
-
-def _short(section: DictConfig) -> str:
-    """The section's `name`, or its class's: PocketMathTask -> pocket_math."""
-    name = section.get("name")
-    if name is None:
-        words = str(section._target_).rsplit(".", 1)[-1].removesuffix("Task")
-        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
-    return re.sub(r"[^\w.-]+", "_", str(name)).strip("._") or "unnamed"
-
-
 def _is_begun(directory: Path) -> bool:
     """Whether anything has been done there that another configuration could not go on with."""
     if not directory.exists() or not any(directory.iterdir()):
         return False
     read_config(directory)
-    return (directory / "iterations").exists()
+    return any(path.is_file() for path in directory.glob("iterations/*/*"))
 
 
 def _iterations_done(directory: Path) -> int:

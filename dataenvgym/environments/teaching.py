@@ -13,9 +13,12 @@ with the same records).
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, SupportsFloat
 
@@ -89,6 +92,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             )
         if replay < 0:
             raise ConfigurationError(f"replay is {replay}, expected 0 or more records")
+        if not 0 < similarity < 1:
+            raise ConfigurationError(f"similarity is {similarity}, expected between 0 and 1")
+        if max_records is not None and max_records < 1:
+            raise ConfigurationError(f"max_records is {max_records}, expected 1 or more, or None")
         self.task = task
         self.predictor = predictor
         self.mode = mode
@@ -101,8 +108,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._directory = None if directory is None else Path(directory)
+        self._forget_temporary: Callable[[], object] | None = None
         self._is_mine = directory is None
         self._results: list[IterationResult] = []
         self._records: list[TrainingDatum] = []
@@ -204,20 +211,21 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
 
     def close(self) -> None:
         """Remove the temporary folder, if there is one."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
+        if self._forget_temporary is not None:
+            self._forget_temporary()
+            self._forget_temporary = self._directory = None
 
     # --- what a runner asks ---
 
     @property
     def directory(self) -> Path:
         """The folder that holds `iterations/`."""
-        if self._directory is not None:
-            return self._directory
-        if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="dataenvgym-")
-        return Path(self._temporary.name)
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="dataenvgym-"))
+            # also when nobody calls close()
+            remove = partial(shutil.rmtree, self._directory, ignore_errors=True)
+            self._forget_temporary = weakref.finalize(self, remove)
+        return self._directory
 
     @property
     def results(self) -> tuple[IterationResult, ...]:
@@ -277,10 +285,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         if (completed := files.read_completed()) is not None:
             return completed, self.task.generate_performance_report(completed)
         predictor = TimedPredictor(self.predictor)
-        began = time.perf_counter()
         with self.clock("generate"):
+            began = time.perf_counter()
             completed = list(self.task.evaluate(predictor))
-        elapsed = time.perf_counter() - began
+            elapsed = time.perf_counter() - began
         self.clock.add("generate", predictor.seconds - elapsed)
         self.clock.add("score", elapsed - predictor.seconds)
         # raises if nothing could be scored; saved only then, so that a resumed run tries again
@@ -345,7 +353,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
 
     @property
     def _seed(self) -> int:
-        return int(self.np_random_seed or 0)
+        # gymnasium draws 128 bits where no seed was given; JSON holds 64
+        return int(self.np_random_seed or 0) % 2**63
 
     # --- what the agent sees ---
 

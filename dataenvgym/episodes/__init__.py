@@ -10,8 +10,13 @@ show        its records and transcripts, before and after
 export      its records and adapters, for use elsewhere
 """
 
-from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog, MetricsCallback
-from dataenvgym.episodes.runner import EpisodePlan, run_episode
+from dataenvgym.episodes.callbacks import (
+    EpisodeCallback,
+    EpisodePlan,
+    EventLog,
+    MetricsCallback,
+)
+from dataenvgym.episodes.runner import run_episode
 from dataenvgym.episodes.summary import IterationSummary, Summary, read_summary
 
 __all__ = [

@@ -9,18 +9,38 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
-if TYPE_CHECKING:
-    from dataenvgym.episodes.runner import EpisodePlan
-
 PhaseEvent = Literal["begin", "end"]
+
+
+@dataclass(frozen=True)
+class EpisodePlan:
+    """What an episode is about, for those who watch it.
+
+    Attributes:
+        name: of the run directory.
+        task, agent: names.
+        seed: from which all chance derives.
+        n_iterations: how many there will be, the base student's evaluation not counted.
+        n_finished: how many are already there, the base student's evaluation counted.
+        directory: the run directory.
+    """
+
+    name: str
+    task: str
+    agent: str
+    seed: int
+    n_iterations: int
+    n_finished: int
+    directory: Path
 
 
 class EpisodeCallback:

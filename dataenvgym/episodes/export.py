@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +15,22 @@ from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import ChatDatum, DatumKind, TrainingDatum
-from dataenvgym.storage import publishing, read_json, write_jsonl, write_text
+from dataenvgym.storage import publishing, read_json, write_text
 
-_PROVENANCE = {"id": "string", "skill": "string", "agent": "string", "iteration": "int64"}
-_PROMPT = {"instruction": "string", "input": "string", "system": "string"}
-_TURN = [{"name": n, "dtype": "string"} for n in ("role", "content", "tool_calls")]
-_COLUMNS: dict[str, dict[str, Any]] = {
-    "supervised": {**_PROMPT, "history": [["string"]], "output": "string"},
-    "chat": {"messages": _TURN, "system": "string", "tools": "string"},
-    "preference": {
-        **_PROMPT, "history": [["string"]], "chosen": "string", "rejected": "string"
-    },
-    "kto": {**_PROMPT, "history": [["string"]], "output": "string", "desirable": "bool"},
-    "text": {"text": "string"},
-}  # fmt: skip
+BATCH = 1000  # rows that are in memory at a time
 
 
 def export_records(run_directory: str | Path, output: str | Path) -> Path:
     """Write all accepted records to the new folder `output`, which `load_dataset` loads.
 
-    Records of one kind are `data/train.jsonl`; of several kinds `data/<kind>.jsonl`, each a
+    Records of one kind are `data/train.parquet`; of several kinds `data/<kind>.parquet`, each a
     configuration named after its kind. Each record has its provenance beside it: id, skill,
     agent, iteration. Tools and tool calls are JSON texts, so that every row has the same columns.
 
     Raises:
         RunDirectoryError: if there is no such run, or it has no records.
-        ConfigurationError: if `output` is there and not an empty folder.
+        ConfigurationError: if `output` is there and not an empty folder, or pyarrow is not
+            installed.
     """
     run = RunFiles(run_directory)
     output = _new_folder(output)
@@ -50,8 +41,8 @@ def export_records(run_directory: str | Path, output: str | Path) -> Path:
         raise RunDirectoryError(f"{run.directory} has no accepted records to export yet")
     with publishing(output) as folder:
         for kind in sorted(sizes):
-            rows = (_row(r) for r in run.records() if r.kind == kind)
-            write_jsonl(folder / _file(kind, sizes), rows)
+            records = (r for r in run.records() if r.kind == kind)
+            _write_parquet(folder / _file(kind, sizes), kind, records)
         write_text(folder / "README.md", _dataset_card(run, sizes))
     return output
 
@@ -98,6 +89,36 @@ def _new_folder(output: str | Path) -> Path:
 # --- records ---
 
 
+def _write_parquet(path: Path, kind: DatumKind, records: Iterator[TrainingDatum]) -> None:
+    """One row for each record. (From JSON lines `datasets` would take dates for timestamps.)"""
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ConfigurationError(
+            f"exporting a Hugging Face dataset needs pyarrow ({error}); "
+            "pip install 'dataenvgym[datasets]'"
+        ) from error
+    text, prompt = pa.string(), ("instruction", "input", "system")
+    history = {"history": pa.list_(pa.list_(text))}
+    turn = pa.struct([(name, text) for name in ("role", "content", "tool_calls")])
+    prompted = dict.fromkeys(prompt, text) | history
+    own = {
+        "supervised": prompted | {"output": text},
+        "chat": {"messages": pa.list_(turn), "system": text, "tools": text},
+        "preference": prompted | {"chosen": text, "rejected": text},
+        "kto": prompted | {"output": text, "desirable": pa.bool_()},
+        "text": {"text": text},
+    }[kind]
+    provenance = {"id": text, "skill": text, "agent": text, "iteration": pa.int64()}
+    schema = pa.schema(list((provenance | own).items()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = map(_row, records)
+    with pq.ParquetWriter(path, schema) as writer:
+        while batch := list(islice(rows, BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+
+
 def _row(record: TrainingDatum) -> dict[str, Any]:
     """Provenance first, then the record's own fields as its columns have them."""
     fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
@@ -115,20 +136,7 @@ def _json(value: Any) -> str:
 
 
 def _file(kind: DatumKind, sizes: dict[DatumKind, int]) -> str:
-    return f"data/{kind if len(sizes) > 1 else 'train'}.jsonl"
-
-
-def _features(kind: DatumKind) -> list[dict[str, Any]]:
-    """The columns as `dataset_info` has them: stated, so that no text is taken for a date."""
-    return [_feature(name, type_) for name, type_ in {**_PROVENANCE, **_COLUMNS[kind]}.items()]
-
-
-def _feature(name: str, type_: Any) -> dict[str, Any]:
-    if isinstance(type_, str):
-        return {"name": name, "dtype": type_}
-    if type_ == [["string"]]:
-        return {"name": name, "list": {"list": "string"}}
-    return {"name": name, "list": type_}
+    return f"data/{kind if len(sizes) > 1 else 'train'}.parquet"
 
 
 def _dataset_card(run: RunFiles, sizes: dict[DatumKind, int]) -> str:
@@ -143,9 +151,6 @@ def _dataset_card(run: RunFiles, sizes: dict[DatumKind, int]) -> str:
                 "data_files": [{"split": "train", "path": _file(kind, sizes)}],
             }
             for kind, name in names.items()
-        ],
-        "dataset_info": [
-            {"config_name": name, "features": _features(kind)} for kind, name in names.items()
         ],
     }
     kinds = "\n".join(f"| {names[k]} | {k} | {sizes[k]} |" for k in names)
@@ -180,7 +185,8 @@ JSON texts.
 
 
 def _model_card(run: RunFiles, number: int, adapter: Path) -> str:
-    base = read_json(adapter / "adapter_config.json").get("base_model_name_or_path")
+    config = adapter / "adapter_config.json"
+    base = read_json(config).get("base_model_name_or_path") if config.exists() else None
     head: dict[str, Any] = {"library_name": "peft", "tags": ["dataenvgym", "lora"]}
     if base == run.student:  # a name on the hub, and not a folder of this machine
         head["base_model"] = base

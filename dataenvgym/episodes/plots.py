@@ -109,8 +109,8 @@ def _draw_skills(
     known = [v for row in rows for v in row if v is not None]
     low, high = min(0.0, *known, 0.0), max(1.0, *known, 1.0)
     # without the darkest quarter, in which the high scores would look alike
-    colors = ListedColormap([colormaps["YlGnBu"](i / 340) for i in range(256)])
-    colors.set_bad("#e5e7eb")
+    shades = ListedColormap([colormaps["YlGnBu"](i / 340) for i in range(256)])
+    colors = shades.with_extremes(bad="#e5e7eb")
     values: list[list[float]] = [[float("nan") if v is None else v for v in row] for row in rows]
     image = axes.imshow(values, aspect="auto", cmap=colors, vmin=low, vmax=high)
     if len(summary.iterations) <= _MOST_NUMBERS:

@@ -12,11 +12,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.callbacks import EpisodeCallback, PhaseEvent
-from dataenvgym.episodes.runner import EpisodePlan
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import iteration_table, outcome
-from dataenvgym.episodes.texts import change, plain, sparkline
+from dataenvgym.episodes.texts import change, plain, several, sparkline
 
 LONG_PHASE = 5.0
 """Seconds from which a phase gets a plain line of its own."""
@@ -41,7 +40,7 @@ class PlainProgress(EpisodeCallback):
         self._plan = plan
         self._last = None
         going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
-        self._print(f"{_title(plan)}: {plan.n_iterations} iterations{going_on}")
+        self._print(f"{_title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "end" and seconds >= LONG_PHASE:
@@ -53,7 +52,7 @@ class PlainProgress(EpisodeCallback):
         if self._last is not None:
             text += f" ({change(summary.val_score - self._last)})"
         if summary.iteration:
-            text += f", {summary.n_records} records"
+            text += f", {several(summary.n_records, 'record')}"
         if dropped := sum(summary.dropped.values()):
             text += f", {dropped} dropped"
         if summary.n_errors:
@@ -97,8 +96,6 @@ class LiveProgress(EpisodeCallback):
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "begin":
             self._view.now = (iteration, phase, time.monotonic())
-        else:
-            self._view.now = None
 
     def on_iteration(self, summary: IterationSummary) -> None:
         self._view.iterations = (*self._view.iterations, summary)
@@ -143,7 +140,8 @@ class _Frame:
         parts: list[RenderableType] = [Text(_title(plan), style="bold"), self._bar(console, plan)]
         room = max(1, console.height - 8)
         if len(iterations) > room:
-            parts.append(Text(f"({len(iterations) - room} earlier iterations)", style="dim"))
+            hidden = several(len(iterations) - room, "earlier iteration")
+            parts.append(Text(f"({hidden})", style="dim"))
         if iterations:
             parts.append(iteration_table(iterations, console.width, last=room))
             scores = [i.val_score for i in iterations]
@@ -155,7 +153,7 @@ class _Frame:
     def _bar(self, console: Console, plan: EpisodePlan) -> Table:
         done = max(0, len(self._view.iterations) - 1)
         now, clock = self._view.now, time.monotonic()
-        state = f"{now[1]} {clock - now[2]:.0f} s" if now else "..."
+        state = f"{now[1]} {clock - now[2]:.0f} s" if now else "starting"
         where = f"iteration {now[0]}, " if now else ""
         row = Table.grid(padding=(0, 1))
         row.add_column(no_wrap=True)

@@ -159,13 +159,14 @@ def _records(run: RunFiles) -> Iterator[str]:
     if not records:
         return
     yield from _section("Some of the training records")
-    for datum in _spread(records):
+    for i, datum in enumerate(_spread(records)):
+        if i:
+            yield ""
         source = datum.provenance
         skill = f", skill {cell(source.skill)}" if source.skill else ""
         yield f"Record {cell(source.id)}, iteration {source.iteration}{skill}:"
         yield ""
         yield fenced(record(datum))
-        yield ""
 
 
 def _still_wrong(run: RunFiles) -> Iterator[str]:
@@ -173,14 +174,13 @@ def _still_wrong(run: RunFiles) -> Iterator[str]:
     yield from _section(f"Still wrong after iteration {run.best}")
     n = run.summary.best.n_val - run.summary.best.n_errors
     yield f"{len(wrong)} of {n} validation instances."
-    yield ""
     for completed in _spread(wrong):
+        yield ""
         skill = f", skill {cell(completed.instance.skill)}" if completed.instance.skill else ""
         yield f"Instance {cell(completed.instance.id)}{skill}:"
         yield ""
         gold = "" if completed.instance.answer is None else f"\ngold: {completed.instance.answer}"
         yield fenced(conversation(completed.transcript) + gold)
-        yield ""
 
 
 def _files(run: RunFiles) -> Iterator[str]:

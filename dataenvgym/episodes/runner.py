@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import gymnasium
 
 from dataenvgym.environments.iterations import read_completed, write_completed
 from dataenvgym.environments.teaching import TeachingEnvironment
-from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog, PhaseEvent
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog, PhaseEvent
 from dataenvgym.episodes.summary import (
     Status,
     Summary,
@@ -29,28 +28,6 @@ from dataenvgym.episodes.summary import (
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful, TaskInterface
 from dataenvgym.storage import read_json, write_json
-
-
-@dataclass(frozen=True)
-class EpisodePlan:
-    """What an episode is about, for those who watch it.
-
-    Attributes:
-        name: of the run directory.
-        task, agent: names.
-        seed: from which all chance derives.
-        n_iterations: how many there will be, the base student's evaluation not counted.
-        n_finished: how many are already there, the base student's evaluation counted.
-        directory: the run directory.
-    """
-
-    name: str
-    task: str
-    agent: str
-    seed: int
-    n_iterations: int
-    n_finished: int
-    directory: Path
 
 
 def run_episode(

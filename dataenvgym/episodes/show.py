@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes.run_files import RunFiles
-from dataenvgym.episodes.texts import conversation, plain, record
+from dataenvgym.episodes.texts import conversation, plain, record, several
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 
@@ -64,7 +64,7 @@ def _show_records(files: IterationFiles, console: Console, skill: str | None, li
         if not records and name == "dropped":
             continue
         console.print()
-        console.print(Text(f"{len(records)} records {name}", style="bold cyan"))
+        console.print(Text(f"{several(len(records), 'record')} {name}", style="bold cyan"))
         table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, show_edge=False)
         table.add_column(no_wrap=True, style="dim", max_width=max(12, console.width // 4))
         table.add_column(overflow="fold")
@@ -103,7 +103,9 @@ class _Comparison:
         _tell_left(console, len(chosen) - limit)
 
     def _headline(self, chosen: Sequence[CompletedTaskInstance], n: int, wrong: bool) -> str:
-        text = f"{len(chosen)} of {n} instances, wrong" if wrong else f"{n} instances"
+        text = (
+            f"{len(chosen)} of {several(n, 'instance')} wrong" if wrong else several(n, "instance")
+        )
         if self._before is not None and not wrong:
             pairs = [(self._before[c.instance.id], c) for c in chosen
                      if c.instance.id in self._before]  # fmt: skip

@@ -51,6 +51,11 @@ def difference(after: float | None, before: float | None) -> float | None:
     return None if after is None or before is None else after - before
 
 
+def several(n: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def counts(numbers: dict[str, int]) -> str:
     """`3 duplicate, 1 near_duplicate`, or `0`."""
     return ", ".join(f"{n} {name}" for name, n in sorted(numbers.items())) or "0"
@@ -69,7 +74,7 @@ def sparkline(values: Sequence[float], width: int = 30) -> str:
 def cell(text: object) -> str:
     """Text for a cell of a Markdown table."""
     line = " ".join(plain(str(text)).split())
-    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", line)
+    return re.sub(r"([\\`*_{}\[\]<|#])", r"\\\1", line)
 
 
 def fenced(text: str) -> str:

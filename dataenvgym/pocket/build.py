@@ -12,13 +12,14 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dataenvgym.pocket import student_path
-from dataenvgym.pocket.curriculum import WEAK_SKILLS, Curriculum
+from dataenvgym.pocket.curriculum import EARLY_SKILLS, STRONG_SKILLS, Curriculum
 from dataenvgym.pocket.tokenizer import END, build_tokenizer
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
@@ -32,21 +33,48 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 VOCABULARY = 512
-STEPS = 2600
 BATCH = 128
-PEAK_LEARNING_RATE = 2e-3
 WARM_UP = 100
-PROBE_FROM, PROBE_EVERY, PROBE_SIZE = 1000, 50, 40
+PROBE_EVERY, PROBE_SIZE = 50, 40
 _FORMS = ("symbols", "words")
 
 
-def build(output: Path, *, seed: int = 0, steps: int = STEPS, threads: int = 2) -> None:
+@dataclass(frozen=True)
+class Stage:
+    """A part of the pretraining, with a learning-rate schedule and an optimizer of its own.
+
+    Attributes:
+        name: for the log.
+        path: names its random rows among those of the seed.
+        steps: how many batches.
+        peak: the highest learning rate.
+        strong: the skills that are practised in plain words.
+        probe_from: the step from which the weak skills are held where they are.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    steps: int
+    peak: float
+    strong: tuple[str, ...]
+    probe_from: int
+
+
+STAGES = (
+    Stage("learn", ("rows",), steps=2600, peak=2e-3, strong=EARLY_SKILLS, probe_from=1000),
+    Stage("settle", ("rows", "settle"), steps=600, peak=1e-3, strong=STRONG_SKILLS, probe_from=50),
+)
+
+
+def build(
+    output: Path, *, seed: int = 0, stages: Sequence[Stage] = STAGES, threads: int = 2
+) -> None:
     """Pretrain a student and publish it at `output`.
 
     Args:
         output: the folder to write; an existing one is replaced when the new one is whole.
         seed: of the weights and the rows.
-        steps: how many batches; fewer give a weaker student, for tests.
+        stages: the parts of the pretraining; shorter ones give a weaker student, for tests.
         threads: how many cores compute; it does not change the weights.
     """
     import torch
@@ -55,25 +83,22 @@ def build(output: Path, *, seed: int = 0, steps: int = STEPS, threads: int = 2) 
 
     cpu = torch.device("cpu")
     with global_rng(derive_seed(seed, "weights") % 2**32, cpu):
-        pretraining = _Pretraining(seed, steps)
+        pretraining = _Pretraining(seed)
     with workers(threads, cpu) as run:
-        pretraining.run(run)
+        for stage in stages:
+            pretraining.run(stage, run)
     with publishing(output) as folder:
         pretraining.model.save_pretrained(folder)
         pretraining.tokenizer.save_pretrained(folder)
         (folder / "model.safetensors").chmod(0o644)
-        write_text(folder / "README.md", _card(output.name, seed, steps))
+        write_text(folder / "README.md", _card(output.name, seed))
 
 
 class _Pretraining:
-    def __init__(self, seed: int, steps: int) -> None:
-        import torch
+    def __init__(self, seed: int) -> None:
         from transformers import LlamaConfig, LlamaForCausalLM
 
-        self.rng = derive_rng(seed, "rows")
         self.seed = seed
-        self.steps = steps
-        self.curriculum = Curriculum()
         self.tokenizer: Any = build_tokenizer(_wordings(), vocab_size=VOCABULARY)
         config = LlamaConfig(
             vocab_size=VOCABULARY,
@@ -92,27 +117,30 @@ class _Pretraining:
         )
         self.model: Any = LlamaForCausalLM(config)
         self.model.generation_config.do_sample = False
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=PEAK_LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01
-        )
 
-    def run(self, run: Run) -> None:
+    def run(self, stage: Stage, run: Run) -> None:
         import torch
 
         began = time.perf_counter()
-        for step in range(1, self.steps + 1):
-            for group in self.optimizer.param_groups:
-                group["lr"] = PEAK_LEARNING_RATE * _schedule(step, self.steps)
-            loss = self._set_gradients(self.curriculum.draw(BATCH, self.rng), run)
+        rng = derive_rng(self.seed, *stage.path)
+        curriculum = Curriculum(strong=stage.strong)
+        optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=stage.peak, betas=(0.9, 0.98), weight_decay=0.01
+        )
+        for step in range(1, stage.steps + 1):
+            for group in optimizer.param_groups:
+                group["lr"] = stage.peak * _schedule(step, stage.steps)
+            loss = self._set_gradients(curriculum.draw(BATCH, rng), run)
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            self.optimizer.step()
-            if step >= min(PROBE_FROM, self.steps // 2) and step % PROBE_EVERY == 0:
-                self.curriculum.adjust(self.probe("words", step, WEAK_SKILLS))
+            optimizer.step()
+            if step >= stage.probe_from and step % PROBE_EVERY == 0:
+                curriculum.adjust(self.probe("words", step, curriculum.weak))
             if step % 200 == 0:
                 symbols, words = (self.probe(form, step, list(SKILLS)) for form in _FORMS)
                 _log.info(
-                    "step %d, %.0f s, loss %.3f\n  symbols %s\n  words %s",
-                    step, time.perf_counter() - began, loss, _shown(symbols), _shown(words),
+                    "%s: step %d, %.0f s, loss %.3f\n  symbols %s\n  words %s",
+                    stage.name, step, time.perf_counter() - began, loss, _shown(symbols),
+                    _shown(words),
                 )  # fmt: skip
 
     def _set_gradients(self, problems: list[PocketProblem], run: Run) -> float:
@@ -206,11 +234,11 @@ def _shown(accuracy: dict[str, float]) -> str:
     return " ".join(f"{name} {value:.2f}" for name, value in accuracy.items())
 
 
-def _card(name: str, seed: int, steps: int) -> str:
+def _card(name: str, seed: int) -> str:
     return (
         f"# {name}\n\nThe pocket student of dataenvgym: a Llama of 0.87 million parameters, "
         "pretrained on short list and number problems.\n"
-        f"Made by `python -m dataenvgym.pocket.build --seed {seed} --steps {steps}`. Apache-2.0.\n"
+        f"Made by `python -m dataenvgym.pocket.build --seed {seed}`. Apache-2.0.\n"
     )
 
 
@@ -219,11 +247,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=student_path())
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    build(options.output, seed=options.seed, steps=options.steps, threads=options.threads)
+    build(options.output, seed=options.seed, threads=options.threads)
 
 
 if __name__ == "__main__":

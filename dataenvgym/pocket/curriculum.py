@@ -18,7 +18,13 @@ from dataenvgym.tasks.math.pocket_skills import SKILLS, PocketProblem, draw_prob
 HARD_SKILLS = ("without", "occurrences", "sum", "total")
 """Slow to learn even in symbols: practised three times as often."""
 
-STRONG_SKILLS = ("ascending", "rotated", "largest", "evens", "length", "sum")
+EARLY_SKILLS = ("ascending", "rotated", "largest", "evens", "length", "sum")
+"""Practised in plain words from the beginning."""
+
+LATE_SKILLS = ("without", "even_count", "occurrences", "total")
+"""Half known like the weak ones at first; practised in plain words in the last stage."""
+
+STRONG_SKILLS = (*EARLY_SKILLS, *LATE_SKILLS)
 WEAK_SKILLS = tuple(name for name in SKILLS if name not in STRONG_SKILLS)
 
 
@@ -27,11 +33,14 @@ class Curriculum:
     """Draws pretraining rows.
 
     Attributes:
+        strong: skills practised in plain words; the others are weak.
         symbols: share of rows in symbols; the rest is strong skills in plain words.
         weak_accuracy: where the controller holds the weak skills.
+        initial_rate, lowest_rate, highest_rate: bounds of `weak_rates`.
         weak_rates: share of rows for each weak skill in plain words.
     """
 
+    strong: tuple[str, ...] = STRONG_SKILLS
     symbols: float = 0.6
     weak_accuracy: float = 0.35
     initial_rate: float = 0.0005
@@ -39,17 +48,22 @@ class Curriculum:
     highest_rate: float = 0.004
     weak_rates: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def weak(self) -> tuple[str, ...]:
+        """The skills that the controller holds half known."""
+        return tuple(name for name in SKILLS if name not in self.strong)
+
     def draw(self, size: int, rng: np.random.Generator) -> list[PocketProblem]:
         """`size` problems of the training split."""
         names = list(self.weak_rates)
         rates = np.array([self.weak_rates[name] for name in names])
         rest = 1.0 - rates.sum()
         in_symbols = np.array([3.0 if name in HARD_SKILLS else 1.0 for name in SKILLS])
-        in_words = np.ones(len(STRONG_SKILLS))
+        in_words = np.ones(len(self.strong))
         choices = [
             *((name, False) for name in names),
             *((name, True) for name in SKILLS),
-            *((name, False) for name in STRONG_SKILLS),
+            *((name, False) for name in self.strong),
         ]
         weights = np.concatenate(
             [
@@ -66,7 +80,7 @@ class Curriculum:
 
     def adjust(self, accuracy: dict[str, float]) -> None:
         """Set the rates of the weak skills by the measured accuracy."""
-        for name in WEAK_SKILLS:
+        for name in self.weak:
             rate = self.weak_rates.get(name, self.initial_rate)
             if accuracy[name] >= self.weak_accuracy:
                 self.weak_rates[name] = 0.0

@@ -60,7 +60,7 @@ def build_tokenizer(texts: Iterable[str], *, vocab_size: int) -> PreTrainedToken
     backend.pre_tokenizer = pre_tokenizers.Sequence([split, to_bytes])
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens([piece for piece in pieces if re.fullmatch(r"<\|\w+\|>", piece)])
-    return PreTrainedTokenizerFast(
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=backend,
         pad_token=PAD,
         eos_token=END,
@@ -69,3 +69,4 @@ def build_tokenizer(texts: Iterable[str], *, vocab_size: int) -> PreTrainedToken
         model_max_length=1024,
         padding_side="left",
     )
+    return tokenizer

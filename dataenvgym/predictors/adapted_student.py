@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.storage import publishing, write_json
+from dataenvgym.trainers.interface import ADAPTER_FILES
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.adapters import Adapter
@@ -79,16 +80,19 @@ class AdaptedStudent:
             AdapterError: if there is nothing to load, or it is broken or fits another student;
                 the student is then as before.
         """
-        from dataenvgym.trainers.adapters import Adapter, merged, put_on
+        from dataenvgym.trainers.adapters import Adapter, put_on
+        from dataenvgym.trainers.compute import workers
+        from dataenvgym.trainers.merging import merge
 
         if (folder / _UNTOUCHED).is_file():
             self.reset()
             return
         adapter = Adapter.read(folder)
-        make = merged if self._dtype == "float32" else put_on
+        make = merge if self._dtype == "float32" else put_on
         with self._lock:
             try:
-                self._adapted = make(self._base, adapter)
+                with workers(1, self._base.device):
+                    self._adapted = make(self._base, adapter)
             except AdapterError as error:
                 raise AdapterError(f"{folder}: {error}") from error
             self._adapter, self.adapter_folder = adapter, Path(folder)
@@ -119,5 +123,5 @@ class AdaptedStudent:
 
 def is_loadable(folder: Path) -> bool:
     """Whether the files that `AdaptedStudent.load` needs are there."""
-    files = ("adapter_config.json", "adapter_model.safetensors")
-    return (folder / _UNTOUCHED).is_file() or all((folder / file).is_file() for file in files)
+    has_adapter = all((folder / name).is_file() for name in ADAPTER_FILES)
+    return has_adapter or (folder / _UNTOUCHED).is_file()

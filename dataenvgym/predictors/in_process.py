@@ -13,6 +13,7 @@ from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, write_datas
 from dataenvgym.predictors.adapted_student import AdaptedStudent, is_loadable
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers.interface import ADAPTER_FILES
 
 _DTYPES = ("float32", "bfloat16", "float16")
 
@@ -21,9 +22,8 @@ class InProcessPredictor:
     """A student that transformers runs and PEFT adapts.
 
     It is loaded when it is first needed; the base model once, however often adapters change. On
-    CPU, greedy replies depend on the conversations of the call and on `batch_size` alone, drawn
-    ones also on the seed; `threads` changes none of them. All methods may be called from any
-    thread.
+    CPU, replies depend on the call and on `batch_size` alone; `threads` changes none of them. All
+    methods may be called from any thread; what computes on CPU computes one call at a time.
 
     Args:
         student: "pocket" for the student that comes with the package, a folder in Hugging Face
@@ -148,7 +148,7 @@ class InProcessPredictor:
         if not is_loadable(folder):
             raise TrainingError(
                 f"{type(self.trainer).__name__} returned {folder}, where there is no adapter: "
-                "expected adapter_config.json and adapter_model.safetensors"
+                f"expected {' and '.join(ADAPTER_FILES)}"
             )
         with run.phase("load"):
             self.load(folder)

@@ -47,16 +47,25 @@ class Nucleus:
         self._uniform = uniform
 
     def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
-        # the largest first, so that a tiny temperature does not overflow
+        # less the largest, so that a tiny temperature does not overflow
         shifted = logits.double() - logits.double().amax(-1, keepdim=True)
-        mass, tokens = (shifted / self._temperature).softmax(-1).sort(descending=True, stable=True)
-        cumulative = mass.cumsum(-1)
-        kept = cumulative - mass < self._top_p
-        cumulative = (mass * kept).cumsum(-1)
-        drawn = self._uniform[rows, step].unsqueeze(-1) * cumulative[:, -1:]
-        places = torch.searchsorted(cumulative, drawn, right=True)
-        last = kept.sum(-1, keepdim=True) - 1
-        return tokens.gather(-1, places.minimum(last)).squeeze(-1)
+        mass = (shifted / self._temperature).softmax(-1)
+        uniform = self._uniform[rows, step].unsqueeze(-1)
+        if self._top_p == 1.0:
+            return _draw(mass, uniform).squeeze(-1)
+        mass, tokens = mass.sort(descending=True, stable=True)
+        outside = mass.cumsum(-1) - mass >= self._top_p
+        places = _draw(mass.masked_fill(outside, 0.0), uniform)
+        return tokens.gather(-1, places).squeeze(-1)
+
+
+def _draw(mass: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """A place of each row, drawn with a probability in proportion to its mass."""
+    cumulative = mass.cumsum(-1)
+    places = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
+    # rounding may lead past the end
+    last = (mass > 0) * torch.arange(mass.shape[-1], device=mass.device)
+    return places.minimum(last.amax(-1, keepdim=True))
 
 
 def uniform_numbers(

@@ -7,8 +7,11 @@
     objectives   the losses of the stages
     batches      the order of the examples, and padding
     loop         the optimisation
+    folding      ... and a faster way through small layers
     student      base models and tokenizers from disk
     adapters     LoRA adapters: new ones, on a base model, as files
+    merging      ... and summed into its weights
+    support      what the trainer in this process has of LLaMA-Factory's options
     compute      who computes on how many cores
 
 What is trained is what LLaMA-Factory 0.9.5 would train from the same files: the same tokens, the

@@ -25,10 +25,10 @@ from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.storage import read_json, write_bytes, write_json
 from dataenvgym.trainers.compute import global_rng
+from dataenvgym.trainers.interface import ADAPTER_FILES
 from dataenvgym.trainers.student import twin
 
-CONFIG_FILE = "adapter_config.json"
-WEIGHTS_FILE = "adapter_model.safetensors"
+_CONFIG_FILE, _WEIGHTS_FILE = ADAPTER_FILES
 _NAME = "default"
 
 
@@ -46,18 +46,18 @@ class Adapter:
         Raises:
             AdapterError: if there is none, or its files are broken.
         """
-        if not is_adapter(folder):
+        if not all((folder / name).is_file() for name in ADAPTER_FILES):
             raise AdapterError(
-                f"{folder} holds no adapter, expected {CONFIG_FILE} and {WEIGHTS_FILE} there"
+                f"{folder} holds no adapter, expected {_CONFIG_FILE} and {_WEIGHTS_FILE} there"
             )
         try:
-            config = read_json(folder / CONFIG_FILE)
-            weights = load_file(folder / WEIGHTS_FILE)
+            config = read_json(folder / _CONFIG_FILE)
+            weights = load_file(folder / _WEIGHTS_FILE)
         except (ValueError, OSError, SafetensorError) as error:
             raise AdapterError(f"the adapter in {folder} is broken: {error}") from error
         if not isinstance(config, dict) or config.get("peft_type") != "LORA":
             found = config.get("peft_type") if isinstance(config, dict) else config
-            raise AdapterError(f"{folder / CONFIG_FILE}: peft_type is {found!r}, expected 'LORA'")
+            raise AdapterError(f"{folder / _CONFIG_FILE}: peft_type is {found!r}, expected 'LORA'")
         return cls(config, weights)
 
     @classmethod
@@ -73,13 +73,8 @@ class Adapter:
 
     def write(self, folder: Path) -> None:
         """Write the adapter's files into `folder`; equal adapters have equal bytes."""
-        write_json(folder / CONFIG_FILE, self.config)
-        write_bytes(folder / WEIGHTS_FILE, save(self.weights, metadata={"format": "pt"}))
-
-
-def is_adapter(folder: Path) -> bool:
-    """Whether the folder holds an adapter's files."""
-    return (folder / CONFIG_FILE).is_file() and (folder / WEIGHTS_FILE).is_file()
+        write_json(folder / _CONFIG_FILE, self.config)
+        write_bytes(folder / _WEIGHTS_FILE, save(self.weights, metadata={"format": "pt"}))
 
 
 def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
@@ -111,22 +106,6 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(trainable and "lora_" in name)
     return model.train(trainable)
-
-
-def merged(base: Any, adapter: Adapter) -> Any:
-    """A twin of the base model whose weights have the adapter added in.
-
-    As fast as the base model; takes the memory of the layers that the adapter is on once more.
-
-    Raises:
-        AdapterError: as `put_on` does, and if the sum is not finite.
-    """
-    model = put_on(base, adapter)
-    try:
-        # "safe" sums into a copy; the base model's own tensors must not be written into
-        return model.merge_and_unload(safe_merge=True)
-    except ValueError as error:
-        raise AdapterError(f"the adapter cannot be merged into the student: {error}") from error
 
 
 def new_adapter(base: Any, config: TrainingConfig) -> Any:

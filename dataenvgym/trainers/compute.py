@@ -16,6 +16,8 @@ from typing import Protocol, TypeVar
 
 import torch
 
+from dataenvgym.errors import ConfigurationError
+
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -65,4 +67,14 @@ def resolve_device(name: str) -> torch.device:
     """The device of that name; "auto" is the first CUDA device where there is one, else the CPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigurationError(
+            f"device is {name!r}, expected 'cpu', 'cuda', 'cuda:N' or 'auto'."
+        ) from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError(
+            f"device is {name!r}, and there is no CUDA device here; use 'cpu' or 'auto'"
+        )
+    return device

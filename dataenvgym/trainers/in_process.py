@@ -88,6 +88,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
 
     from dataenvgym.trainers import adapters
     from dataenvgym.trainers.compute import global_rng, resolve_device, workers
+    from dataenvgym.trainers.folding import fold_small_layers
     from dataenvgym.trainers.loop import Step, optimise
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
@@ -95,18 +96,18 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     student = _needed(config, "model_name_or_path")
     device = resolve_device(device_name)
     dtype = torch.bfloat16 if config.bf16 else torch.float32
-    tokenizer = load_tokenizer(student)
-    base = load_base_model(student, device=device, dtype=dtype)
-    if config.adapter_name_or_path is None:
-        model = adapters.new_adapter(base, config)
-    else:
-        start = adapters.Adapter.read(Path(config.adapter_name_or_path))
-        model = adapters.put_on(base, start, trainable=True)
-    # preferences are learnt without dropout, like their reference
-    model.train(config.stage in ("sft", "pt"))
-
     log: list[Step] = []
     with workers(threads, device) as run:
+        tokenizer = load_tokenizer(student)
+        base = load_base_model(student, device=device, dtype=dtype)
+        if config.adapter_name_or_path is None:
+            model = adapters.new_adapter(base, config)
+        else:
+            start = adapters.Adapter.read(Path(config.adapter_name_or_path))
+            model = adapters.put_on(base, start, trainable=True)
+        # preferences are learnt without dropout, like their reference
+        model.train(config.stage in ("sft", "pt"))
+        fold_small_layers(model)
         objective = _objective(config, records, tokenizer, base, run)
         if _draws_at_random(model):
             with global_rng(config.seed, device):

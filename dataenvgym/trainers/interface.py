@@ -7,6 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from dataenvgym.llama_factory import TrainingConfig
 
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+"""What an adapter's folder holds, in PEFT's format."""
+
 
 @runtime_checkable
 class TrainerInterface(Protocol):

@@ -181,7 +181,9 @@ def test_step_before_reset_says_so(task, student, records):
         OpenEnded(task, student).step(records)
 
 
-@pytest.mark.parametrize("options", [{"mode": "accumlate"}, {"replay": -1}])
+@pytest.mark.parametrize(
+    "options", [{"mode": "accumlate"}, {"replay": -1}, {"similarity": 7.0}, {"max_records": 0}]
+)
 def test_impossible_options_are_refused(task, student, options):
     with pytest.raises(ConfigurationError):
         TeachingEnvironment(task, student, **options)

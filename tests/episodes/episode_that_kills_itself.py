@@ -40,6 +40,9 @@ class DyingStudent(InProcessPredictor):
     def load(self, path: Path) -> None:
         kill()
 
+    def describe(self) -> dict[str, str]:
+        return {**super().describe(), "name": "InProcessPredictor"}  # the run knows no other
+
 
 def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -55,7 +58,9 @@ def main() -> None:
         directory=directory,
         replay=10,
     )
-    agent = Agent(SkillListPolicy(), PocketMathEngine(), name="skill_list", records_per_iteration=24)
+    agent = Agent(
+        SkillListPolicy(), PocketMathEngine(), name="skill_list", records_per_iteration=24
+    )
     callbacks = [Killer(int(iteration), phase, float(seconds))]
     run_episode(environment, agent, iterations=3, seed=5, callbacks=callbacks)
     write_report(directory)

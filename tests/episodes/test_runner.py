@@ -241,9 +241,7 @@ def test_a_run_of_another_student_is_refused_and_left_as_it_is(
     assert contents(tmp_path / "run") == before
 
 
-def test_an_unfinished_run_of_another_seed_is_refused_and_left_as_it_is(
-    play, tmp_path, make_agent
-):
+def test_an_unfinished_run_of_another_seed_is_refused_and_left_as_it_is(play, tmp_path, make_agent):
     class Failing(make_agent):
         def __call__(self, completed, predictor):
             raise ValueError("stop")

@@ -50,10 +50,17 @@ def test_each_row_has_its_own_numbers_for_each_step() -> None:
     uniform = torch.tensor([[0.0, 0.99], [0.99, 0.0], [0.0, 0.0]], dtype=torch.float64)
     draw = Nucleus(1.0, 1.0, uniform)
     rows = torch.tensor([0, 1])
-    # by falling probability the tokens are 1, 3, 0
-    assert draw(LOGITS.expand(2, -1), rows, 0).tolist() == [1, 0]
-    assert draw(LOGITS.expand(2, -1), rows, 1).tolist() == [0, 1]
-    assert draw(LOGITS.expand(1, -1), torch.tensor([2]), 1).tolist() == [1]
+    assert draw(LOGITS.expand(2, -1), rows, 0).tolist() == [0, 3]
+    assert draw(LOGITS.expand(2, -1), rows, 1).tolist() == [3, 0]
+    assert draw(LOGITS.expand(1, -1), torch.tensor([2]), 1).tolist() == [0]
+
+
+@pytest.mark.parametrize("top_p", [0.999, 1.0])
+def test_a_token_without_mass_is_never_drawn(top_p: float) -> None:
+    logits = torch.tensor([[float("-inf"), 0.0, float("-inf")]])
+    for number in (0.0, 1 - 2**-53):
+        uniform = torch.tensor([[number]], dtype=torch.float64)
+        assert Nucleus(1.0, top_p, uniform)(logits, torch.tensor([0]), 0).tolist() == [1]
 
 
 def test_greedy_takes_the_most_probable_token() -> None:

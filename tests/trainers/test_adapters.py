@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.storage import hash_files, read_json, write_json
-from dataenvgym.trainers.adapters import Adapter, merged, new_adapter, put_on
+from dataenvgym.trainers.adapters import Adapter, new_adapter, put_on
 from dataenvgym.trainers.student import load_base_model
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1]])
@@ -95,16 +95,9 @@ def test_the_files_do_not_depend_on_the_order_of_sets(folder: Path) -> None:
     assert targets == sorted(targets)
 
 
-def test_a_merged_adapter_answers_like_one_that_is_kept_apart(base: Any, folder: Path) -> None:
-    adapter = Adapter.read(folder)
-    apart, together = logits(put_on(base, adapter)), logits(merged(base, adapter))
-    assert torch.allclose(apart, together, atol=1e-5)
-
-
-def test_neither_way_touches_the_base_model(base: Any, folder: Path) -> None:
+def test_training_an_adapter_does_not_touch_the_base_model(base: Any, folder: Path) -> None:
     before = logits(base)
     weights = {name: p.clone() for name, p in base.named_parameters()}
-    merged(base, Adapter.read(folder))
     randomise(put_on(base, Adapter.read(folder), trainable=True))
     assert torch.equal(logits(base), before)
     assert all(torch.equal(p, weights[name]) for name, p in base.named_parameters())
@@ -134,15 +127,6 @@ def test_an_adapter_that_lacks_weights_is_refused(base: Any, folder: Path) -> No
     save_file(weights, folder / WEIGHTS)
     with pytest.raises(AdapterError, match="1 weights are missing"):
         put_on(base, Adapter.read(folder))
-
-
-def test_an_adapter_with_weights_that_are_no_numbers_cannot_be_merged(
-    base: Any, folder: Path
-) -> None:
-    weights = {name: t * float("nan") for name, t in load_file(folder / WEIGHTS).items()}
-    save_file(weights, folder / WEIGHTS)
-    with pytest.raises(AdapterError, match="NaN"):
-        merged(base, Adapter.read(folder))
 
 
 @pytest.mark.parametrize(

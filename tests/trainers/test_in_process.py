@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -245,3 +248,19 @@ def test_options_are_checked_when_the_trainer_is_made() -> None:
         InProcessTrainer(template="llama3")
     with pytest.raises(ConfigurationError, match="threads is 0"):
         InProcessTrainer(threads=0)
+
+
+@pytest.mark.slow
+def test_another_process_makes_the_same_adapter(tmp_path: Path, tiny_student: Path) -> None:
+    hashes = {hash_files(train(tmp_path / "here", tiny_student))}
+    script = (
+        "import sys; from pathlib import Path; from dataenvgym.trainers import InProcessTrainer\n"
+        "InProcessTrainer(threads=2).train(Path(sys.argv[1]))"
+    )
+    for seed in ("1", "2"):
+        _, path = prepare(tmp_path / seed, tiny_student, RECORDS)
+        # sets iterate in another order, and torch would take more threads
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "2"}
+        subprocess.run([sys.executable, "-c", script, str(path)], check=True, env=environment)
+        hashes.add(hash_files(tmp_path / seed / "adapter"))
+    assert len(hashes) == 1

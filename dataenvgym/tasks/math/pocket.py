@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Split, Task
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.math.environment import MathEnvironment
 from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem, operands_of
+
+GREEDY = SamplingParameters(max_tokens=16)
 
 
 class PocketMathTask(Task):
@@ -24,6 +27,7 @@ class PocketMathTask(Task):
     Args:
         n_train, n_validation, n_test: how many problems each split has.
         seed: which problems. The default evaluation sets are those of the published figures.
+        sampling: how the student answers; the longest answer takes nine tokens.
         options: those of `Task`.
     """
 
@@ -36,9 +40,10 @@ class PocketMathTask(Task):
         n_validation: int = 400,
         n_test: int = 400,
         seed: int = 0,
+        sampling: SamplingParameters = GREEDY,
         **options: Any,
     ):
-        super().__init__(**options)
+        super().__init__(sampling=sampling, **options)
         self._sizes: dict[Split, int] = {
             "train": n_train,
             "validation": n_validation,

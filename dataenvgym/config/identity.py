@@ -1,0 +1,66 @@
+"""What makes a run that run: its name, and the values that determine its results."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from dataenvgym.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
+"""Keys that may differ between two calls of the same run."""
+
+
+def run_name(config: DictConfig) -> str:
+    """`config.name`, or task, agent, seed and a hash of what determines the results."""
+    if config.name is not None:
+        name = str(config.name)
+        if name in ("", ".", "..") or re.search(r"[/\\\0]", name) or name.startswith("."):
+            raise ConfigurationError(f"name is {name!r}, expected the plain name of a folder")
+        return name
+    digest = hashlib.sha256(orjson.dumps(decisive_values(config), option=orjson.OPT_SORT_KEYS))
+    return (
+        f"{_short(config.task)}-{_short(config.agent)}-seed{config.seed}-{digest.hexdigest()[:8]}"
+    )
+
+
+def decisive_values(config: DictConfig) -> dict[str, Any]:
+    """All values that determine the results, by dotted key."""
+    from omegaconf import OmegaConf
+
+    flat = dict(_flat(OmegaConf.to_container(config, resolve=True)))
+    return {key: value for key, value in flat.items() if key not in FREE}
+
+
+def follows(config: DictConfig, key: str) -> bool:
+    """Whether the value only follows another key's, as agent.seed follows seed."""
+    from omegaconf import OmegaConf
+
+    parent, _, name = key.rpartition(".")
+    section = OmegaConf.select(config, parent) if parent else config
+    is_there = OmegaConf.is_dict(section) and name in section
+    return is_there and OmegaConf.is_interpolation(section, name)
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name in value:
+            yield from _flat(value[name], f"{prefix}.{name}" if prefix else str(name))
+    else:
+        yield prefix, value
+
+
+def _short(section: DictConfig) -> str:
+    """The section's `name`, or its class's: PocketMathTask -> pocket_math."""
+    name = section.get("name")
+    if name is None:
+        words = str(section._target_).rsplit(".", 1)[-1].removesuffix("Task")
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
+    return re.sub(r"[^\w.-]+", "_", str(name)).strip("._") or "unnamed"

@@ -1,0 +1,40 @@
+"""`dataenvgym report`, `show` and `export` reach the right run with the right options."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def run(dataenvgym, small, folder):
+    assert dataenvgym("run", *small, "name=r").code == 0
+    return folder / "runs" / "r"
+
+
+def test_a_run_is_named_by_its_name_or_its_path(dataenvgym, run):
+    by_name, by_path = dataenvgym("report", "r"), dataenvgym("report", str(run))
+    assert by_name.code == by_path.code == 0
+    assert "skill_list" in by_name.out
+    assert "skill_list" in by_path.out
+
+
+def test_show_has_records_and_transcripts_of_what_is_asked_for(dataenvgym, run):
+    everything = dataenvgym("show", "r", "--limit", "50")
+    wrong = dataenvgym("show", "r", "--wrong", "--iteration", "1", "--skill", "sum")
+    assert everything.code == wrong.code == 0
+    assert "descending" in everything.out
+    assert "descending" not in wrong.out
+
+
+def test_export_writes_records_and_adapter_to_new_folders(dataenvgym, run, folder):
+    assert dataenvgym("export", "r", "--output", "records").code == 0
+    assert (folder / "records" / "README.md").exists()
+    again = dataenvgym("export", "r", "--output", "records")
+    assert again.code == 2
+
+
+def test_a_run_that_there_is_not_is_answered_with_the_closest(dataenvgym, run):
+    for command in (["report"], ["show"], ["export", "--output", "x"]):
+        result = dataenvgym(*command, "rr")
+        assert result.code == 2
+        assert "there is no run 'rr'. Did you mean 'r'?" in result.err

@@ -1,0 +1,87 @@
+"""Commands, their typos, exit codes and the listing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import dataenvgym as package
+from dataenvgym.config.composition import options_by_group
+
+MODULE = [sys.executable, "-m", "dataenvgym.cli.main"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+
+
+def test_the_version_is_the_packages(dataenvgym):
+    assert dataenvgym("--version").out == f"dataenvgym {package.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("run", "--help"), ("eval", "--help")])
+def test_help_is_there_and_no_error(dataenvgym, arguments):
+    result = dataenvgym(*arguments)
+    assert (result.code, result.err) == (0, "")
+    assert "usage: dataenvgym" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["rnu"], "no command 'rnu'. Did you mean 'run'?"),
+        (["run", "--frehs"], "no argument '--frehs'. Did you mean '--fresh'?"),
+        (["report"], "required: RUN"),
+        (["report", "a", "b"], "no argument 'b'"),
+        (["--verison"], "no argument '--verison'. Did you mean '--version'?"),
+        (["list", "agnet"], "no group 'agnet'. Did you mean 'agent'?"),
+    ],
+)
+def test_a_typo_ends_with_2_and_says_what_was_meant(dataenvgym, arguments, expected):
+    result = dataenvgym(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert expected in result.err
+    assert "Traceback" not in result.err
+
+
+def test_the_list_has_every_option_and_every_id_on_a_line_of_its_own(dataenvgym):
+    lines = dataenvgym("list").out.splitlines()
+    for group, options in options_by_group().items():
+        block = lines[lines.index(f"{group}=") + 1 :]
+        names = [line.lstrip(" *").split()[0] for line in block[: block.index("")]]
+        assert names == sorted(options)
+    assert "   dataenvgym/SkillList-v0" in lines
+    assert any(line.startswith(" * pocket_math ") for line in lines)
+
+
+def test_the_list_of_one_group_has_that_group_alone(dataenvgym, folder):
+    (folder / "own" / "agent").mkdir(parents=True)
+    (folder / "own" / "agent" / "mine.yaml").write_text("# All mine\n_target_: a.B\n")
+    out = dataenvgym("list", "agent", "--config-dir", "own").out
+    assert "mine            All mine" in out
+    assert "task=" not in out
+
+
+def test_the_command_starts_without_torch_and_ends_with_its_code():
+    code = "import sys; from dataenvgym.cli.main import main; c = main(['run', 'agent=x']); "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print('torch' in sys.modules); sys.exit(c)"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "False\n")
+    assert done.stderr.startswith("dataenvgym: there is no agent=x.")
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    done = subprocess.run(
+        f"{' '.join(MODULE)} list | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == ("task=\n", "")

@@ -1,0 +1,149 @@
+"""`dataenvgym run`, from the command to the files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.storage import read_json
+
+
+def only_run(folder: Path) -> Path:
+    (directory,) = (folder / "runs").iterdir()
+    return directory
+
+
+def test_a_run_shows_how_the_student_gets_better_and_where_the_files_are(dataenvgym, small, folder):
+    result = dataenvgym("run", *small)
+    assert (result.code, result.err) == (0, "")
+    directory = only_run(folder)
+    summary = read_json(directory / "summary.json")
+    assert summary["status"] == "finished"
+    first, *_, last = (i["val_score"] for i in summary["iterations"])
+    assert len(summary["iterations"]) == 3
+    assert last > first
+    assert summary["test_score_after"] is not None
+    assert f"{first:.3f} -> {last:.3f}" in result.out
+    for name in ("report.md", "curve.png", "summary.json"):
+        assert name in result.out
+        assert (directory / name).stat().st_size > 0
+    assert not (directory / "log.txt").exists()
+
+
+def test_options_may_stand_between_overrides(dataenvgym, small):
+    result = dataenvgym("run", *small[:3], "--plain", *small[3:], "name=a")
+    assert result.code == 0
+    assert "runs/a" in result.out
+
+
+def test_a_finished_run_is_a_no_op_that_shows_its_report(dataenvgym, small, folder):
+    dataenvgym("run", *small)
+    before = {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")}
+    result = dataenvgym("run", *small)
+    assert result.code == 0
+    assert "This run is finished" in result.out
+    assert {p: p.stat().st_mtime_ns for p in only_run(folder).rglob("*")} == before
+
+
+def test_a_finished_run_gets_a_report_that_a_kill_prevented(dataenvgym, small, folder):
+    dataenvgym("run", *small)
+    (only_run(folder) / "curve.png").unlink()
+    assert dataenvgym("run", *small).code == 0
+    assert (only_run(folder) / "curve.png").exists()
+
+
+def test_more_iterations_extend_a_run(dataenvgym, small, folder):
+    dataenvgym("run", *small)
+    scores = [i["val_score"] for i in read_json(only_run(folder) / "summary.json")["iterations"]]
+    assert dataenvgym("run", *small, "episode.iterations=3").code == 0
+    summary = read_json(only_run(folder) / "summary.json")
+    assert [i["val_score"] for i in summary["iterations"]][:3] == scores
+    assert len(summary["iterations"]) == 4
+    result = dataenvgym("run", *small)
+    assert result.code == 2
+    assert "has done 3 iterations already" in result.err
+
+
+def test_a_changed_configuration_is_refused_and_fresh_starts_anew(dataenvgym, small, folder):
+    dataenvgym("run", *small, "name=r")
+    result = dataenvgym("run", *small, "name=r", "+predictor.wit=50")
+    assert result.code == 2
+    assert "predictor.wit: (not there) -> 50" in result.err
+    assert dataenvgym("run", *small, "name=r", "+predictor.wit=50", "--fresh").code == 0
+    assert read_json(only_run(folder) / "summary.json")["iterations"][0]["val_score"] > 0.3
+
+
+def test_a_typo_leaves_nothing_behind(dataenvgym, small, folder):
+    for override in ("agent=skil_list", "environment.mode=x", "episode.metrics=x", "agent.name=3"):
+        assert dataenvgym("run", *small, override).code == 2
+    assert not (folder / "runs").exists()
+
+
+def test_an_engine_that_cannot_work_on_the_task_is_refused_at_once(dataenvgym, small, folder):
+    (folder / "own.jsonl").write_text('{"question": "Who?", "answer": "#### 1"}\n' * 1)
+    task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "agent=open_ended")
+    result = dataenvgym("run", *small[:2], *task)
+    assert result.code == 2
+    assert "agent/engine=pocket writes records for pocket math" in result.err
+    assert not (folder / "runs").exists()
+
+
+def own_agent(name: str) -> tuple[str, ...]:
+    return (f"agent._target_=pupils.{name}", "episode.iterations=3")
+
+
+def test_an_interrupted_run_says_so_and_the_same_command_goes_on(dataenvgym, small, folder):
+    command = ("run", *small, *own_agent("Impatient"))
+    result = dataenvgym(*command)
+    assert result.code == 130
+    assert result.err == "dataenvgym: interrupted; the same command goes on from here\n"
+    assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
+    assert dataenvgym(*command).code == 0
+    assert len(read_json(only_run(folder) / "summary.json")["iterations"]) == 4
+
+
+def test_an_agents_malformed_record_fails_the_run_in_one_line(dataenvgym, small, folder):
+    result = dataenvgym("run", *small, *own_agent("Clumsy"))
+    assert result.code == 1
+    assert result.err.startswith("dataenvgym: run failed: record 0, field output")
+    assert "Traceback" not in result.err
+    assert read_json(only_run(folder) / "summary.json")["status"] == "failed"
+
+
+def test_a_mistake_in_ones_own_code_is_shown_with_its_place(dataenvgym, small):
+    result = dataenvgym("run", *small, *own_agent("Buggy"))
+    assert result.code == 1
+    assert "return 1 // 0" in result.err
+    assert result.err.endswith(
+        "run failed: ZeroDivisionError: integer division or modulo by zero\n"
+    )
+
+
+def test_debug_shows_the_traceback_of_a_users_error(dataenvgym, small):
+    assert "Traceback" not in dataenvgym("run", "agent=rnadom").err
+    assert "Traceback" in dataenvgym("run", "agent=rnadom", "--debug").err
+
+
+def test_scores_go_to_tensorboard_where_asked(dataenvgym, small, folder):
+    pytest.importorskip("tensorboard")
+    assert dataenvgym("run", *small, "episode.metrics=tensorboard").code == 0
+    assert list((only_run(folder) / "tensorboard").iterdir())
+
+
+def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(folder, small):
+    sizes = [o for o in small if not o.startswith("predictor")]
+    options = ["predictor.threads=1", "trainer.max_steps=2", "episode.iterations=1", "name=r"]
+    done = subprocess.run(
+        [sys.executable, "-m", "dataenvgym.cli.main", "run", *sizes, *options],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "validation" in done.stdout
+    assert (folder / "runs" / "r" / "iterations" / "001" / "adapter").is_dir()

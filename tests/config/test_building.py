@@ -1,0 +1,171 @@
+"""Objects from a configuration."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+from dataenvgym.agents import Agent, OpenEndedPolicy, PocketMathEngine, RandomPolicy
+from dataenvgym.config import (
+    build_agent,
+    build_environment,
+    build_predictor,
+    build_task,
+    compose,
+    make_open_ended,
+    make_skill_list,
+)
+from dataenvgym.environments import SkillList
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+MODULE = '''
+"""What a user might write."""
+
+
+class Student:
+    def __init__(self, wit=1):
+        self.wit = wit
+
+    def predict(self, conversations, sampling): ...
+    def train(self, training_data, run): ...
+    def save(self, path): ...
+    def load(self, path): ...
+    def reset(self): ...
+
+
+class Trained(Student):
+    def __init__(self, trainer):
+        self.trainer = trainer
+
+
+class Mute:
+    def predict(self, conversations, sampling): ...
+'''
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch) -> str:
+    (tmp_path / "my_students.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_students", raising=False)
+    return "my_students"
+
+
+def custom(group: str, target: str, *more: str):
+    return compose([f"{group}=custom", f"{group}._target_={target}", *more])
+
+
+def test_the_default_task_is_pocket_math_with_the_options_of_the_files():
+    task = build_task(compose(["task.n_validation=30", "task.sampling.max_tokens=9"]))
+    assert isinstance(task, PocketMathTask)
+    assert len(task.instances) == 30
+    assert task.sampling.max_tokens == 9
+
+
+def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
+    agent = build_agent(compose(["agent=random", "seed=4"]))
+    assert isinstance(agent, Agent)
+    assert isinstance(agent.policy, RandomPolicy)
+    assert isinstance(agent.engine, PocketMathEngine)
+    assert (agent.name, agent.seed, agent.records_per_iteration) == ("random", 4, 200)
+
+
+def test_a_policy_is_chosen_apart_from_its_agent():
+    assert isinstance(
+        build_agent(compose(["agent=random", "agent/policy=open_ended"])).policy, OpenEndedPolicy
+    )
+
+
+def test_the_predictor_gets_the_trainer_with_its_options():
+    student = build_predictor(compose(["trainer.lora_rank=3", "predictor.threads=1"]))
+    assert isinstance(student, InProcessPredictor)
+    assert student.threads == student.trainer.threads == 1
+    assert student.trainer.config.lora_rank == 3
+
+
+def test_ones_own_predictor_gets_the_trainer_only_if_it_takes_one(own_module):
+    student = build_predictor(custom("predictor", f"{own_module}.Student", "+predictor.wit=5"))
+    assert student.wit == 5
+    trained = build_predictor(custom("predictor", f"{own_module}.Trained"))
+    assert trained.trainer.config.lora_rank == 16
+
+
+def test_a_math_task_reads_ones_own_file(tmp_path: Path):
+    rows = [{"question": f"{i} + 1?", "answer": f"so #### {i + 1}"} for i in range(20)]
+    path = tmp_path / "problems.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = build_task(compose(["task=math_jsonl", f"task.sources={path}", "task.name=sums"]))
+    assert task.name == "sums"
+    assert sum(len(task.on(split).instances) for split in ("train", "validation", "test")) == 20
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("no_such_module.Student", "there is no module 'no_such_module'"),
+        ("my_students.Studnet", "has no class 'Studnet'. Did you mean 'Student'?"),
+        ("Student", "expected a class such as my_module.MyClass"),
+        ("my_students.Mute", "which has no load, reset, save, train"),
+    ],
+)
+def test_a_target_that_will_not_do_is_refused(own_module, target, expected):
+    with pytest.raises(ConfigurationError) as caught:
+        build_predictor(custom("predictor", target))
+    assert expected in str(caught.value)
+
+
+def build_all(overrides: list[str]) -> None:
+    config = compose(overrides)
+    build_agent(config)
+    build_environment(config)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["+task.n_problems=3"], "unexpected keyword argument 'n_problems'"),
+        (["task.sampling.temperature=-1"], "temperature: Input should be greater"),
+        (["task.split=tset"], "no option 'task.split'"),
+        (["+task.split=tset"], "Did you mean 'test'?"),
+        (["trainer.learning_rate=-1.0"], "learning_rate"),
+        (["agent.records_per_iteration=0"], "records_per_iteration is 0"),
+        (["environment.mode=incrementl"], "Did you mean 'incremental'?"),
+        (["environment.target_score=high"], "environment.target_score is 'high'"),
+        (["environment.id=dataenvgym/OpenEnde-v0"], "OpenEnded"),
+        (["+environment.speed=3"], "unexpected keyword argument 'speed'"),
+        (["episode.iterations=0"], "episode.iterations is 0, expected 1 or more"),
+        (["seed=-1"], "seed is -1, expected 0 or more"),
+    ],
+)
+def test_values_that_cannot_be_are_configuration_errors(overrides, expected):
+    with pytest.raises(ConfigurationError) as caught:
+        build_all(overrides)
+    assert expected in str(caught.value)
+
+
+def test_the_environment_is_limited_to_the_iterations_and_writes_where_it_is_told(tmp_path: Path):
+    config = compose(["episode.iterations=2", "environment.replay=7", "task.n_validation=20"])
+    student = ScriptedPredictor(lambda conversation: "#### 1")
+    environment = build_environment(config, tmp_path / "run", predictor=student)
+    assert isinstance(environment, gymnasium.wrappers.TimeLimit)
+    assert isinstance(environment.unwrapped, SkillList)
+    assert environment.unwrapped.replay == 7
+    environment.reset(seed=0)
+    assert [environment.step([])[3] for _ in range(2)] == [False, True]
+    assert (tmp_path / "run" / "iterations" / "002").is_dir()
+
+
+@pytest.mark.parametrize("make", [make_open_ended, make_skill_list])
+def test_an_environment_made_bare_takes_what_it_is_given_and_the_rest_from_the_files(make):
+    task = PocketMathTask(n_validation=20)
+    student = ScriptedPredictor(lambda conversation: "#### 1")
+    environment = make(task, student, replay=3)
+    assert (environment.task, environment.predictor) == (task, student)
+    assert (environment.replay, environment.mode) == (3, "incremental")
+    assert isinstance(make().predictor, InProcessPredictor)

@@ -1,0 +1,162 @@
+"""The configuration that overrides ask for, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
+
+from dataenvgym.config import compose, composition, config_directory
+from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.llama_factory import TrainingConfig
+
+
+def test_without_overrides_it_is_the_pocket_suite():
+    config = compose()
+    assert config.task._target_.endswith("PocketMathTask")
+    assert config.predictor.student == "pocket"
+    assert config.agent.seed == config.seed == 0
+
+
+def test_overrides_change_options_and_values():
+    config = compose(["agent=random", "seed=3", "environment.replay=7", "+agent.more=x"])
+    assert (config.agent.name, config.agent.seed) == ("random", 3)
+    assert (config.environment.replay, config.agent.more) == (7, "x")
+
+
+def test_composing_again_gives_the_same_and_leaves_no_trace_of_earlier_overrides():
+    first = compose()
+    compose(["seed=5", "agent=random"])
+    assert compose() == first
+
+
+@pytest.mark.parametrize(
+    ("overrides", "environment"),
+    [
+        ([], "SkillList"),
+        (["agent=skill_list"], "SkillList"),
+        (["agent=open_ended"], "OpenEnded"),
+        (["agent=random"], "OpenEnded"),
+        (["agent=random", "environment=skill_list"], "SkillList"),
+        (["environment=open_ended", "agent=skill_list"], "OpenEnded"),
+    ],
+)
+def test_an_agent_brings_its_environment_unless_one_is_named(overrides, environment):
+    assert compose(overrides).environment.id == f"dataenvgym/{environment}-v0"
+
+
+def test_the_trainers_options_have_the_defaults_of_the_training_config():
+    options = OmegaConf.to_container(compose().trainer, resolve=True)
+    for name in ("_target_", "threads", "device"):
+        options.pop(name)
+    assert options == {name: getattr(TrainingConfig(), name) for name in options}
+
+
+GIVEN = {
+    "task=math_jsonl": ["task.sources=problems.jsonl"],
+    "task=custom": ["task._target_=my.Task"],
+    "agent=custom": ["agent._target_=my.Agent"],
+    "predictor=custom": ["predictor._target_=my.Student"],
+    "student=hf": ["student.path=somebody/model"],
+}
+
+
+@pytest.mark.parametrize(
+    "choice", [f"{g}={o}" for g, options in options_by_group().items() for o in options]
+)
+def test_every_option_composes_and_says_what_it_is_in_its_first_line(choice, monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    OmegaConf.resolve(compose([choice, *GIVEN.get(choice, [])]))
+    group, option = choice.split("=")
+    first = options_by_group()[group][option].read_text().splitlines()[0]
+    assert first.startswith("# ")
+    assert len(first) > 10
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("agnet=random", "no option 'agnet'. Did you mean 'agent'?"),
+        ("agent=randm", "no agent=randm. Did you mean 'random'?"),
+        ("agent/enigne=pocket", "no group 'agent/enigne'. Did you mean 'agent/engine'?"),
+        ("agent/engine=pokcet", "Did you mean 'pocket'?"),
+        ("episode.iteration=3", "Did you mean 'episode.iterations'?"),
+        ("lora_rank=3", "Did you mean 'trainer.lora_rank'?"),
+        ("policy=random", "Did you mean 'agent/policy'?"),
+        ("~foo", "no option 'foo'"),
+        ("seed", "expected KEY=VALUE"),
+        ("=3", "expected KEY=VALUE"),
+        ("seed=[1", "'seed=[1' cannot be read"),
+        ("seed=1,2", "Ambiguous value"),
+        ("+seed=1", "already at 'seed'"),
+        ("seed=one", "seed is 'one', expected a whole number like 0"),
+        ("seed=", "seed is '', expected a whole number"),
+        ("seed=1.5", "expected a whole number"),
+        ("seed=true", "expected a whole number"),
+        ("seed=null", "seed is null, expected a whole number"),
+        ("trainer.learning_rate=fast", "expected a number like 0.001"),
+        ("trainer.packing=1", "expected true or false"),
+        ("runs_dir=3", "expected text"),
+        ("task.sampling=greedy", "expected options by name"),
+        ("predictor.student=${student.pth}", "'student.pth' not found"),
+        ("task=math_jsonl", "task.sources must be given"),
+        ("task=gsm8k", "DATAENVGYM_DATA is not set"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_way_out(override, expected, monkeypatch):
+    monkeypatch.delenv("DATAENVGYM_DATA", raising=False)
+    with pytest.raises(ConfigurationError) as caught:
+        compose([override])
+    assert expected in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_group_that_the_chosen_option_does_not_use_is_refused():
+    with pytest.raises(ConfigurationError, match="agent/policy has no place"):
+        compose(["agent=custom", "agent._target_=my.Agent", "agent/policy=random"])
+
+
+@pytest.mark.parametrize("value", ["1", "0.5", "1e-3"])
+def test_a_whole_number_will_do_where_a_number_is_expected(value):
+    assert compose([f"trainer.learning_rate={value}"]).trainer.learning_rate == float(value)
+
+
+def test_ones_own_files_stand_beside_ours(tmp_path: Path):
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "mine.yaml").write_text("# Mine\n_target_: my.Agent\nsize: 3\n")
+    config = compose(["agent=mine", "agent.size=4"], config_dir=tmp_path)
+    assert config.agent == {"_target_": "my.Agent", "size": 4}
+    with pytest.raises(ConfigurationError, match="Did you mean 'mine'"):
+        compose(["agent=mien"], config_dir=tmp_path)
+    with pytest.raises(ConfigurationError, match="no folder"):
+        compose(config_dir=tmp_path / "absent")
+
+
+def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path: Path):
+    (tmp_path / "app.yaml").write_text("x: 1\n")
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        before = GlobalHydra.instance().hydra
+        compose(["seed=1"])
+        assert GlobalHydra.instance().hydra is before
+
+
+def test_the_files_are_found_in_an_installed_package_too(tmp_path: Path, monkeypatch):
+    installed = tmp_path / "dataenvgym"
+    (installed / "configs").mkdir(parents=True)
+    (installed / "configs" / "config.yaml").touch()
+    monkeypatch.setattr(composition, "__file__", str(installed / "config" / "composition.py"))
+    assert config_directory() == installed / "configs"
+    (installed / "configs" / "config.yaml").unlink()
+    with pytest.raises(ConfigurationError, match="install dataenvgym again"):
+        config_directory()
+
+
+def test_the_default_options_name_one_file_of_each_group():
+    groups, defaults = options_by_group(), default_options()
+    assert {group: defaults[group] in groups[group] for group in groups} == dict.fromkeys(
+        groups, True
+    )

@@ -1,0 +1,78 @@
+"""An agent that could do nothing with the task is refused before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dataenvgym.agents import (
+    Agent,
+    OpenEndedPolicy,
+    PocketMathEngine,
+    RandomPolicy,
+    SkillListPolicy,
+)
+from dataenvgym.config import check_fit
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks import Task
+from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Riddles(Task):
+    """Problems without gold skills that the pocket engine cannot read."""
+
+    name = "riddles"
+
+    def load(self, split):
+        return [TaskInstance(id="r", task=self.name, instruction="What is it?", answer="1")]
+
+    def make_environment(self):
+        return MathEnvironment(self.instances)
+
+
+class Writer:
+    """An engine that writes on anything, and names no skills."""
+
+    skills: Sequence[str] = ()
+
+    def generate(self, plan, predictor, rng):
+        return []
+
+
+def agent(policy, engine):
+    return Agent(policy, engine, name="a")
+
+
+POCKET = PocketMathTask(n_validation=20)
+
+
+@pytest.mark.parametrize("policy", [RandomPolicy(), OpenEndedPolicy(), SkillListPolicy()])
+def test_the_embedded_agents_fit_the_embedded_task(policy):
+    check_fit(POCKET, agent(policy, PocketMathEngine()), shows_skills=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "policy", "engine", "shows_skills", "expected"),
+    [
+        (Riddles(), OpenEndedPolicy(), PocketMathEngine(), False, "'riddles' has other problems"),
+        (Riddles(), RandomPolicy(), PocketMathEngine(), False, "'riddles' has other problems"),
+        (Riddles(), RandomPolicy(), Writer(), False, "Writer names none"),
+        (Riddles(), SkillListPolicy(), Writer(), True, "no instance of task 'riddles' has one"),
+        (POCKET, SkillListPolicy(), PocketMathEngine(), False, "use environment=skill_list"),
+    ],
+)
+def test_what_does_not_fit_is_refused(task, policy, engine, shows_skills, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        check_fit(task, agent(policy, engine), shows_skills=shows_skills)
+
+
+def test_an_engine_that_writes_on_anything_fits_a_task_without_skills():
+    check_fit(Riddles(), agent(OpenEndedPolicy(), Writer()), shows_skills=False)
+
+
+def test_agents_and_tasks_of_others_are_not_judged():
+    check_fit(Riddles(), lambda completed, predictor: [], shows_skills=False)
+    check_fit(object(), agent(SkillListPolicy(), PocketMathEngine()), shows_skills=False)

@@ -1,0 +1,34 @@
+"""The name of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.config import compose, run_name
+from dataenvgym.errors import ConfigurationError
+
+
+def test_a_run_is_named_after_task_agent_seed_and_configuration():
+    name = run_name(compose(["agent=random", "seed=3"]))
+    assert name.startswith("pocket_math-random-seed3-")
+    assert name == run_name(compose(["agent=random", "seed=3"]))
+    assert run_name(compose(["name=mine"])) == "mine"
+
+
+def test_the_name_of_ones_own_class_is_told_from_the_class():
+    config = compose(["agent=custom", "agent._target_=my_module.MyBestAgent"])
+    assert run_name(config).startswith("pocket_math-my_best_agent-seed0-")
+
+
+def test_the_name_follows_what_determines_results_and_nothing_else():
+    name = run_name(compose([]))
+    for free in ("episode.iterations=9", "episode.metrics=tensorboard", "runs_dir=x"):
+        assert run_name(compose([free])) == name
+    for decisive in ("trainer.lora_rank=8", "environment.replay=1", "agent.policy.floor=0.1"):
+        assert run_name(compose([decisive])).split("-")[-1] != name.split("-")[-1]
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".hidden", ""])
+def test_a_name_that_is_no_plain_folder_is_refused(name):
+    with pytest.raises(ConfigurationError, match="expected the plain name of a folder"):
+        run_name(compose([f"name={name}"]))

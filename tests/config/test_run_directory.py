@@ -1,0 +1,156 @@
+"""A configuration and the folder of its run."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import compose, find_run, is_done, open_run, read_config
+from dataenvgym.config.run_directory import check_run, locked
+from dataenvgym.errors import ConfigChangedError, RunDirectoryError
+from dataenvgym.storage import write_json
+
+
+@pytest.fixture
+def config_of(tmp_path: Path):
+    """Composes a configuration whose runs are in this test's folder."""
+
+    def make(*overrides: str):
+        return compose([f"runs_dir={tmp_path}", *overrides])
+
+    return make
+
+
+def begin(directory: Path, iterations: int = 1, status: str = "finished", score: float = 0.5):
+    """Leave what a run with so many iterations leaves."""
+    for i in range(iterations + 1):
+        write_json(directory / "iterations" / f"{i:03d}" / "iteration.json", {})
+    results = [
+        {"iteration": i, "val_score": score, "n_records_total": 10 * i}
+        for i in range(iterations + 1)
+    ]
+    write_json(directory / "summary.json", {"status": status, "iterations": results})
+
+
+def test_the_configuration_is_kept_resolved_and_can_be_read_again(config_of):
+    config = config_of("seed=7")
+    directory = open_run(config)
+    text = (directory / "config.yaml").read_text()
+    assert "${" not in text
+    assert read_config(directory).agent.seed == 7
+    assert open_run(config) == directory
+    assert (directory / "config.yaml").read_text() == text
+
+
+def test_a_changed_configuration_is_refused_by_the_name_of_the_key(config_of):
+    begin(open_run(config_of("name=r")))
+    with pytest.raises(ConfigChangedError) as caught:
+        open_run(config_of("name=r", "trainer.lora_rank=4", "environment.replay=1"))
+    assert caught.value.keys == ("environment.replay", "trainer.lora_rank")
+    assert "trainer.lora_rank: 16 -> 4" in str(caught.value)
+
+
+def test_a_key_that_only_follows_another_is_not_named_beside_it(config_of):
+    begin(open_run(config_of("name=r")))
+    with pytest.raises(ConfigChangedError) as caught:
+        check_run(config_of("name=r", "seed=1"))
+    assert caught.value.keys == ("seed",)
+
+
+def test_a_key_that_is_gone_or_new_is_a_change(config_of):
+    begin(open_run(config_of("name=r")))
+    with pytest.raises(ConfigChangedError, match=r"trainer.bf16: False -> \(not there\)"):
+        check_run(config_of("name=r", "~trainer.bf16", "+agent.more=1"))
+
+
+def test_more_iterations_extend_a_run_and_fewer_are_refused(config_of):
+    directory = open_run(config_of("name=r", "episode.iterations=2"))
+    begin(directory, iterations=2)
+    assert open_run(config_of("name=r", "episode.iterations=4")) == directory
+    assert read_config(directory).episode.iterations == 4
+    with pytest.raises(ConfigChangedError, match="has done 2 iterations already") as caught:
+        open_run(config_of("name=r", "episode.iterations=1"))
+    assert caught.value.keys == ("episode.iterations",)
+
+
+def test_a_run_in_which_nothing_was_done_yet_may_change(config_of):
+    directory = open_run(config_of("name=r"))
+    (directory / "iterations" / "000").mkdir(parents=True)
+    open_run(config_of("name=r", "seed=5"))
+    assert read_config(directory).seed == 5
+
+
+def test_a_run_is_done_when_nothing_that_is_asked_for_is_left(config_of):
+    config = config_of("name=r", "episode.iterations=2")
+    assert not is_done(config)
+    directory = open_run(config)
+    begin(directory, iterations=1)
+    assert not is_done(config)
+    begin(directory, iterations=2, status="interrupted")
+    assert not is_done(config)
+    begin(directory, iterations=2)
+    assert is_done(config)
+    assert not is_done(config_of("name=r", "episode.iterations=3"))
+
+
+@pytest.mark.parametrize("stop", ["environment.target_score=0.5", "environment.max_records=10"])
+def test_a_run_that_reached_its_aim_is_done_early(config_of, stop):
+    config = config_of("name=r", stop)
+    begin(open_run(config), iterations=1, score=0.5)
+    assert is_done(config)
+
+
+def test_fresh_removes_what_the_run_had(config_of):
+    directory = open_run(config_of("name=r"))
+    begin(directory)
+    open_run(config_of("name=r", "seed=2"), fresh=True)
+    assert sorted(p.name for p in directory.iterdir()) == ["config.yaml"]
+    assert [p.name for p in directory.parent.iterdir()] == ["r"]
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path: Path, fresh):
+    precious = tmp_path / "r" / "thesis.tex"
+    precious.parent.mkdir()
+    precious.write_text("precious")
+    with pytest.raises(RunDirectoryError, match="is no run directory"):
+        open_run(config_of("name=r"), fresh=fresh)
+    (tmp_path / "r" / "config.yaml").write_text("something: else\n")
+    with pytest.raises(RunDirectoryError, match="not the configuration of a run"):
+        open_run(config_of("name=r"), fresh=fresh)
+    assert precious.read_text() == "precious"
+
+
+def test_a_run_is_found_by_path_and_by_name(config_of, tmp_path: Path):
+    directory = open_run(config_of("name=the_run"))
+    assert find_run(str(directory)) == find_run("the_run", tmp_path) == directory
+    with pytest.raises(RunDirectoryError, match=r"Did you mean 'the_run'\?"):
+        find_run("the_rnu", tmp_path)
+    with pytest.raises(RunDirectoryError, match="there are no runs in"):
+        find_run("the_run", tmp_path / "elsewhere")
+
+
+def _hold(directory: Path, ready, done) -> None:
+    with locked(directory):
+        ready.set()
+        done.wait(30)
+
+
+def test_one_process_at_a_time_writes_a_run(config_of):
+    config = config_of("name=r")
+    directory = open_run(config)
+    context = multiprocessing.get_context("fork")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(directory, ready, done))
+    other.start()
+    assert ready.wait(30)
+    with pytest.raises(RunDirectoryError, match="another process is writing"), locked(directory):
+        pass
+    with pytest.raises(RunDirectoryError, match="another process is writing"):
+        open_run(config, fresh=True)
+    done.set()
+    other.join()
+    with locked(directory):
+        pass

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import sys
+
+import matplotlib
+import matplotlib.image
+import pytest
+
+from dataenvgym.episodes import IterationSummary, Summary
+from dataenvgym.episodes.plots import draw_curve
+
+
+def make_summary(n=4, skills=("a", "b"), **options):
+    iterations = tuple(
+        IterationSummary(
+            iteration=i, val_score=0.5 + 0.1 * i / n, n_val=10, n_errors=0, n_records=0,
+            n_records_total=0, dropped={}, seconds={"total": float(i)},
+            val_score_by_skill={s: None if i == k == 1 else 0.1 * (i % 10)
+                                for k, s in enumerate(skills)},
+        )
+        for i in range(n)
+    )  # fmt: skip
+    values = {"task": "t", "agent": "a", "seed": 0, "status": "finished",
+              "iterations": iterations, "best_iteration": n - 1, **options}  # fmt: skip
+    return Summary(**values)
+
+
+def test_the_same_scores_make_the_same_bytes_whatever_the_users_settings(tmp_path):
+    draw_curve(make_summary(), tmp_path / "a.png")
+    with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 10, "axes.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        draw_curve(make_summary(), tmp_path / "b.png")
+        assert dict(matplotlib.rcParams) == before
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    draw_curve(make_summary(test_score_before=0.4, test_score_after=0.6), tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.png", "b.png"]
+
+
+def test_a_curve_is_drawn_without_pyplot(tmp_path):
+    sys.modules.pop("matplotlib.pyplot", None)
+    draw_curve(make_summary(), tmp_path / "a.png")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
+@pytest.mark.parametrize(
+    ("n", "skills"),
+    [
+        (1, ("a",)),
+        (30, tuple(f"skill {i}" for i in range(40))),
+        (3, ("",)),
+        (3, ()),
+        (3, ("$\\bad{$", "数学 $x$ [red]", "a\x1bb" * 40)),
+    ],
+)
+def test_any_number_of_iterations_and_any_names_can_be_drawn(tmp_path, n, skills):
+    categories = dict.fromkeys(skills, "$\\frac$")
+    draw_curve(make_summary(n, skills, task="$_$"), tmp_path / "a.png", categories=categories)
+    height, width, _ = matplotlib.image.imread(tmp_path / "a.png").shape
+    assert 500 < height < 3000
+    assert 700 < width < 3000

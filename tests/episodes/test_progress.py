@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import gc
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.episodes.progress import LiveProgress, PlainProgress, make_progress
+from dataenvgym.errors import TrainingError
+
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
+
+class CountingStream(io.StringIO):
+    flushed = ""
+
+    def flush(self):
+        self.flushed = self.getvalue()
+
+
+def terminal(**options):
+    return Console(
+        file=io.StringIO(), force_terminal=True, legacy_windows=False,
+        **{"width": 80, "height": 30, "_environ": {"TERM": "xterm"}, **options},
+    )  # fmt: skip
+
+
+def test_the_display_suits_the_console():
+    assert isinstance(make_progress(terminal()), LiveProgress)
+    assert isinstance(make_progress(Console(file=io.StringIO())), PlainProgress)
+    assert isinstance(make_progress(terminal(_environ={"TERM": "dumb"})), PlainProgress)
+
+
+def test_without_a_terminal_each_iteration_is_a_flushed_line(play, tmp_path):
+    stream = CountingStream()
+    play(tmp_path / "run", iterations=2, callbacks=[make_progress(Console(file=stream))])
+    lines = re.sub(r"\d+\.\d s", "T s", stream.flushed).splitlines()
+    assert lines == [
+        "echo, taught by writer, seed 0: 2 iterations",
+        "iteration 0/2: validation 0.167, T s",
+        "iteration 1/2: validation 0.417 (+0.250), 3 records, T s",
+        "iteration 2/2: validation 0.750 (+0.333), 3 records, 1 dropped, T s",
+        "finished: validation 0.167 -> 0.750 (+0.583) at iteration 2; test 0.167 -> 0.750 (+0.583)",
+    ]
+
+
+def test_a_long_phase_gets_a_plain_line_and_a_short_one_does_not():
+    stream = io.StringIO()
+    progress = PlainProgress(Console(file=stream, width=20))
+    progress.on_phase("begin", 2, "train", 0.0)
+    progress.on_phase("end", 2, "train", 61.24)
+    progress.on_phase("end", 2, "load", 0.3)
+    assert stream.getvalue() == "iteration 2: train took 61.2 s\n"
+
+
+def test_a_resumed_run_says_where_it_goes_on(play, tmp_path):
+    play(tmp_path / "run", iterations=1)
+    stream = io.StringIO()
+    play(tmp_path / "run", iterations=2, callbacks=[PlainProgress(Console(file=stream))])
+    assert stream.getvalue().startswith("echo, taught by writer, seed 0: 2 iterations, going on")
+
+
+def test_the_live_display_fits_a_narrow_terminal_and_leaves_the_table(play, tmp_path):
+    console = terminal(width=60)
+    play(tmp_path / "run", iterations=3, callbacks=[make_progress(console)])
+    written = console.file.getvalue()
+    assert written.count(HIDE) == written.count(SHOW) == 1
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written.split(SHOW)[1]).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert [line.split()[1] for line in lines if re.match(r" +\d", line)] == [
+        "0.167", "0.417", "0.750", "0.917"
+    ]  # fmt: skip
+    assert " ".join(lines[-2:]).startswith("finished: validation 0.167 -> 0.917 (+0.750)")
+
+
+def test_a_low_terminal_shows_the_last_iterations(play, tmp_path):
+    console = terminal(height=10)
+    progress = LiveProgress(console)
+    play(tmp_path / "run", iterations=4, callbacks=[progress])
+    with console.capture() as capture:
+        console.print(progress._view.render())
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capture.get())
+    assert "(3 earlier iterations)" in text
+    assert "4/4" in text
+    assert len(text.splitlines()) <= 10
+
+
+@pytest.mark.parametrize("error", [TrainingError("no loss"), KeyboardInterrupt()])
+def test_the_live_display_is_taken_down_after_an_exception(
+    play, tmp_path, make_student_of_echo, error
+):
+    class Failing(make_student_of_echo):
+        def train(self, training_data, run):
+            raise error
+
+    console = terminal()
+    with pytest.raises(type(error)):
+        play(tmp_path / "run", student=Failing(), callbacks=[make_progress(console)])
+    written = console.file.getvalue()
+    assert written.count(HIDE) == written.count(SHOW) == 1
+    assert ("interrupted: " if isinstance(error, KeyboardInterrupt) else "TrainingError") in written
+
+
+def test_the_live_display_is_taken_down_when_nobody_says_that_it_is_over():
+    console = terminal()
+    progress = LiveProgress(console)
+    progress.on_start(make_plan())
+    progress.on_start(make_plan())  # nor does a second start leave the first one running
+    del progress
+    gc.collect()
+    written = console.file.getvalue()
+    assert written.count(HIDE) == written.count(SHOW) == 2
+
+
+def test_markup_in_a_name_is_only_text():
+    console = terminal()
+    progress = LiveProgress(console)
+    progress.on_start(make_plan(task="[red]task\x1b[2J"))
+    progress._stop()
+    assert "[red]task\\x1b[2J" in console.file.getvalue()
+
+
+def make_plan(**options):
+    from pathlib import Path
+
+    from dataenvgym.episodes import EpisodePlan
+
+    values = {"name": "run", "task": "t", "agent": "a", "seed": 0, "n_iterations": 3,
+              "n_finished": 0, "directory": Path("run"), **options}  # fmt: skip
+    return EpisodePlan(**values)

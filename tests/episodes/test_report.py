@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.episodes.report import render_report, write_report
+from dataenvgym.errors import RunDirectoryError
+
+
+def test_the_report_says_what_ran_and_what_came_of_it(finished_run):
+    text = write_report(finished_run).read_text()
+    assert (
+        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3; "
+        "test 0.167 -> 0.917 (+0.750)**"
+    ) in text
+    assert "| student | Student |" in text
+    assert "| 3 (best) | 0.917 | +0.167 | 0 | 3 | 9 | 1 duplicate |" in text
+    assert r"| loud | \[red\]shout | 0.000 | 1.000 | +1.000 | 4 |" in text
+    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 4 |" in text
+    assert r"- Learnt most: \[red\]shout (+1.000), hum (+0.750), whisper (+0.500)" in text
+    assert text.count("assistant: no [red]idea\ngold: 100") == 1
+    assert "1 of 12 validation instances." in text
+    assert (finished_run / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert "\x1b" not in text
+
+
+def test_apart_from_the_timings_the_same_run_makes_the_same_report(play, tmp_path):
+    texts = []
+    for name in ("a", "b"):
+        play(tmp_path / name)
+        texts.append(write_report(tmp_path / name).read_text().split("## Timings"))
+    assert texts[0][0] == texts[1][0]
+    assert len(texts[0]) == 2
+    assert str(tmp_path) not in texts[0][0]
+    assert (tmp_path / "a" / "curve.png").read_bytes() == (
+        tmp_path / "b" / "curve.png"
+    ).read_bytes()
+
+
+def test_what_was_forgotten_is_named(play, tmp_path, make_student_of_echo):
+    class Forgetting(make_student_of_echo):
+        def _reply(self, conversation):
+            reply = super()._reply(conversation)
+            number = conversation[-1].content.split()[1].strip(",")
+            return "?" if self.records and int(number) % 3 == 2 else reply
+
+    play(tmp_path / "run", student=Forgetting())
+    text = write_report(tmp_path / "run").read_text()
+    assert "- Forgot most: hum (-0.250)" in text
+
+
+def test_an_unfinished_run_has_a_report(play, tmp_path, make_agent):
+    class Failing(make_agent):
+        def __call__(self, completed, predictor):
+            raise ValueError("no [idea]")
+
+    with pytest.raises(ValueError, match="no"):
+        play(tmp_path / "run", agent=Failing())
+    text = write_report(tmp_path / "run").read_text()
+    assert (
+        r"failed: validation 0.167 -> 0.167 (+0.000) at iteration 0; ValueError: no \[idea\]"
+        in (text)
+    )
+
+
+def test_the_short_version_fits_the_terminal(finished_run):
+    write_report(finished_run)
+    console = Console(file=io.StringIO(), width=60)
+    render_report(finished_run, console)
+    text = console.file.getvalue()
+    lines = [line for line in text.splitlines() if str(finished_run) not in line]
+    assert max(map(len, lines)) <= 60
+    assert "learnt most: [red]shout +1.000" in " ".join(lines)
+    assert re.search(r"3 +0\.917 +\+0\.167 +3 +1 ", text)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(RunDirectoryError, match=r"holds no summary\.json"):
+        write_report(tmp_path)
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(RunDirectoryError, match="is not a summary"):
+        write_report(tmp_path)

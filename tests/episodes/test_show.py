@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.episodes.show import show_iteration
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+
+
+@pytest.fixture
+def show(finished_run):
+    def run(**options):
+        console = Console(file=io.StringIO(), width=options.pop("width", 100))
+        show_iteration(finished_run, console, **options)
+        return console.file.getvalue()
+
+    return run
+
+
+def test_records_and_both_answers_are_shown(show):
+    text = show()
+    assert "iteration 3 of echo, taught by writer" in text
+    assert "3 records accepted" in text
+    assert "1 record dropped" in text
+    assert "12 instances: 10 learnt, 1 forgotten, 11 right now" in text
+    assert "base student: wrong (0)" in text
+    assert "iteration 3: right" in text
+
+
+def test_text_is_shown_as_it_is_without_markup_or_control_characters(show):
+    text = show()
+    assert r"Say 103, [bold]please[/bold] \x1b[31m." in text
+    assert "no [red]idea" in text
+    assert "[/oops] `x`" in text
+    assert "\x1b" not in text
+
+
+def test_only_a_skill_only_wrong_ones_only_so_many(show):
+    text = show(skill="whisper", wrong=True)
+    assert "1 of 4 instances wrong" in text
+    assert "0 records accepted" in text
+    assert "echo-100" in text
+    assert "echo-103" not in text
+    assert "... and 10 more" in show(limit=2)
+
+
+def test_the_base_student_stands_alone(show):
+    text = show(iteration=0)
+    assert "base student on echo" in text
+    assert "records" not in text
+    assert "iteration" not in text
+
+
+def test_it_fits_a_narrow_terminal(show):
+    assert max(map(len, show(width=60).splitlines())) <= 60
+
+
+def test_a_failed_call_is_neither_right_nor_wrong(play, tmp_path, make_student_of_echo):
+    from dataenvgym.interfaces import Failure
+
+    student = make_student_of_echo()
+    answer = student.answer
+    student.answer = lambda c: Failure(reason="down") if "105" in c[-1].content else answer(c)
+    play(tmp_path / "run", student=student, iterations=1)
+    console = Console(file=io.StringIO(), width=100)
+    show_iteration(tmp_path / "run", console, wrong=True)
+    assert "echo-105" not in console.file.getvalue()
+    show_iteration(tmp_path / "run", console)
+    assert "iteration 1: call failed" in console.file.getvalue()
+
+
+def test_an_unknown_iteration_or_skill_is_named_with_a_way_out(show):
+    with pytest.raises(RunDirectoryError, match=r"iteration 7; it has 0 \(the base student\) to 3"):
+        show(iteration=7)
+    with pytest.raises(RunDirectoryError, match="iteration -1"):
+        show(iteration=-1)
+    with pytest.raises(ConfigurationError, match=r"'wisper'\. Did you mean 'whisper'"):
+        show(skill="wisper")
+    with pytest.raises(ConfigurationError, match="limit is 0"):
+        show(limit=0)

@@ -1,0 +1,32 @@
+"""What holds for the package as a whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ("torch", "transformers", "datasets", "sympy", "peft", "matplotlib", "hydra", "math_verify")
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = (
+        "import sys, dataenvgym, dataenvgym.records, dataenvgym.interfaces, dataenvgym.spaces, "
+        "dataenvgym.scoring, dataenvgym.environments, dataenvgym.agents, dataenvgym.episodes\n"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_grading_plain_answers_imports_no_sympy():
+    code = (
+        "import sys\nfrom dataenvgym.scoring import answers_equal\n"
+        "assert answers_equal('1,000', '1000') and not answers_equal('3', '4')\n"
+        "print('sympy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.storage import (
+    hash_files,
+    publishing,
+    read_json,
+    read_jsonl,
+    write_json,
+    write_jsonl,
+    write_text,
+)
+
+
+def test_json_and_lines_come_back_as_they_were(tmp_path):
+    values = [{"ü": [1, None, "世界\n"]}, "x", 3.5]
+    write_json(tmp_path / "deep" / "one.json", values)
+    assert read_json(tmp_path / "deep" / "one.json") == values
+    assert write_jsonl(tmp_path / "lines.jsonl", iter(values)) == 3
+    assert list(read_jsonl(tmp_path / "lines.jsonl")) == values
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
+    path = tmp_path / "lines.jsonl"
+    write_jsonl(path, [1])
+
+    def failing():
+        yield 2
+        raise RuntimeError("disk on fire")
+
+    with pytest.raises(RuntimeError):
+        write_jsonl(path, failing())
+    assert list(read_jsonl(path)) == [1]
+    assert [p.name for p in tmp_path.iterdir()] == ["lines.jsonl"]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "adapter"
+
+    def fail_half_way() -> None:
+        with publishing(target) as folder:
+            write_text(folder / "half", "x")
+            raise RuntimeError("disk on fire")
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert list(tmp_path.iterdir()) == []
+    for content in ("one", "two"):
+        with publishing(target) as folder:
+            write_text(folder / "whole", content)
+            assert not (target / "whole").exists() or content == "two"
+    assert (target / "whole").read_text() == "two"
+
+
+def test_the_hash_depends_on_names_and_contents_only(tmp_path):
+    def folder(name: str, **files: str) -> Path:
+        for file, content in files.items():
+            write_text(tmp_path / name / file, content)
+        return tmp_path / name
+
+    one, same = folder("one", a="1", b="2"), folder("two", b="2", a="1")
+    assert hash_files(one) == hash_files(same)
+    assert hash_files(one) != hash_files(folder("three", a="2", b="1"))
+    assert hash_files(one) != hash_files(folder("four", a="1", c="2"))

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataenvgym.errors import AdapterError
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.trainers import merging
+from dataenvgym.trainers.adapters import Adapter, new_adapter, put_on
+from dataenvgym.trainers.merging import merge
+from dataenvgym.trainers.student import load_base_model
+
+TOKENS = torch.tensor([[3, 70, 80, 90, 1]])
+
+
+def logits(model: Any) -> torch.Tensor:
+    with torch.inference_mode():
+        return model(input_ids=TOKENS).logits.clone()
+
+
+@pytest.fixture
+def base(tiny_student: Path) -> Any:
+    return load_base_model(str(tiny_student), device=torch.device("cpu"), dtype=torch.float32)
+
+
+def adapter_for(base: Any, **options: Any) -> Adapter:
+    """An adapter that changes the student."""
+    adapter = Adapter.of(new_adapter(base, TrainingConfig(lora_rank=4, **options)), "")
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        n: torch.randn(w.shape, generator=generator) * 0.1 for n, w in adapter.weights.items()
+    }
+    return Adapter(adapter.config, weights)
+
+
+@pytest.fixture
+def peft_calls(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows whenever an adapter is merged by PEFT."""
+    calls: list[None] = []
+    by_peft = merging._merge_by_peft
+
+    def counted(base: Any, adapter: Adapter) -> Any:
+        calls.append(None)
+        return by_peft(base, adapter)
+
+    monkeypatch.setattr(merging, "_merge_by_peft", counted)
+    return calls
+
+
+@pytest.mark.parametrize("options", [{}, {"extra": {"use_rslora": True}}], ids=["plain", "rslora"])
+def test_the_sum_is_the_one_that_peft_makes(
+    base: Any, peft_calls: list[None], options: dict[str, Any]
+) -> None:
+    adapter = adapter_for(base, **options)
+    ours, theirs = merge(base, adapter), merging._merge_by_peft(base, adapter)
+    assert len(peft_calls) == 1
+    expected = dict(theirs.named_parameters())
+    assert all(torch.equal(p, expected[name]) for name, p in ours.named_parameters())
+
+
+def test_a_merged_adapter_answers_like_one_that_is_kept_apart(base: Any) -> None:
+    adapter = adapter_for(base)
+    apart, together = logits(put_on(base, adapter)), logits(merge(base, adapter))
+    assert torch.allclose(apart, together, atol=1e-4)
+    assert not torch.allclose(together, logits(base), atol=1e-2)
+
+
+def test_the_base_model_is_not_touched(base: Any) -> None:
+    before = logits(base)
+    merge(base, adapter_for(base))
+    merging._merge_by_peft(base, adapter_for(base))
+    assert torch.equal(logits(base), before)
+
+
+def test_what_is_more_than_plain_lora_is_left_to_peft(base: Any, peft_calls: list[None]) -> None:
+    adapter = adapter_for(base)
+    config = {**adapter.config, "alpha_pattern": {"q_proj": 64}}
+    special = merge(base, Adapter(config, adapter.weights))
+    assert len(peft_calls) == 1
+    assert not torch.equal(logits(special), logits(merge(base, adapter)))
+
+
+def test_an_adapter_that_does_not_fit_is_refused(base: Any) -> None:
+    adapter = adapter_for(base)
+    name = next(iter(adapter.weights))
+    lacking = {n: w for n, w in adapter.weights.items() if n != name}
+    other_size = {**adapter.weights, name: torch.zeros(4, 7)}
+    superfluous = {**adapter.weights, "base_model.model.x.lora_A.weight": torch.zeros(4, 4)}
+    for weights in (lacking, other_size, superfluous):
+        with pytest.raises(AdapterError, match="does not fit the student"):
+            merge(base, Adapter(adapter.config, weights))
+    with pytest.raises(AdapterError, match="does not fit the student"):
+        merge(base, Adapter({**adapter.config, "r": 8}, adapter.weights))
+
+
+def test_an_adapter_that_is_not_finite_is_refused(base: Any) -> None:
+    adapter = adapter_for(base)
+    weights = {name: weight * float("nan") for name, weight in adapter.weights.items()}
+    with pytest.raises(AdapterError, match="NaN"):
+        merge(base, Adapter(adapter.config, weights))
+    config = {**adapter.config, "alpha_pattern": {"q_proj": 64}}
+    with pytest.raises(AdapterError, match="NaN"):
+        merge(base, Adapter(config, weights))
