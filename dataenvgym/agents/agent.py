@@ -33,7 +33,7 @@ class Agent:
         engine: Engine,
         *,
         name: str,
-        records_per_iteration: int = 200,
+        records_per_iteration: int = 300,
         seed: int = 0,
     ) -> None:
         if records_per_iteration < 1:

@@ -94,8 +94,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             raise ConfigurationError(f"replay is {replay}, expected 0 or more records")
         if not 0 < similarity < 1:
             raise ConfigurationError(f"similarity is {similarity}, expected between 0 and 1")
-        if max_records is not None and max_records < 1:
-            raise ConfigurationError(f"max_records is {max_records}, expected 1 or more, or None")
+        if max_records is not None and max_records < 0:
+            raise ConfigurationError(f"max_records is {max_records}, expected 0 or more, or None")
         self.task = task
         self.predictor = predictor
         self.mode = mode

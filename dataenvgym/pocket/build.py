@@ -49,7 +49,8 @@ class Stage:
         steps: how many batches.
         peak: the highest learning rate.
         strong: the skills that are practised in plain words.
-        probe_from: the step from which the weak skills are held where they are.
+        weak_accuracy: where the controller holds the weak skills.
+        probe_from: the step from which it does.
     """
 
     name: str
@@ -57,12 +58,29 @@ class Stage:
     steps: int
     peak: float
     strong: tuple[str, ...]
+    weak_accuracy: float
     probe_from: int
 
 
 STAGES = (
-    Stage("learn", ("rows",), steps=2600, peak=2e-3, strong=EARLY_SKILLS, probe_from=1000),
-    Stage("settle", ("rows", "settle"), steps=600, peak=1e-3, strong=STRONG_SKILLS, probe_from=50),
+    Stage(
+        "learn",
+        ("rows",),
+        steps=2600,
+        peak=2e-3,
+        strong=EARLY_SKILLS,
+        weak_accuracy=0.35,
+        probe_from=1000,
+    ),
+    Stage(
+        "settle",
+        ("rows", "settle"),
+        steps=600,
+        peak=1e-3,
+        strong=STRONG_SKILLS,
+        weak_accuracy=0.15,
+        probe_from=50,
+    ),
 )
 
 
@@ -123,7 +141,7 @@ class _Pretraining:
 
         began = time.perf_counter()
         rng = derive_rng(self.seed, *stage.path)
-        curriculum = Curriculum(strong=stage.strong)
+        curriculum = Curriculum(strong=stage.strong, weak_accuracy=stage.weak_accuracy)
         optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=stage.peak, betas=(0.9, 0.98), weight_decay=0.01
         )

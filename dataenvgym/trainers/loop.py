@@ -1,14 +1,14 @@
 """The optimisation: AdamW with a learning-rate schedule, as transformers' trainer does it.
 
-Every batch is computed in parts, one for each core, of examples of like length; their gradients
-are added up in a fixed order. So the same seed and the same number of threads give the same
-weights, bit for bit, on CPU.
+A batch that is worth it is computed in parts, one for each core, of examples of like length; their
+gradients are added up in a fixed order. So the same seed and the same number of threads give the
+same weights, bit for bit, on CPU.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +22,10 @@ from dataenvgym.trainers.batches import Update, updates
 from dataenvgym.trainers.compute import Run
 from dataenvgym.trainers.objectives import Objective
 from dataenvgym.trainers.support import extra_number
+
+# Tokens times the model's weights, above which a part of a batch is worth a core of its own:
+# below, most of the time goes into starting operations, and two parts start twice as many.
+_WORTH_A_PART = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def optimise(
     Raises:
         TrainingError: if a loss or gradient is not finite, naming the step.
     """
-    weights = [p for p in model.parameters() if p.requires_grad]
+    computed = _Gradients(model, objective, config, parts, run)
+    weights = computed.weights
     steps = updates(len(objective), config)
     optimizer = torch.optim.AdamW(
         weights,
@@ -70,7 +75,7 @@ def optimise(
         num_training_steps=len(steps),
     )
     for number, update in enumerate(steps, start=1):
-        loss, gradients = _gradients(model, objective, update, weights, config, parts, run)
+        loss, gradients = computed.of(update)
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient
         limit = config.max_grad_norm or math.inf
@@ -93,48 +98,56 @@ def warmup_steps(config: TrainingConfig, total: int) -> int:
     return int(warmup) if warmup >= 1 else math.ceil(total * warmup)
 
 
-def _gradients(
-    model: Any,
-    objective: Objective,
-    update: Update,
-    weights: Sequence[torch.Tensor],
-    config: TrainingConfig,
-    parts: int,
-    run: Run,
-) -> tuple[float, list[torch.Tensor]]:
-    """The loss of an update and its gradients."""
-    total_loss, total = 0.0, None
-    for batch, scale in zip(update.batches, objective.scales(update.batches), strict=True):
-        with _precision(config, model):
-            context = objective.context(model, batch, run)
+class _Gradients:
+    """Computes losses and gradients, batches in parts."""
 
-        def compute(
-            part: Sequence[int], scale: float = scale, context: torch.Tensor | None = context
-        ) -> tuple[float, list[torch.Tensor]]:
-            with _precision(config, model):
-                loss = objective.loss(model, part, context) * scale
-            return float(loss.detach()), list(
-                torch.autograd.grad(loss, weights, materialize_grads=True)
-            )
+    def __init__(
+        self, model: Any, objective: Objective, config: TrainingConfig, parts: int, run: Run
+    ) -> None:
+        self.weights = [p for p in model.parameters() if p.requires_grad]
+        self._model = model
+        self._objective = objective
+        self._config = config
+        self._parts = parts
+        self._run = run
+        self._n_weights = sum(p.numel() for p in model.parameters())
 
-        for loss, gradients in run(compute, _divide(batch, objective, parts)):
-            total_loss += loss
-            if total is None:
-                total = gradients
-            else:
-                torch._foreach_add_(total, gradients)
-    assert total is not None
-    return total_loss, total
+    def of(self, update: Update) -> tuple[float, list[torch.Tensor]]:
+        """The loss of an update, and the gradient of each of `weights`."""
+        total_loss = 0.0
+        total: list[torch.Tensor] = []
+        scales = self._objective.scales(update.batches)
+        for batch, scale in zip(update.batches, scales, strict=True):
+            for loss, gradients in self._of_batch(batch, scale):
+                total_loss += loss
+                if total:
+                    torch._foreach_add_(total, gradients)
+                else:
+                    total = gradients
+        return total_loss, total
 
+    def _of_batch(self, batch: list[int], scale: float) -> list[tuple[float, list[torch.Tensor]]]:
+        """The same for each part of a batch."""
+        with self._precision():
+            context = self._objective.context(self._model, batch, self._run)
 
-def _divide(batch: Sequence[int], objective: Objective, parts: int) -> list[list[int]]:
-    """The batch in parts of like length, so that little is padding; the longest come first."""
-    ordered = sorted(batch, key=objective.size, reverse=True)
-    size = math.ceil(len(ordered) / parts)
-    return [ordered[i : i + size] for i in range(0, len(ordered), size)]
+        def compute(part: list[int]) -> tuple[float, list[torch.Tensor]]:
+            with self._precision():
+                loss = self._objective.loss(self._model, part, context) * scale
+            gradients = torch.autograd.grad(loss, self.weights, materialize_grads=True)
+            return float(loss.detach()), list(gradients)
 
+        return self._run(compute, self._divide(batch))
 
-def _precision(config: TrainingConfig, model: Any) -> AbstractContextManager[Any]:
-    if config.bf16:
-        return torch.autocast(model.device.type, dtype=torch.bfloat16)
-    return nullcontext()
+    def _divide(self, batch: list[int]) -> list[list[int]]:
+        """The batch in parts of like length, so that little is padding; the longest come first."""
+        work = self._n_weights * sum(map(self._objective.size, batch))
+        parts = max(1, min(self._parts, work // _WORTH_A_PART))
+        ordered = sorted(batch, key=self._objective.size, reverse=True)
+        size = math.ceil(len(ordered) / parts)
+        return [ordered[i : i + size] for i in range(0, len(ordered), size)]
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self._config.bf16:
+            return torch.autocast(self._model.device.type, dtype=torch.bfloat16)
+        return nullcontext()

@@ -73,7 +73,7 @@ def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
     assert isinstance(agent, Agent)
     assert isinstance(agent.policy, RandomPolicy)
     assert isinstance(agent.engine, PocketMathEngine)
-    assert (agent.name, agent.seed, agent.records_per_iteration) == ("random", 4, 200)
+    assert (agent.name, agent.seed, agent.records_per_iteration) == ("random", 4, 300)
 
 
 def test_a_policy_is_chosen_apart_from_its_agent():

@@ -182,7 +182,7 @@ def test_step_before_reset_says_so(task, student, records):
 
 
 @pytest.mark.parametrize(
-    "options", [{"mode": "accumlate"}, {"replay": -1}, {"similarity": 7.0}, {"max_records": 0}]
+    "options", [{"mode": "accumlate"}, {"replay": -1}, {"similarity": 7.0}, {"max_records": -1}]
 )
 def test_impossible_options_are_refused(task, student, options):
     with pytest.raises(ConfigurationError):

@@ -10,8 +10,18 @@ from dataenvgym.storage import hash_files
 from dataenvgym.tasks.math.pocket_skills import SKILLS, split_of
 
 SHORT = (
-    Stage("learn", ("rows",), steps=8, peak=2e-3, strong=EARLY_SKILLS, probe_from=4),
-    Stage("settle", ("settle",), steps=4, peak=1e-3, strong=STRONG_SKILLS, probe_from=2),
+    Stage(
+        "learn", ("rows",), steps=8, peak=2e-3, strong=EARLY_SKILLS, weak_accuracy=0.3, probe_from=4
+    ),
+    Stage(
+        "settle",
+        ("settle",),
+        steps=4,
+        peak=1e-3,
+        strong=STRONG_SKILLS,
+        weak_accuracy=0.3,
+        probe_from=2,
+    ),
 )
 
 

@@ -92,7 +92,7 @@ def test_a_training_leaves_an_adapter_and_a_log_beside_it(
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_same_seed_gives_the_same_adapter_bit_for_bit(
-    tmp_path: Path, tiny_student: Path, threads: int
+    tmp_path: Path, tiny_student: Path, divided: None, threads: int
 ) -> None:
     hashes = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -119,8 +119,14 @@ def test_the_global_generator_and_thread_count_are_left_alone(
     assert torch.get_num_threads() == threads
 
 
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even the batches of a tiny student are divided."""
+    monkeypatch.setattr("dataenvgym.trainers.loop._WORTH_A_PART", 1)
+
+
 def test_how_a_batch_is_divided_does_not_change_its_loss(
-    tmp_path: Path, tiny_student: Path
+    tmp_path: Path, tiny_student: Path, divided: None
 ) -> None:
     one = losses(train(tmp_path / "1", tiny_student, threads=1))
     three = losses(train(tmp_path / "3", tiny_student, threads=3))

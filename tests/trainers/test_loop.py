@@ -10,6 +10,7 @@ import torch
 
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.records import SupervisedDatum
+from dataenvgym.trainers import loop
 from dataenvgym.trainers.adapters import Adapter, new_adapter
 from dataenvgym.trainers.batches import pad
 from dataenvgym.trainers.compute import workers
@@ -68,8 +69,9 @@ def transformers_training(
     ids=["cosine", "accumulated"],
 )
 def test_every_step_is_the_one_that_transformers_takes(
-    tiny_student: Path, tmp_path: Path, options: dict[str, Any]
+    tiny_student: Path, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(loop, "_WORTH_A_PART", 1)
     config = TrainingConfig(
         per_device_train_batch_size=4, num_train_epochs=2.5, learning_rate=5e-3, seed=11, **options
     )
@@ -100,3 +102,24 @@ def test_a_warmup_below_one_is_a_share_of_all_steps() -> None:
     assert warmup_steps(TrainingConfig(warmup_steps=0.1), 25) == 3
     assert warmup_steps(TrainingConfig(warmup_steps=4), 25) == 4
     assert warmup_steps(TrainingConfig(extra={"warmup_ratio": 0.2}), 25) == 5
+
+
+@pytest.mark.parametrize(("worth", "sizes"), [(1, [4, 4, 3]), (10**12, [11])])
+def test_a_batch_is_divided_by_length_where_that_is_worth_it(
+    tiny_student: Path, monkeypatch: pytest.MonkeyPatch, worth: int, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(loop, "_WORTH_A_PART", worth)
+    config = TrainingConfig(per_device_train_batch_size=11, max_steps=1)
+    base = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
+    examples = supervised_examples(RECORDS[:11], load_tokenizer(str(tiny_student)), 60)
+    objective = CrossEntropy(examples, padder(0, CPU))
+    computed: list[list[int]] = []
+
+    def run(function: Any, parts: Any) -> list[Any]:
+        computed.extend(parts)
+        return [function(part) for part in parts]
+
+    list(optimise(new_adapter(base, config), objective, config, parts=3, run=run))
+    assert [len(part) for part in computed] == sizes
+    lengths = [objective.size(i) for part in computed for i in part]
+    assert lengths == sorted(lengths, reverse=True)
