@@ -1,0 +1,74 @@
+"""The examples run as they are, and those of the README do what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted(p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py"))
+SHORT = {"custom_task.py": [], "math/open_ended.py": ["1"], "gymnasium_loop.py": []}
+README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+
+
+def run(path: Path, *arguments: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(path), *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", list(SHORT))
+def test_a_short_example_runs(name, tmp_path):
+    assert run(ROOT / "examples" / name, *SHORT[name], folder=tmp_path).strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [str(name) for name in EXAMPLES])
+def test_every_example_runs_whole(name, tmp_path):
+    assert run(ROOT / "examples" / name, folder=tmp_path).strip()
+
+
+def test_the_readme_shows_all_four_protocols():
+    assert len(README) == 4
+
+
+def test_the_readmes_task_and_predictor_work_together(tmp_path):
+    from dataenvgym.environments import OpenEnded
+    from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
+
+    names: dict[str, object] = {}
+    for block in README[1:3]:
+        exec(block, names)
+    task, student = names["CapitalsTask"](), names["LookUp"]()
+    assert isinstance(task, TaskInterface)
+    assert isinstance(student, TrainablePredictorInterface)
+    environment = OpenEnded(task, student, directory=tmp_path)
+    _, info = environment.reset(seed=0)
+    assert info["score"] == 0.0
+    records = [{"instruction": "Capital of Japan?", "output": "It is Tokyo."}]
+    assert environment.step(records)[1] == 0.5
+    resumed = OpenEnded(task, type(student)(), directory=tmp_path)
+    _, info = resumed.reset(seed=0, options={"resume": True})
+    assert info["score"] == 0.5
+    assert resumed.predictor.known == student.known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [README[0], README[3]], ids=["agent", "environment"])
+def test_the_readmes_agent_and_environment_run(block, tmp_path):
+    script = tmp_path / "readme.py"
+    script.write_text(block)
+    run(script, folder=tmp_path)

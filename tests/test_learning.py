@@ -1,0 +1,60 @@
+"""The pocket student really learns: from right records, not from wrong ones, and not by look-up."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import learning
+from dataenvgym.environments import IterationFiles
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import operands_of
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    before, learning.RUNS = learning.RUNS, tmp_path_factory.mktemp("runs")
+    yield learning.RUNS
+    learning.RUNS = before
+
+
+@pytest.fixture(scope="module")
+def taught(runs):
+    summary, _, directory = learning.episode("skill_list", 0)
+    return summary, directory
+
+
+def test_an_episode_lifts_validation_and_test_scores(taught):
+    summary, _ = taught
+    assert summary.val_score_gain >= 0.15
+    assert summary.test_score_after - summary.test_score_before >= 0.1
+
+
+def test_shuffled_answers_do_not_raise_the_score(runs):
+    summary, *_ = learning.episode("skill_list", 0, shuffled=True)
+    base = summary.iterations[0].val_score
+    changes = [i.val_score - base for i in summary.iterations[1:]]
+    assert sum(changes) / len(changes) <= 0.02
+
+
+def test_the_student_does_better_than_a_look_up_of_its_records(taught):
+    summary, directory = taught
+    assert learning.look_up_score(directory, summary.best_iteration) < summary.best.val_score
+
+
+def test_no_evaluation_instance_occurs_in_the_training_data(taught):
+    summary, directory = taught
+    task = PocketMathTask()
+    evaluated = {
+        operands_of(i.instruction)
+        for split in ("validation", "test")
+        for i in task.on(split).instances
+    }
+    trained = {
+        operands_of(record.prompt[-1].content)
+        for number in range(1, len(summary.iterations))
+        for record in IterationFiles(directory / "iterations", number).read_records()
+    }
+    assert len(trained) > 500
+    assert not trained & evaluated
