@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
@@ -15,6 +17,7 @@ from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import ADAPTER_FILES
 
+_OPTIONS = ("batch_size", "threads", "device", "dtype")
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -61,8 +64,15 @@ class InProcessPredictor:
         self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
         self.batch_size = batch_size
         self.threads = threads
+        self.device = device
+        self.dtype = dtype
         self._student = AdaptedStudent(self.student, device=device, dtype=dtype)
         self._lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied or sent to another process, it is the untouched student there, not yet loaded."""
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return partial(type(self), **options), (self.student, self.trainer)
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

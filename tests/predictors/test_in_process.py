@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -384,3 +386,10 @@ def test_a_student_is_described_by_its_weights_and_not_by_its_place(
     assert described[0] == described[1] != described[2]
     assert described[0]["student"] == "tiny"
     assert str(tmp_path) not in str(described)
+
+
+def test_a_copy_is_the_untouched_student_with_the_same_options(tiny_student):
+    predictor = InProcessPredictor(tiny_student, batch_size=3, threads=1)
+    for twin in (copy.deepcopy(predictor), pickle.loads(pickle.dumps(predictor))):
+        assert (twin.student, twin.batch_size, twin.threads) == (predictor.student, 3, 1)
+        assert twin.trainer.config == predictor.trainer.config
