@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: setup run test test-slow lint format bench student clean-venv
+.PHONY: setup run test test-slow lint format bench figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -47,6 +47,10 @@ format: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# The README's learning figures: 23 episodes, about 20 minutes.
+figures: setup
+	for figure in gain honesty strategies; do $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
 
 # Pretrains the pocket student anew (20 minutes); its figures must then be measured again.
 student: setup

@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -38,6 +40,30 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"no Unicode text: {error.reason} at position {error.start}") from None
+    return text
+
+
+def _plain_json(value: Any) -> Any:
+    try:
+        same = orjson.loads(orjson.dumps(value)) == value
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"no JSON that every reader has: {error}") from None
+    if not same:
+        raise ValueError("no JSON that every reader has: NaN or infinity in it")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+"""Any Unicode text; lone surrogates are none."""
+Json = Annotated[JsonValue, AfterValidator(_plain_json)]
+"""A JSON value whose numbers fit into 64 bits."""
+
+
 # --- conversations ------------------------------------------------------------------------------
 
 
@@ -45,14 +71,14 @@ class ToolCall(Model):
     """A call that the assistant asks for: the tool's name and its arguments by name."""
 
     name: str = Field(min_length=1)
-    arguments: dict[str, JsonValue] = {}
+    arguments: dict[str, Json] = {}
 
 
 class Message(Model):
     """One turn of a conversation, in the roles that chat templates know."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str
+    content: Text
     tool_calls: tuple[ToolCall, ...] = ()
 
 
@@ -76,11 +102,11 @@ class TaskInstance(Model):
 
     id: str = Field(min_length=1)
     task: str = Field(min_length=1)
-    instruction: str
+    instruction: Text
     answer: str | None = None
     skill: str | None = None
     category: str | None = None
-    data: dict[str, JsonValue] = {}
+    data: dict[str, Json] = {}
 
 
 class CompletedTaskInstance(Model):
@@ -99,10 +125,16 @@ class CompletedTaskInstance(Model):
 
     instance: TaskInstance
     transcript: Conversation
-    reward: float
+    reward: float = Field(allow_inf_nan=False)
     was_correct: bool
     error: str | None = None
     note: str | None = None
+
+    @model_validator(mode="after")
+    def _failed_is_not_scored(self) -> CompletedTaskInstance:
+        if self.error is not None and (self.was_correct or self.reward):
+            raise ValueError("an instance with an error has reward 0.0 and was_correct False")
+        return self
 
     @property
     def response(self) -> str | None:
@@ -169,10 +201,10 @@ class _PromptedDatum(_Datum):
     `history` holds earlier (user, assistant) turns, oldest first.
     """
 
-    instruction: str = Field(min_length=1)
-    input: str = ""
-    system: str = ""
-    history: tuple[tuple[str, str], ...] = ()
+    instruction: Text = Field(min_length=1)
+    input: Text = ""
+    system: Text = ""
+    history: tuple[tuple[Text, Text], ...] = ()
 
     @property
     def prompt(self) -> Conversation:
@@ -189,7 +221,7 @@ class SupervisedDatum(_PromptedDatum):
     """A prompt and the answer to learn (LLaMA-Factory: alpaca)."""
 
     kind: Literal["supervised"] = "supervised"
-    output: str = Field(min_length=1)
+    output: Text = Field(min_length=1)
 
 
 class ChatDatum(_Datum):
@@ -202,8 +234,8 @@ class ChatDatum(_Datum):
 
     kind: Literal["chat"] = "chat"
     messages: Conversation = Field(min_length=2)
-    system: str = ""
-    tools: tuple[dict[str, JsonValue], ...] = ()
+    system: Text = ""
+    tools: tuple[dict[str, Json], ...] = ()
 
     @model_validator(mode="after")
     def _alternates(self) -> ChatDatum:
@@ -231,8 +263,8 @@ class PreferenceDatum(_PromptedDatum):
     """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`)."""
 
     kind: Literal["preference"] = "preference"
-    chosen: str = Field(min_length=1)
-    rejected: str = Field(min_length=1)
+    chosen: Text = Field(min_length=1)
+    rejected: Text = Field(min_length=1)
 
     @model_validator(mode="after")
     def _differ(self) -> PreferenceDatum:
@@ -245,7 +277,7 @@ class KTODatum(_PromptedDatum):
     """A prompt with an answer and whether it is desirable (LLaMA-Factory: `kto_tag`)."""
 
     kind: Literal["kto"] = "kto"
-    output: str = Field(min_length=1)
+    output: Text = Field(min_length=1)
     desirable: bool
 
 
@@ -253,7 +285,7 @@ class TextDatum(_Datum):
     """Plain text to continue pre-training on (LLaMA-Factory: stage `pt`)."""
 
     kind: Literal["text"] = "text"
-    text: str = Field(min_length=1)
+    text: Text = Field(min_length=1)
 
 
 TrainingDatum = Annotated[

@@ -135,3 +135,25 @@ def test_the_response_of_a_completed_instance_is_the_students_last_message():
     assert completed.response == "4"
     assert completed.model_copy(update={"transcript": said[:1]}).response is None
     assert CompletedTaskInstance.model_validate_json(completed.model_dump_json()) == completed
+
+
+@pytest.mark.parametrize("field", ["instruction", "input", "output", "system"])
+def test_a_lone_surrogate_is_no_text(field):
+    value = {"instruction": "a", "output": "b", field: "\ud800"}
+    with pytest.raises(InvalidRecordError, match=rf"field {field}: .*[Uu]nicode"):
+        parse_training_datum(value)
+
+
+@pytest.mark.parametrize("number", [2**64, float("nan")])
+def test_a_number_that_json_cannot_hold_is_refused(number):
+    with pytest.raises(ValidationError, match="no JSON"):
+        ToolCall(name="add", arguments={"a": [number]})
+
+
+@pytest.mark.parametrize(
+    "outcome", [{"reward": 1.0, "was_correct": False}, {"reward": 0.0, "was_correct": True}]
+)
+def test_an_instance_with_an_error_cannot_be_scored(outcome):
+    instance = TaskInstance(id="1", task="t", instruction="q")
+    with pytest.raises(ValidationError, match="error"):
+        CompletedTaskInstance(instance=instance, transcript=(), error="timeout", **outcome)

@@ -32,7 +32,11 @@ class PocketMathEngine:
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records of the plan, all different; an example it cannot read is passed over."""
+        """The records of the plan, all different.
+
+        An example that it cannot read is passed over; so is what goes beyond the problems of a
+        skill that there are.
+        """
         questions: set[str] = set()
         records: list[TrainingDatum] = []
         for assignment in plan:
@@ -43,20 +47,25 @@ class PocketMathEngine:
         return records
 
 
+_TRIES = 100
+"""Draws before a skill counts as exhausted: there are only so many sums."""
+
+
 def _write(
     assignment: Assignment, questions: set[str], rng: np.random.Generator
 ) -> SupervisedDatum | None:
     if (wanted := _wanted(assignment, rng)) is None:
         return None
     skill, phrasing = wanted
-    problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-    while problem.question in questions:
+    for _ in range(_TRIES):
         problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-    return SupervisedDatum(
-        instruction=problem.question,
-        output=problem.output,
-        provenance=Provenance(skill=skill.name),
-    )
+        if problem.question not in questions:
+            return SupervisedDatum(
+                instruction=problem.question,
+                output=problem.output,
+                provenance=Provenance(skill=skill.name),
+            )
+    return None
 
 
 def _wanted(

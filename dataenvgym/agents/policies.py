@@ -74,6 +74,10 @@ class SkillListPolicy:
     """
 
     def __init__(self, *, sharpness: float = 1.0, floor: float = 0.02) -> None:
+        if sharpness < 0 or floor < 0:
+            raise ConfigurationError(
+                f"sharpness is {sharpness} and floor is {floor}, expected 0 or more of both"
+            )
         self.sharpness = sharpness
         self.floor = floor
 
@@ -107,7 +111,12 @@ class SkillListPolicy:
 
 
 def apportion(weights: np.ndarray, count: int) -> list[int]:
-    """`count` things in proportion to `weights` (n,), rounded by largest remainder."""
+    """`count` things in proportion to `weights` (n,), rounded by largest remainder.
+
+    Weights that are all 0 share evenly.
+    """
+    if not weights.any():
+        weights = np.ones_like(weights)
     shares = weights / weights.sum() * count
     counts = np.floor(shares).astype(int)
     missing = count - int(counts.sum())

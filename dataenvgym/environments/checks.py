@@ -6,8 +6,8 @@ not be trained on is dropped and counted by reason:
 - `duplicate`: the same text, up to case, spacing and punctuation, as an earlier record;
 - `near_duplicate`: nearly the text of an earlier record, with the same numbers (see
   `NearDuplicateIndex`);
-- `evaluation_overlap`: the same problem as one that the student is evaluated on, by the task's
-  own `overlap_key`;
+- `evaluation_overlap`: a problem that the student is evaluated on: some line of the record has its
+  `overlap_key` (the task's own), or some part of the record contains its words;
 - `over_budget`: beyond the episode's `max_records`.
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -28,8 +29,6 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
-
-_WORD = re.compile(r"\w+")
 
 
 class CheckedRecords(NamedTuple):
@@ -51,7 +50,7 @@ class RecordChecks:
     """Remembers the accepted records of an episode and judges new ones against them.
 
     Args:
-        evaluation_keys: `overlap_key` of every evaluation instance.
+        evaluation: the problems, as texts, that the student is evaluated on.
         overlap_key: maps a text to the identity of the problem in it (default: `normalized`).
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
@@ -60,13 +59,17 @@ class RecordChecks:
     def __init__(
         self,
         *,
-        evaluation_keys: Iterable[str] = (),
+        evaluation: Iterable[str] = (),
         overlap_key: Callable[[str], str] | None = None,
         similarity: float = 0.9,
         max_records: int | None = None,
     ) -> None:
-        self._evaluation_keys = frozenset(evaluation_keys)
         self._overlap_key = overlap_key or normalized
+        texts = list(evaluation)
+        self._evaluation_keys = frozenset(map(self._overlap_key, texts))
+        words = (tuple(_words_and_stops(text.rstrip(" \n.?!"))) for text in texts)
+        self._evaluation_words = frozenset(w for w in words if len(w) >= _FEWEST_WORDS)
+        self._lengths = sorted(set(map(len, self._evaluation_words)))
         self._max_records = max_records
         self._texts: set[str] = set()
         self._near = NearDuplicateIndex(similarity)
@@ -85,7 +88,7 @@ class RecordChecks:
         splits = [task.on(s) for s in ("validation", "test")] if hasattr(task, "on") else [task]
         instances = [i for split in splits for i in getattr(split, "instances", ())]
         return cls(
-            evaluation_keys=(key(instance.instruction) for instance in instances),
+            evaluation=(instance.instruction for instance in instances),
             overlap_key=key,
             similarity=similarity,
             max_records=max_records,
@@ -126,34 +129,77 @@ class RecordChecks:
         return math.inf if self._max_records is None else self._max_records - self._count
 
     def _overlaps(self, record: TrainingDatum) -> bool:
-        keys = (self._overlap_key(question) for question in record_questions(record))
-        return any(key in self._evaluation_keys for key in keys)
+        lines = (line for part in record_questions(record) for line in (part, *part.splitlines()))
+        if any(self._overlap_key(line) in self._evaluation_keys for line in lines):
+            return True
+        return any(self._contains_problem(_words_and_stops(part)) for part in record_parts(record))
+
+    def _contains_problem(self, words: list[str]) -> bool:
+        """Whether an evaluation problem stands there, not as a part of longer operands."""
+        words = [*words, ""]
+        return any(
+            tuple(words[i : i + length]) in self._evaluation_words
+            and not words[i + length].isdigit()
+            for length in self._lengths
+            for i in range(len(words) - length)
+        )
 
 
-def record_text(record: TrainingDatum) -> str:
-    """All that the student would learn from: prompt and answers, one line each."""
+_FEWEST_WORDS = 4
+"""A shorter problem may well be part of an innocent text; its key still counts."""
+
+
+def record_parts(record: TrainingDatum) -> list[str]:
+    """Every text of a record: prompt, earlier turns, answers."""
     match record:
         case SupervisedDatum() | KTODatum():
-            return "\n".join([*(m.content for m in record.prompt), record.output])
+            return [*(m.content for m in record.prompt), record.output]
         case PreferenceDatum():
-            return "\n".join([*(m.content for m in record.prompt), record.chosen, record.rejected])
+            return [*(m.content for m in record.prompt), record.chosen, record.rejected]
         case ChatDatum():
-            return "\n".join([record.system, *(m.model_dump_json() for m in record.messages)])
+            calls = [m.model_dump_json() for m in record.messages if m.tool_calls]
+            return [record.system, *(m.content for m in record.messages), *calls]
         case TextDatum():
-            return record.text
+            return [record.text]
 
 
 def record_questions(record: TrainingDatum) -> list[str]:
-    """The texts in a record that could be an evaluation problem: its user messages or its text."""
+    """The texts of a record that may be a problem: all but the assistant's."""
     match record:
         case ChatDatum():
-            return [m.content for m in record.messages if m.role == "user"]
+            return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
         case TextDatum():
             return [record.text]
         case _:
-            return [m.content for m in record.prompt if m.role == "user"]
+            return [m.content for m in record.prompt if m.role != "assistant"]
+
+
+def record_text(record: TrainingDatum) -> str:
+    """All that makes a record what it is, as one text."""
+    verdict = [str(record.desirable)] if isinstance(record, KTODatum) else []
+    return "\n".join([record.kind, *verdict, *record_parts(record)])
 
 
 def normalized(text: str) -> str:
-    """Casefolded words and numbers, one space apart; no punctuation."""
-    return " ".join(_WORD.findall(text.casefold()))
+    """Casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
+    return " ".join(w for w in _words_and_stops(text) if w not in _STOPS)
+
+
+_STOPS = ".?!:;"
+_SIGNS = "+*/^<>=%~|$\\#-"
+_ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
+
+
+def _words_and_stops(text: str) -> list[str]:
+    text = unicodedata.normalize("NFKC", text).casefold()
+    if text.isascii():
+        return _ASCII.findall(text)
+    return "".join(_spaced(character) for character in text).split()
+
+
+def _spaced(character: str) -> str:
+    category = unicodedata.category(character)[0]
+    if category in "LMN":  # marks are vowels in many scripts, and belong to words
+        return character
+    kept = category == "S" or character in _SIGNS or character in _STOPS
+    return f" {character} " if kept else " "

@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, SupportsFloat
@@ -26,6 +26,7 @@ import gymnasium
 from gymnasium.error import ResetNeeded
 
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
+from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
 from dataenvgym.environments.iterations import (
     IterationFiles,
     IterationResult,
@@ -33,8 +34,15 @@ from dataenvgym.environments.iterations import (
 )
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.timed_predictor import TimedPredictor
-from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidActionError,
+    InvalidRecordError,
+    RunDirectoryError,
+    did_you_mean,
+)
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface, TrainingRun
+from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
@@ -43,7 +51,6 @@ from dataenvgym.records import (
 )
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
-from dataenvgym.storage import read_json, write_json
 
 Observation = dict[str, Any]
 Mode = Literal["incremental", "accumulate"]
@@ -146,8 +153,13 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
                 f"{self._root} already holds an episode: reset with options={{'resume': True}} "
                 "to go on with it, or {'fresh': True} to replace it"
             )
-        begun = resume and IterationFiles(self._root, 0).read_completed() is not None
-        self._identify(resuming=begun or bool(finished))
+        files = IterationFiles(self._root, 0)
+        identity = self._identity()
+        if finished or (resume and files.read_completed() is not None):
+            refuse_another(self.directory, identity)
+        else:
+            self._clear()
+        write_identity(self.directory, identity)
         self._is_mine = True
         self._results, self._records = [], []
         self._checks = RecordChecks.for_task(
@@ -158,9 +170,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             return self._go_on_from(finished)
         self.clock.start(0)
         began = time.perf_counter()
-        files = IterationFiles(self._root, 0)
-        if not resume or files.read_completed() is None:
-            self._clear_iterations()
         completed, report = self._evaluate(files)
         self._finish(files, IterationResult(iteration=0, report=report), began)
         return self._observation(completed), self._info()
@@ -171,13 +180,14 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         """Train the student on `action` and evaluate it again.
 
         Raises:
-            InvalidRecordError: for a malformed record, naming its index and field; the
-                environment is as before.
+            InvalidRecordError: for a malformed record, naming its index and field, or one that
+                needs another training stage than the first; the environment is as before.
+            InvalidActionError: if the action is no sequence of records.
             ResetNeeded: before the first `reset`.
         """
         if not self._results:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
-        records = parse_training_data(action)
+        records = self._parsed(action)
         previous = self._results[-1]
         number = previous.iteration + 1
         files = IterationFiles(self._root, number)
@@ -192,7 +202,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
                 checked = self._check(files, records)
             adapter = self._train(files, checked.accepted, previous.adapter)
             completed, report = self._evaluate(files)
-        except Exception:
+        except BaseException:  # Ctrl-C in a notebook too
             self._load(previous.adapter)
             raise
         self._records += checked.accepted
@@ -228,6 +238,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         return self._directory
 
     @property
+    def is_temporary(self) -> bool:
+        """Whether the folder goes when the environment is closed."""
+        return self._directory is None or self._forget_temporary is not None
+
+    @property
     def results(self) -> tuple[IterationResult, ...]:
         """The finished iterations of this episode, the base student first."""
         return tuple(self._results)
@@ -250,6 +265,27 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
 
     # --- one step ---
 
+    def _parsed(self, action: Any) -> tuple[TrainingDatum, ...]:
+        if isinstance(action, str | bytes | Mapping) or not isinstance(action, Iterable):
+            raise InvalidActionError(
+                f"the action is {type(action).__name__}, expected a list of training records "
+                "(models or mappings); does the agent return one?"
+            )
+        records = parse_training_data(action)
+        # "accumulate" trains on the earlier records too, so all have to be of one stage there
+        stages = {stage_of(r): r for r in (self._records if self.mode == "accumulate" else ())}
+        for i, record in enumerate(records):
+            stages.setdefault(stage_of(record), record)
+            if len(stages) > 1:
+                kinds = " and ".join(repr(r.kind) for r in stages.values())
+                raise InvalidRecordError(
+                    f"record {i}, field kind: records of kind {kinds} need different training "
+                    "stages; send one stage a step (and one an episode in mode 'accumulate')",
+                    index=i,
+                    field="kind",
+                )
+        return records
+
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
         stamped = [_stamped(record, files.number, i) for i, record in enumerate(records)]
         checked = self._checks.check(stamped)
@@ -269,15 +305,18 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             start="adapter" if incremental else "base",
             phase=self.clock,
         )
-        earlier = self._replayed(files.number) if incremental else self._records
+        stage = stage_of(accepted[0])
+        earlier = self._replayed(files.number, stage) if incremental else self._records
         self.predictor.train([*earlier, *accepted], run)
         return files.number
 
-    def _replayed(self, iteration: int) -> list[TrainingDatum]:
+    def _replayed(self, iteration: int, stage: str) -> list[TrainingDatum]:
+        """A sample of earlier records that are trained in the same stage."""
+        candidates = [record for record in self._records if stage_of(record) == stage]
         rng = derive_rng(self._seed, iteration, "replay")
-        size = min(self.replay, len(self._records))
-        picks = rng.choice(len(self._records), size, replace=False) if size else ()
-        return [self._records[int(i)] for i in sorted(picks)]
+        size = min(self.replay, len(candidates))
+        picks = rng.choice(len(candidates), size, replace=False) if size else ()
+        return [candidates[int(i)] for i in sorted(picks)]
 
     def _evaluate(
         self, files: IterationFiles
@@ -319,22 +358,13 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             )
         return self._observation(completed), self._info()
 
-    def _identify(self, *, resuming: bool) -> None:
-        """Write who is taught what to `environment.json`, or compare with what stands there."""
-        path = self.directory / "environment.json"
-        identity: dict[str, Any] = {
-            "environment": type(self).__name__,
-            "task": getattr(self.task, "name", type(self.task).__name__),
-            "seed": self._seed,
-            "mode": self.mode,
-            "replay": self.replay,
+    def _identity(self) -> dict[str, Any]:
+        options = {
+            name: getattr(self, name)
+            for name in ("mode", "replay", "target_score", "max_records", "similarity")
         }
-        if describe := getattr(self.predictor, "describe", None):
-            identity["predictor"] = describe()
-        if resuming and path.exists():
-            _refuse_changes(path, identity)
-        else:
-            write_json(path, identity)
+        options["seed"] = self._seed
+        return identity_of(type(self).__name__, self.task, self.predictor, options)
 
     def _load(self, adapter: int | None) -> None:
         if adapter is None:
@@ -342,10 +372,19 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         else:
             self.predictor.load(IterationFiles(self._root, adapter).adapter)
 
-    def _clear_iterations(self) -> None:
-        for old in sorted(self._root.glob("[0-9]*")):
-            IterationFiles(self._root, int(old.name)).clear()
-            old.rmdir()
+    def _clear(self) -> None:
+        """Remove what an earlier episode left: iterations, agent states, answered test problems.
+
+        The iterations go first, and all at once: without them nothing is gone on with.
+        """
+        if self._root.exists():
+            gone = self._root.with_name(".iterations.gone")
+            shutil.rmtree(gone, ignore_errors=True)
+            self._root.rename(gone)
+            shutil.rmtree(gone)
+        for name in ("agent", "test"):
+            shutil.rmtree(self.directory / name, ignore_errors=True)
+        (self.directory / "summary.json").unlink(missing_ok=True)
 
     @property
     def _root(self) -> Path:
@@ -399,13 +438,3 @@ def _stamped(record: TrainingDatum, iteration: int, index: int) -> TrainingDatum
 def _without_skill(completed: CompletedTaskInstance) -> CompletedTaskInstance:
     instance = completed.instance.model_copy(update={"skill": None, "category": None})
     return completed.model_copy(update={"instance": instance})
-
-
-def _refuse_changes(path: Path, identity: dict[str, Any]) -> None:
-    before: dict[str, Any] = read_json(path)
-    for key in sorted({*before, *identity}):
-        if before.get(key) != identity.get(key):
-            raise RunDirectoryError(
-                f"{path.parent} was begun with {key} = {before.get(key)!r}, "
-                f"not {identity.get(key)!r}; go back to that, or start afresh"
-            )

@@ -43,7 +43,8 @@ def run_episode(
 
     Args:
         environment: a teaching environment (wrapped or not); its `directory` is the run
-            directory, and what is there already is gone on with.
+            directory, and what is there already is gone on with. Without a directory each call
+            is an episode of its own.
         agent: who teaches. If it has `state_dict` and `load_state_dict`, it is resumed too.
         iterations: how many steps; more than the run has done so far extend it, as many or
             fewer leave a finished run as it is.
@@ -67,12 +68,16 @@ def run_episode(
         test_task = _test_split(teaching.task)
     log = EventLog(teaching.directory / "events.jsonl")
     episode = _Episode(teaching, agent, seed, (log, *callbacks))
-    if (summary := episode.finished_summary()) is not None:
-        environment.reset(seed=seed, options={"resume": True})
+    # nobody comes back to a temporary folder: each call there is an episode of its own
+    options = {"fresh": True} if teaching.is_temporary else {"resume": True}
+    if not teaching.is_temporary:
+        episode.refuse_another_agent()
+    if not teaching.is_temporary and (summary := episode.finished_summary()) is not None:
+        environment.reset(seed=seed, options=options)
         if episode.has_nothing_left(summary, iterations, test_task):
             return summary
     with episode.watched(iterations):
-        observation, _ = environment.reset(seed=seed, options={"resume": True})
+        observation, _ = environment.reset(seed=seed, options=options)
         episode.restore_agent()
         episode.announce()
         while len(teaching.results) <= iterations and not teaching.is_over:
@@ -101,6 +106,16 @@ class _Episode:
         self._announced = 0
         self._started: list[EpisodeCallback] = []
         self._has_ended = False
+
+    def refuse_another_agent(self) -> None:
+        """An episode belongs to the agent that began it."""
+        path = self.directory / "summary.json"
+        before = read_summary(self.directory).agent if path.exists() else _name(self.agent)
+        if before != _name(self.agent):
+            raise RunDirectoryError(
+                f"{self.directory} was begun with agent = {before!r}, not {_name(self.agent)!r}; "
+                "give the environment another directory"
+            )
 
     def finished_summary(self) -> Summary | None:
         """The summary of a run that has been concluded before."""

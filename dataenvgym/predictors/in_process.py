@@ -217,8 +217,8 @@ class InProcessPredictor:
         with self._lock:
             self._student.reset()
 
-    def describe(self) -> dict[str, str]:
-        """Who the student is, for the run directory: its name and the hash of its files."""
+    def describe(self) -> dict[str, Any]:
+        """Who the student is and how it learns, for the run directory."""
         from dataenvgym.trainers.student import fingerprint
 
         is_folder = Path(self.student).is_dir()
@@ -226,6 +226,7 @@ class InProcessPredictor:
             "name": type(self).__name__,
             "student": Path(self.student).name if is_folder else self.student,
             "weights": fingerprint(self.student),
+            "training": self.trainer.config.model_dump(mode="json", exclude_defaults=True),
         }
 
     def _untouched(self) -> AdaptedStudent:
@@ -238,5 +239,10 @@ def _resolve(student: str | Path) -> str:
         from dataenvgym.pocket import student_path
 
         return str(student_path())
-    path = Path(student)
+    path = Path(student).expanduser()
+    if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
+        raise ConfigurationError(
+            f"student is {str(student)!r}, and there is no such folder; expected 'pocket', "
+            "a folder in Hugging Face format, or a name on its hub"
+        )
     return str(path.resolve()) if path.is_dir() else str(student)

@@ -8,7 +8,8 @@ import sys
 from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.episodes import run_episode
 
-iterations, seed = (int(value) for value in (*sys.argv[1:], 5, 0)[:2])
+iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
 config = compose(["agent=skill_list", f"episode.iterations={iterations}", f"seed={seed}"])
 summary = run_episode(
     build_environment(config), build_agent(config), iterations=iterations, seed=seed

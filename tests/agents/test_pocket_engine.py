@@ -63,3 +63,9 @@ def test_an_example_it_cannot_read_is_passed_over():
 def test_an_unknown_skill_is_named_with_a_suggestion():
     with pytest.raises(ConfigurationError, match="Did you mean 'descending'"):
         generate(Assignment(1, skill="decending"))
+
+
+def test_more_records_than_there_are_problems_gives_those_there_are():
+    few = generate(Assignment(6000, skill="sum"))
+    assert 2000 < len(few) < 6000
+    assert len({r.instruction for r in few}) == len(few)

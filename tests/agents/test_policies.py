@@ -87,3 +87,13 @@ def test_apportion_rounds_by_largest_remainder_and_adds_up():
     assert apportion(np.array([1.0, 1.0, 1.0]), 10) == [4, 3, 3]
     assert apportion(np.array([0.5, 2.5, 7.0]), 10) == [1, 2, 7]
     assert apportion(np.array([0.0, 1.0]), 3) == [0, 3]
+
+
+def test_weights_that_are_all_zero_share_evenly():
+    assert apportion(np.zeros(2), 4) == [2, 2]
+
+
+@pytest.mark.parametrize("options", [{"floor": -0.1}, {"sharpness": -1}])
+def test_negative_options_are_refused(options):
+    with pytest.raises(ConfigurationError):
+        SkillListPolicy(**options)

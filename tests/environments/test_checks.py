@@ -13,7 +13,8 @@ from dataenvgym.tasks.math.pocket import PocketMathTask
 LONG = (
     "A farmer who lives beside the river counts the animals in her meadow every evening before "
     "she goes home and writes the number into a little red book that her father gave her "
-    "when she was a child and the meadow was still a forest full of deer and foxes and owls"
+    "when she was a child and the meadow was still a forest full of deer and foxes and owls "
+    "and nobody had yet thought of building a road to the town on the other side of the hills"
 )
 
 
@@ -93,3 +94,36 @@ def test_records_beyond_the_budget_are_dropped_last_come_last_served():
     checked = checks.check(batch)
     assert checked.accepted == batch[:2]
     assert checked.reasons == {"over_budget": 1}
+
+
+def test_an_evaluation_problem_inside_any_part_of_a_record_is_dropped():
+    task = PocketMathTask(n_validation=40, n_test=40)
+    question, answer = task.instances[0].instruction, task.instances[0].answer
+    hidden = [
+        TextDatum(text=f"{question} #### {answer}"),
+        record(f"Task 17: {question}"),
+        SupervisedDatum(instruction="Problem 7", input=question, output="x"),
+        SupervisedDatum(instruction="Say something", system=question, output="x"),
+        record("Make up a problem", f"Here is one: {question}"),
+    ]
+    checked = RecordChecks.for_task(task).check(hidden)
+    assert checked.reasons == {"evaluation_overlap": len(hidden)}
+
+
+def test_signs_and_vowel_marks_make_different_texts():
+    checks = RecordChecks()
+    assert not reasons(
+        checks,
+        record("What is 2 + 2?"),
+        record("What is 2 * 2?"),
+        record("What is 2 - 2?"),
+        record("राम की किताब"),
+        record("राम का किताब"),
+    )
+
+
+def test_the_same_answer_judged_otherwise_is_another_record():
+    from dataenvgym.records import KTODatum
+
+    pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
+    assert RecordChecks().check(pair).reasons == {}

@@ -8,11 +8,13 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.environments import OpenEnded, SkillList, TeachingEnvironment
 from dataenvgym.errors import (
     ConfigurationError,
+    InvalidActionError,
     InvalidRecordError,
     RunDirectoryError,
     TrainingError,
 )
 from dataenvgym.records import TrainingDatum, parse_training_data
+from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -214,3 +216,60 @@ def test_records_are_stamped_with_id_and_iteration(task, student, records, tmp_p
     assert {r.provenance.iteration for r in kept} == {1}
     assert [r.provenance.skill for r in kept] == [r.provenance.skill for r in records]
     assert parse_training_data(kept) == tuple(kept)
+
+
+@pytest.mark.parametrize("action", [None, 3, "text", {"instruction": "a", "output": "b"}])
+def test_what_is_no_batch_is_refused(task, student, action):
+    environment = OpenEnded(task, student)
+    environment.reset(seed=0)
+    with pytest.raises(InvalidActionError, match="list of training records"):
+        environment.step(action)
+
+
+def test_a_batch_of_two_stages_is_refused_before_anything_is_written(task, student, tmp_path):
+    environment = OpenEnded(task, student, directory=tmp_path)
+    environment.reset(seed=0)
+    before = files_below(tmp_path)
+    preference = {"kind": "preference", "instruction": "q", "chosen": "a", "rejected": "b"}
+    with pytest.raises(InvalidRecordError, match="record 1, field kind"):
+        environment.step([{"instruction": "a", "output": "b"}, preference])
+    assert files_below(tmp_path) == before
+    assert environment.pending_records() is None
+
+
+def test_an_agent_may_change_the_stage_and_only_records_of_that_stage_are_replayed(task, student):
+    environment = OpenEnded(task, student, replay=10)
+    environment.reset(seed=0)
+    environment.step([{"instruction": f"word {w}", "output": "x"} for w in "abc"])
+    environment.step([{"kind": "preference", "instruction": "q", "chosen": "a", "rejected": "b"}])
+    assert student.records == 3 + 1
+
+
+def test_an_interrupt_leaves_the_student_as_before(task, student, records, monkeypatch):
+    environment = OpenEnded(task, student)
+    environment.reset(seed=0)
+
+    def interrupt(predictor: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(task, "evaluate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        environment.step(records)
+    assert student.trainings == 0
+
+
+def test_resuming_with_other_problems_is_refused(student, task, tmp_path):
+    SkillList(task, student, directory=tmp_path).reset(seed=0)
+    other = SkillList(PocketMathTask(n_validation=40, seed=7), student, directory=tmp_path)
+    with pytest.raises(RunDirectoryError, match="instances"):
+        other.reset(seed=0, options={"resume": True})
+
+
+def test_a_fresh_episode_forgets_test_answers_and_agent_states(task, student, tmp_path):
+    environment = SkillList(task, student, directory=tmp_path)
+    environment.reset(seed=0)
+    for name in ("test/000.jsonl", "agent/001.json", "summary.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    environment.reset(seed=0, options={"fresh": True})
+    assert {p.name for p in tmp_path.iterdir()} == {"environment.json", "iterations"}
