@@ -25,7 +25,7 @@ KILLS = [
     ["2:save:0"],
     ["3:train:0"],
     ["2:train:0.1", "0:reset:0", "2:generate:0", "3:save:0"],  # one of them during a resume
-    ["3:test:0"],
+    ["0:test:0"],
 ]
 
 pytestmark = pytest.mark.slow
