@@ -1,6 +1,6 @@
 """Records written a second: `write_dataset` against the least that could be done.
 
-    python benchmarks/dataset_writing.py [--records 50000] [--repetitions 7] [--stream 1000000]
+    python -m benchmarks.dataset_writing [--records 50000] [--repetitions 7] [--stream 1000000]
 
 The floor is a plain loop that builds the same dicts from the same records by hand and writes them
 with orjson, without checks, without an entry in `dataset_info.json` and without a sync to the
@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from common import print_table, write_results
 
+from benchmarks.common import print_table, write_results
 from dataenvgym.llama_factory import write_dataset
 from dataenvgym.records import (
     ChatDatum,
@@ -247,8 +247,10 @@ def stream(count: int, folder: Path) -> None:
 
 def measure_stream(count: int, folder: Path) -> dict[str, Any]:
     """Speed and peak memory of a fresh process that writes supervised records as they are made."""
-    command = [sys.executable, __file__, "--stream-to", str(folder), "--stream", str(count)]
-    output = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    command = [sys.executable, "-m", "benchmarks.dataset_writing", "--stream-to", str(folder)]
+    command += ["--stream", str(count)]
+    root = Path(__file__).parents[1]
+    output = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=root).stdout)
     return {
         "records from a generator": output["records"],
         "seconds, making them included": output["seconds"],
@@ -256,13 +258,14 @@ def measure_stream(count: int, folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line; `--help` names the options."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--records", type=int, default=50_000, help="of each kind")
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--stream", type=int, default=1_000_000, help="records from a generator")
     parser.add_argument("--stream-to", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     if options.stream_to:
         stream(options.stream, options.stream_to)
         return

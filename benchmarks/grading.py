@@ -1,6 +1,6 @@
 """Answers graded a second: `grade_pairs` against plain math-verify, on the same pairs.
 
-    python benchmarks/grading.py [--per-kind 20] [--repetitions 3] [--seed 0]
+    python -m benchmarks.grading [--per-kind 20] [--repetitions 3] [--seed 0]
 
 All grade textually unique pairs of the kinds below, generated anew for every repetition, so that
 nothing can be remembered from pair to pair; each grader is warmed up on pairs of its own. Plain
