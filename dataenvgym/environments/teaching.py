@@ -159,7 +159,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             refuse_another(self.directory, identity)
         else:
             self._clear()
-        write_identity(self.directory, identity)
+            write_identity(self.directory, identity)
         self._is_mine = True
         self._results, self._records = [], []
         self._checks = RecordChecks.for_task(

@@ -6,6 +6,8 @@ import pytest
 
 from dataenvgym.episodes.export import export_adapter, export_records
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.llama_factory import stage_of
+from dataenvgym.records import parse_training_data
 
 
 @pytest.fixture
@@ -54,10 +56,13 @@ MIXED = (
 
 def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, make_agent, load):
     class Mixed(make_agent):
-        def __call__(self, completed, predictor):
-            return MIXED
+        stages = iter(("sft", "dpo", "kto", "pt"))
 
-    play(tmp_path / "run", agent=Mixed(), iterations=1)
+        def __call__(self, completed, predictor):
+            stage = next(self.stages)
+            return [record for record in parse_training_data(MIXED) if stage_of(record) == stage]
+
+    play(tmp_path / "run", agent=Mixed(), iterations=4)
     folder = export_records(tmp_path / "run", tmp_path / "out")
     supervised = load(folder, "supervised")
     assert supervised["output"][:] == ["2024-01-01", "2024-01-02"]  # text, and no date

@@ -42,11 +42,23 @@ def test_a_check_that_runs_out_of_time_is_not_correct_but_noted(monkeypatch):
 
     monkeypatch.setattr(
         "dataenvgym.tasks.math.environment.grade_pairs",
-        lambda pairs: [Verdict(False, "not settled within 5 s")] * len(pairs),
+        lambda pairs: [Verdict(False, "not settled within 5 s", exhausted=True)] * len(pairs),
     )
     reward, info = answer("#### 9^{9^{9^{9}}}")
     assert reward == 0.0
     assert info["note"] == "scoring: not settled within 5 s"
+
+
+def test_a_grader_that_fails_is_a_failure_and_no_wrong_answer(monkeypatch):
+    from dataenvgym.errors import EvaluationError
+    from dataenvgym.scoring import Verdict
+
+    monkeypatch.setattr(
+        "dataenvgym.tasks.math.environment.grade_pairs",
+        lambda pairs: [Verdict(False, "the worker did not start")] * len(pairs),
+    )
+    with pytest.raises(EvaluationError, match="worker did not start"):
+        answer("#### 7")
 
 
 def test_the_student_sees_the_system_prompt_and_the_template_but_never_the_gold_answer():
