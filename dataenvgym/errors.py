@@ -15,6 +15,10 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── UnsupportedStageError   a training stage that this trainer does not have
     ├── TrainingError           a training that ended without a usable adapter
     ├── PredictionError         a predictor that could not answer at all
+    │   ├── ServerError         ... because its server died, or never came up
+    │   └── PredictorLostError  ... because its process died, again and again
+    ├── WorkerLostError         a worker process of an executor that died, again and again
+    ├── ExternalError           a program outside this process that is not there, or fails
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit what is asked of it
         └── ConfigChangedError  ... because its configuration is another one
@@ -81,6 +85,30 @@ class TrainingError(DataEnvGymError):
 
 class PredictionError(DataEnvGymError):
     """A predictor that could not answer at all (a single failed call is a `Failure`)."""
+
+
+class ServerError(PredictionError):
+    """A server that died, never came up, or refused what its user cannot do without.
+
+    Attributes:
+        status: the HTTP status that it answered with, or None if there was no answer.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None):
+        super().__init__(message)
+        self.status = status
+
+
+class PredictorLostError(PredictionError):
+    """A student's process that died, and died again each time it was started anew."""
+
+
+class WorkerLostError(DataEnvGymError):
+    """A worker process that died, and died again each time it was started anew."""
+
+
+class ExternalError(DataEnvGymError):
+    """A program outside this process that is not there, or that cannot be set up."""
 
 
 class EvaluationError(DataEnvGymError):

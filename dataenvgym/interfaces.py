@@ -36,12 +36,15 @@ class SamplingParameters(Model):
         top_p: nucleus mass in (0, 1]; 1.0 keeps the whole distribution.
         max_tokens: the longest reply, in tokens.
         seed: draws the same replies again for the same conversations; ignored when greedy.
+        json_schema: the JSON schema that the reply must follow, or None for free text. Servers
+            hold the student to it token by token; a predictor that cannot refuses it.
     """
 
     temperature: float = Field(default=0.0, ge=0.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
+    json_schema: dict[str, JsonValue] | None = None
 
 
 class Reply(Model):
@@ -93,7 +96,8 @@ class PredictorInterface(Protocol):
 
         Synchronous and batched; a remote predictor hides its own event loop. A predictor may
         also offer `submit(conversation, sampling) -> concurrent.futures.Future[Reply | Failure]`,
-        and rollouts then go on with each conversation as soon as its reply is there.
+        and rollouts then go on with each conversation as soon as its reply is there; they call
+        it from several threads.
         """
         ...
 

@@ -6,19 +6,21 @@ pool, then `predict` answers their conversations in chunks. A chunk is made of t
 and the options alone.
 
 A predictor that also has `submit(conversation, sampling) -> Future` is driven without rounds: each
-conversation goes on as soon as its reply is there.
+conversation goes on as soon as its reply is there, in whichever thread of the pool is free.
 
 Who is to blame: an exception from the predictor or a `Failure`, and an exception from the
 environment, end the instances that they belong to with an `error`, never with a wrong answer. A
-predictor that breaks its contract (too few replies, or something that is no reply) is a bug, and
-raises `PredictionError`; one that cannot work at all (`ConfigurationError`) says so to the caller.
+predictor that cannot work at all says so to the caller, with a `PredictionError` (its server died)
+or a `ConfigurationError`; one that breaks its contract (too few replies, or something that is no
+reply) is a bug, and a `PredictionError` too.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -35,6 +37,7 @@ from dataenvgym.records import CompletedTaskInstance, Conversation, TaskInstance
 from dataenvgym.seeding import derive_seed
 
 _log = logging.getLogger(__name__)
+_TO_THE_CALLER = (PredictionError, ConfigurationError)
 
 
 def rollout(
@@ -58,7 +61,9 @@ def rollout(
         threads: how many environments step at the same time.
 
     Raises:
-        PredictionError: if the predictor does not give one reply or failure per conversation.
+        PredictionError: if the predictor raises it, or does not give one reply or failure per
+            conversation.
+        ConfigurationError: if the predictor raises it, or an option is impossible.
     """
     for name, value in (("chunk_size", chunk_size), ("threads", threads)):
         if value < 1:
@@ -70,7 +75,7 @@ def rollout(
         if submit is None:
             _in_rounds(predictor, episodes, sampling, chunk_size, pool)
         else:
-            _without_rounds(submit, episodes, sampling, pool)
+            _WithoutRounds(submit, episodes, sampling).run(pool, threads)
         return [episode.completed() for episode in episodes]
     finally:
         pool.shutdown(cancel_futures=True)
@@ -179,7 +184,7 @@ def _predict(
     """One reply or failure for each episode of the chunk."""
     try:
         replies = list(predictor.predict([e.conversation for e in chunk], sampling))
-    except ConfigurationError:
+    except _TO_THE_CALLER:
         raise
     except Exception as error:
         reason = _describe("predictor", error, chunk[0].instance, among=len(chunk))
@@ -200,55 +205,88 @@ def _run_all(pool: ThreadPoolExecutor, tasks: Iterable[Callable[[], None]]) -> N
 # --- without rounds -----------------------------------------------------------------------------
 
 
-def _without_rounds(
-    submit: Callable[[Conversation, SamplingParameters], Future[Reply | Failure]],
-    episodes: Sequence[_Episode],
-    sampling: SamplingParameters,
-    pool: ThreadPoolExecutor,
-) -> None:
-    """An episode is either stepping in the pool or waiting for a reply, until it is over.
+class _WithoutRounds:
+    """An episode is either ready to go on, in the hands of a thread, or waiting for its reply.
 
-    Whatever ends, a step or a reply, is put into `arrived`, and only this thread acts on it.
+    A thread takes an episode that is ready, steps it and asks for its next reply; a reply that
+    arrives makes its episode ready. Nothing else passes between threads.
     """
-    arrived: SimpleQueue[_Episode] = SimpleQueue()
-    stepping: dict[_Episode, Future[None]] = {}
-    waiting: dict[_Episode, Future[Reply | Failure]] = {}
 
-    def step(episode: _Episode, action: Callable[[], None]) -> None:
-        stepping[episode] = pool.submit(action)
-        stepping[episode].add_done_callback(lambda _: arrived.put(episode))
+    def __init__(
+        self,
+        submit: Callable[[Conversation, SamplingParameters], Future[Reply | Failure]],
+        episodes: Sequence[_Episode],
+        sampling: SamplingParameters,
+    ) -> None:
+        self._submit = submit
+        self._episodes = episodes
+        self._sampling = sampling
+        self._ready: SimpleQueue[_Episode | None] = SimpleQueue()  # None: it is over
+        self._asked: dict[_Episode, Future[Reply | Failure]] = {}
+        self._lock = threading.Lock()
+        self._n_live = len(episodes)
+        self._over = False
 
-    def ask(episode: _Episode) -> None:
+    def run(self, pool: ThreadPoolExecutor, threads: int) -> None:
+        """Bring all episodes to their end, or raise what is for the caller."""
+        if not self._episodes:
+            return
+        for episode in self._episodes:
+            self._ready.put(episode)
+        workers = [pool.submit(self._work) for _ in range(threads)]
         try:
-            waiting[episode] = submit(episode.conversation, sampling)
+            for worker in workers:
+                worker.result()
+        finally:
+            self._end()
+            wait(workers)
+            for future in self._asked.values():
+                future.cancel()
+
+    def _work(self) -> None:
+        try:
+            while (episode := self._ready.get()) is not None and not self._over:
+                self._advance(episode)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """End this thread's work, and by that the next one's."""
+        self._over = True
+        self._ready.put(None)
+
+    def _advance(self, episode: _Episode) -> None:
+        if (future := self._asked.pop(episode, None)) is None:
+            episode.begin()
+        elif isinstance(reply := _reply(future, episode), Failure):
+            episode.fail(reply.reason)
+        else:
+            episode.answer(reply)
+        if episode.live:
+            self._ask(episode)
+        if not episode.live:
+            with self._lock:
+                self._n_live -= 1
+                if not self._n_live:
+                    self._end()
+
+    def _ask(self, episode: _Episode) -> None:
+        try:
+            future = self._submit(episode.conversation, self._sampling)
+        except _TO_THE_CALLER:
+            raise
         except Exception as error:
             episode.fail(_describe("predictor", error, episode.instance))
         else:
-            waiting[episode].add_done_callback(lambda _: arrived.put(episode))
-
-    try:
-        for episode in episodes:
-            step(episode, episode.begin)
-        while stepping or waiting:
-            episode = arrived.get()
-            if episode in stepping:
-                stepping.pop(episode).result()
-                if episode.live:
-                    ask(episode)
-                continue
-            reply = _reply(waiting.pop(episode), episode)
-            if isinstance(reply, Failure):
-                episode.fail(reply.reason)
-            else:
-                step(episode, partial(episode.answer, reply))
-    finally:
-        for future in waiting.values():
-            future.cancel()
+            self._asked[episode] = future
+            future.add_done_callback(lambda _: self._ready.put(episode))
 
 
 def _reply(future: Future[Reply | Failure], episode: _Episode) -> Reply | Failure:
     try:
         reply = future.result()
+    except _TO_THE_CALLER:
+        raise
     except Exception as error:
         return Failure(reason=_describe("predictor", error, episode.instance))
     return _checked(reply, "submit")

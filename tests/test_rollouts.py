@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError, PredictionError
+from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import rollout
@@ -245,6 +245,26 @@ def test_an_exception_in_predict_is_the_error_of_its_chunk():
     assert not any(c.was_correct for c in completed[2:4])
 
 
+@pytest.mark.parametrize("error", [ServerError("gone"), ConfigurationError("no schemas here")])
+@both_modes
+def test_a_predictor_that_cannot_work_at_all_says_so_to_the_caller(make, error):
+    closed = []
+
+    class Closing(Countdown):
+        def close(self):
+            closed.append(self)
+
+    def answer(conversation):
+        if len(conversation) == 5:
+            raise error
+        return say_how_many_came_before(conversation)
+
+    with pytest.raises(type(error)) as raised:
+        rollout(make(answer), instances(5), Closing, sampling=SAMPLING)
+    assert raised.value is error
+    assert len(closed) == 5
+
+
 @pytest.mark.parametrize("n", [0, 2, 4])
 def test_a_predictor_with_too_few_or_too_many_replies_is_a_bug(n):
     class Miscounting(Predictor):
@@ -325,6 +345,35 @@ def test_a_future_that_fails_and_a_submit_that_raises_are_errors_of_their_instan
         "predictor: TimeoutError: no reply",
         None,
     ]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_when_the_server_is_gone_the_open_calls_are_cancelled(threads):
+    never = [Future() for _ in range(6)]
+
+    class Remote(Submitting):
+        def submit(self, conversation, sampling):
+            k = int(conversation[0].content[4])
+            if k == 5:
+                raise ServerError("gone")
+            return never[k]
+
+    with pytest.raises(ServerError, match="gone"):
+        rollout(Remote(say_digits), instances(6), Echo, sampling=SAMPLING, threads=threads)
+    assert all(future.cancelled() for future in never[:5])
+
+
+def test_many_conversations_of_many_turns_all_end_with_many_threads():
+    answers = ThreadPoolExecutor(8)
+
+    class Remote(Submitting):
+        def submit(self, conversation, sampling):
+            return answers.submit(self.answer, conversation)
+
+    completed = rollout(
+        Remote(say_how_many_came_before), instances(60), Countdown, sampling=SAMPLING, threads=8
+    )
+    assert [c.reward for c in completed] == [(k + 1) / 10 if k < 32 else 0.0 for k in range(60)]
 
 
 def test_when_a_predictor_breaks_its_contract_the_open_calls_are_cancelled():

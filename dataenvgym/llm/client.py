@@ -1,0 +1,166 @@
+"""The chat client: many conversations at once with one OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import random
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError, PredictionError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.records import Conversation
+
+if TYPE_CHECKING:
+    from dataenvgym.llm.dispatcher import Dispatcher
+
+
+class ChatClient:
+    """Asks an OpenAI-compatible server, many conversations at once.
+
+    All methods may be called from any thread. The client connects when it is first used; copied
+    or sent to another process, it is there as if it were new. It is a context manager, and closes
+    itself when it is no longer used or the process ends.
+
+    A call that fails for now (status 408, 409, 429 or 5xx, a timeout, a lost connection) is tried
+    again after a pause, which doubles, or which the server asks for with `Retry-After`. What fails
+    for good, or too often, is a `Failure`, never an answer.
+
+    Args:
+        base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
+        api_key: sent as bearer token, if there is one.
+        concurrency: how many conversations the server gets at the same time, at most; a call that
+            pauses before another try counts. The others queue up, as many as there are.
+        timeout: seconds that one try may take.
+        retries: how often a call is tried again.
+        on_disconnect: called, in a thread, when the connection cannot be made or breaks: it sees
+            to it that the server answers again. One call serves all requests that the server left
+            behind; they are then asked again, which is no retry, up to five times each. What it
+            raises (`ServerError`), all calls raise that were made by then.
+        backoff: seconds of the first pause, from half of it to the whole.
+        jitter: draws the pauses; a generator of its own if None.
+
+    Raises:
+        ConfigurationError: for a value that cannot be.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        concurrency: int = 256,
+        timeout: float = 600.0,
+        retries: int = 4,
+        on_disconnect: Callable[[], None] | None = None,
+        backoff: float = 0.5,
+        jitter: random.Random | None = None,
+    ) -> None:
+        for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0)):
+            if value < least:
+                raise ConfigurationError(f"{name} is {value}, expected {least} or more")
+        if timeout <= 0:
+            raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
+        self.base_url = _normalised(base_url)
+        self._options: dict[str, Any] = {
+            "api_key": api_key,
+            "concurrency": concurrency,
+            "timeout": timeout,
+            "retries": retries,
+            "on_disconnect": on_disconnect,
+            "backoff": backoff,
+            "jitter": jitter,
+        }
+        self._lock = threading.Lock()
+        self._dispatcher: Dispatcher | None = None
+        self._closed = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied or sent to another process, it is not yet connected there."""
+        return partial(type(self), **self._options), (self.base_url,)
+
+    def submit(
+        self, conversation: Conversation, sampling: SamplingParameters, *, model: str
+    ) -> Future[Reply | Failure]:
+        """Ask `model` for the next message; the future can be cancelled at any time.
+
+        Raises:
+            PredictionError: if the client is closed. The future raises what `on_disconnect` did.
+        """
+        return self._started().put(conversation, sampling, model)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        payload: JsonValue | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Any:
+        """Any other request, e.g. `request("GET", "/health")`: one try, waited for.
+
+        It does not queue behind conversations, and does not call `on_disconnect`.
+
+        Returns:
+            The answer's JSON, or its text if it is not JSON.
+
+        Raises:
+            ServerError: if there is no answer, or one with an error's status (`error.status`).
+            PredictionError: if the client is closed.
+        """
+        return self._started().request(method, path, payload, timeout)
+
+    def close(self) -> None:
+        """Hang up. Conversations without an answer get a `Failure`; closing twice is fine."""
+        with self._lock:
+            self._closed = True
+        if self._dispatcher is not None:
+            self._dispatcher.close()
+
+    def __enter__(self) -> ChatClient:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _started(self) -> Dispatcher:
+        if self._dispatcher is not None and not self._closed:
+            return self._dispatcher
+        with self._lock:
+            if self._closed:
+                raise PredictionError(f"the client of {self.base_url} is closed: make a new one")
+            if self._dispatcher is None:
+                self._dispatcher = self._start()
+            return self._dispatcher
+
+    def _start(self) -> Dispatcher:
+        from dataenvgym.llm.dispatcher import Dispatcher, Options
+
+        options = dict(self._options)
+        first_backoff, jitter = options.pop("backoff"), options.pop("jitter")
+        dispatcher = Dispatcher(
+            Options(
+                url=self.base_url,
+                first_backoff=first_backoff,
+                jitter=jitter or random.Random(),
+                **options,
+            )
+        )
+        weakref.finalize(self, dispatcher.close)  # also when the process ends
+        return dispatcher
+
+
+def _normalised(base_url: str) -> str:
+    """The URL without a slash and "/v1" at its end."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f"base_url is {base_url!r}, expected one like 'http://127.0.0.1:8000'"
+        )
+    return base_url.rstrip("/").removesuffix("/v1")

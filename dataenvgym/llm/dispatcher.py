@@ -1,0 +1,314 @@
+"""The queue of a chat client and the workers that empty it, in one event loop.
+
+A call waits in a plain queue at no cost but its own; at most `concurrency` workers, which are
+tasks, take calls from it, each seeing one through to its end: tries, pauses and all. A worker ends
+when the queue is empty, so that an idle dispatcher has none.
+
+Whoever waits for an answer is another thread, and each change of threads costs about as much as a
+request. So threads meet once in each turn of the loop and no more often: the answers that came in
+it are handed out together, and what was asked meanwhile is begun together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import orjson
+from pydantic import JsonValue
+from yarl import URL
+
+from dataenvgym.errors import DataEnvGymError, ServerError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm.loop import LoopThread
+from dataenvgym.llm.payloads import chat_payload, parse_reply, server_message
+from dataenvgym.llm.revival import Revival
+from dataenvgym.llm.transient import Trouble, backoff, is_transient, parse_retry_after
+from dataenvgym.records import Conversation
+
+_CLOSED = Failure(reason="the client was closed before an answer came")
+_MOST_DEATHS = 5
+# Servers hang up on idle connections (uvicorn after 5 s): be first, or a request may meet that.
+_KEEP_ALIVE_S = 3.0
+_CONNECT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a dispatcher is made with; `ChatClient` explains them. `url` ends before "/v1"."""
+
+    url: str
+    api_key: str | None = field(repr=False)
+    concurrency: int
+    timeout: float
+    retries: int
+    on_disconnect: Callable[[], None] | None
+    first_backoff: float
+    jitter: random.Random
+
+
+class Call(Future[Reply | Failure]):
+    """One conversation on its way to the server and back; cancelling it hangs up."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        sampling: SamplingParameters,
+        model: str,
+        hang_up: Callable[[Call], None],
+    ) -> None:
+        super().__init__()
+        self.conversation = conversation
+        self.sampling = sampling
+        self.model = model
+        self.worker: asyncio.Task[None] | None = None
+        self._hang_up = hang_up
+
+    def cancel(self) -> bool:
+        cancelled = super().cancel()
+        if cancelled:
+            self._hang_up(self)
+        return cancelled
+
+    def settle(self, outcome: Reply | Failure | BaseException) -> None:
+        """Give the outcome to whoever waits for it; too late if it was cancelled."""
+        with suppress(InvalidStateError):
+            if isinstance(outcome, BaseException):
+                self.set_exception(outcome)
+            else:
+                self.set_result(outcome)
+
+
+class Dispatcher:
+    """Sends calls to one server; `put`, `request` and `close` may come from any thread."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._chat_url = URL(options.url + "/v1/chat/completions")
+        self._waiting: deque[Call] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._outcomes: list[tuple[Call, Reply | Failure | DataEnvGymError]] = []
+        self._woken = False
+        self._closed = False
+        self._session: aiohttp.ClientSession | None = None
+        self._revival = (
+            None
+            if options.on_disconnect is None
+            else Revival(options.on_disconnect, self._fail_waiting)
+        )
+        self._loop = LoopThread("dataenvgym-llm")
+
+    # --- from any thread ---
+
+    def put(self, conversation: Conversation, sampling: SamplingParameters, model: str) -> Call:
+        """Queue one conversation."""
+        call = Call(conversation, sampling, model, self._hang_up)
+        self._waiting.append(call)
+        if self._closed:
+            self._fail_waiting(_CLOSED)
+        elif not self._woken:
+            self._woken = True
+            self._loop.soon(self._wake)
+        return call
+
+    def request(self, method: str, path: str, payload: JsonValue, timeout: float | None) -> Any:
+        """Any other request; see `ChatClient.request`."""
+        limit = self._options.timeout if timeout is None else timeout
+        future = self._loop.start(self._request, method, path, payload, limit)
+        try:
+            return future.result()
+        except CancelledError:
+            raise ServerError(f"{method} {path}: the client was closed") from None
+
+    def close(self) -> None:
+        """Fail what is open, hang up and end the loop."""
+        if not self._closed:
+            self._closed = True
+            self._fail_waiting(_CLOSED)
+            self._loop.stop(self._finish)
+
+    def _fail_waiting(self, outcome: Failure | DataEnvGymError) -> None:
+        while True:
+            try:
+                call = self._waiting.popleft()
+            except IndexError:
+                return
+            call.settle(outcome)
+
+    def _hang_up(self, call: Call) -> None:
+        self._loop.soon(_cancel_worker, call)
+
+    # --- in the loop ---
+
+    def _wake(self) -> None:
+        """Start workers, once each turn of the loop until nothing new is put."""
+        if not self._wanted():
+            self._woken = False
+            if not self._wanted():  # else it was put just now, by someone who saw us awake
+                return
+            self._woken = True
+        for _ in range(self._wanted()):
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wanted(self) -> int:
+        return min(len(self._waiting), self._options.concurrency - len(self._workers))
+
+    async def _work(self) -> None:
+        worker = asyncio.current_task()
+        assert worker is not None
+        while self._waiting:
+            call = self._waiting.popleft()
+            if call.cancelled():
+                continue
+            call.worker = worker
+            try:
+                self._answered(call, await self._see_through(call))
+            except asyncio.CancelledError:
+                if not call.cancelled():
+                    call.settle(_CLOSED)
+                    raise
+                worker.uncancel()
+            except Exception as error:
+                call.settle(error)
+            finally:
+                call.worker = None
+
+    def _answered(self, call: Call, outcome: Reply | Failure | DataEnvGymError) -> None:
+        if not self._outcomes:
+            asyncio.get_running_loop().call_soon(self._settle)
+        self._outcomes.append((call, outcome))
+
+    def _settle(self) -> None:
+        outcomes, self._outcomes = self._outcomes, []
+        for call, outcome in outcomes:
+            call.settle(outcome)
+
+    async def _see_through(self, call: Call) -> Reply | Failure | DataEnvGymError:
+        """Try until there is an answer, or no hope."""
+        options, revival = self._options, self._revival
+        body = chat_payload(call.conversation, call.sampling, model=call.model)
+        tries = deaths = 0
+        while True:
+            generation = 0
+            if revival is not None:
+                generation = revival.generation
+                if revival.is_under_way:
+                    if error := await revival.after(generation):
+                        return error
+                    continue
+            answer = await self._try(body)
+            if not isinstance(answer, Trouble):
+                return answer
+            if answer.disconnected and revival is not None:
+                deaths += 1
+                if deaths >= _MOST_DEATHS:
+                    reason = f"the server went away {deaths} times under this request"
+                    return Failure(reason=f"{reason}, the last time: {answer.reason}")
+                if error := await revival.after(generation):
+                    return error
+                continue
+            tries += 1
+            if tries > options.retries:
+                return Failure(reason=f"gave up after {tries} tries, the last: {answer.reason}")
+            pause = answer.retry_after
+            if pause is None:
+                pause = backoff(options.first_backoff, tries, options.jitter)
+            if pause > options.timeout:
+                return Failure(
+                    reason=f"{answer.reason} (the server asks to wait {pause:.0f} s, longer than "
+                    f"the timeout of {options.timeout:g} s)"
+                )
+            await asyncio.sleep(pause)
+
+    async def _try(self, body: bytes) -> Reply | Failure | Trouble:
+        try:
+            async with (
+                asyncio.timeout(self._options.timeout),
+                self._open_session().post(
+                    self._chat_url, data=body, allow_redirects=False
+                ) as response,
+            ):
+                answer = await response.read()
+        except TimeoutError:
+            return Trouble(f"no answer within {self._options.timeout:g} s")
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
+            return Trouble(_lost(error), disconnected=True)
+        except aiohttp.ClientError as error:
+            return Failure(reason=f"the server's answer is no HTTP: {error}")
+        if response.status == 200:
+            return parse_reply(answer)
+        reason = f"HTTP {response.status}: {server_message(answer)}"
+        if is_transient(response.status):
+            wait = parse_retry_after(response.headers.get("Retry-After"))
+            return Trouble(reason, retry_after=wait)
+        return Failure(reason=reason)
+
+    async def _request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
+        url = URL(self._options.url + path)
+        what = f"{method} {url}"
+        try:
+            async with (
+                asyncio.timeout(timeout),
+                self._open_session().request(method, url, json=payload) as response,
+            ):
+                body = await response.read()
+        except TimeoutError:
+            raise ServerError(f"{what}: no answer within {timeout:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise ServerError(f"{what}: {_lost(error)}") from error
+        if not response.ok:
+            raise ServerError(
+                f"{what}: HTTP {response.status}: {server_message(body)}", status=response.status
+            )
+        if response.content_type != "application/json":
+            return body.decode(errors="replace")
+        try:
+            return orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise ServerError(f"{what}: the answer is no JSON: {error}") from None
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            options = self._options
+            headers = {"Content-Type": "application/json", "User-Agent": "dataenvgym"}
+            if options.api_key is not None:
+                headers["Authorization"] = f"Bearer {options.api_key}"
+            self._session = aiohttp.ClientSession(
+                # no limit here: the workers are as many as may be, and `request` needs room;
+                # no total timeout either: aiohttp's own costs more than asyncio's around it
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=headers,
+                json_serialize_bytes=orjson.dumps,
+                skip_auto_headers=("Accept", "Accept-Encoding"),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+                read_bufsize=2**18,
+            )
+        return self._session
+
+    async def _finish(self) -> None:
+        for worker in list(self._workers):
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._settle()
+        if self._session is not None:
+            await self._session.close()
+
+
+def _cancel_worker(call: Call) -> None:
+    if call.worker is not None:
+        call.worker.cancel()
+
+
+def _lost(error: Exception) -> str:
+    return f"no connection: {type(error).__name__}: {error}"

@@ -1,0 +1,95 @@
+"""Requests and answers of the chat completions endpoint, as bytes.
+
+What differs from our records: in OpenAI's form a tool call has an id, its arguments are JSON text,
+and a tool's message names the call that it answers. Our conversations answer calls in order, so
+the ids are made up here: `call_0`, `call_1`, ... through the conversation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import orjson
+
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.records import Conversation
+
+_NO_ANSWER = ("abort", "error", "content_filter")
+_SHOWN = 500
+
+
+def chat_payload(conversation: Conversation, sampling: SamplingParameters, *, model: str) -> bytes:
+    """The body of a chat completions request; a greedy one has no seed."""
+    payload: dict[str, Any] = {
+        "model": model,
+        "messages": to_messages(conversation),
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_tokens": sampling.max_tokens,
+    }
+    if sampling.temperature > 0.0:
+        payload["seed"] = sampling.seed
+    if sampling.json_schema is not None:
+        schema = {"name": "reply", "schema": sampling.json_schema, "strict": True}
+        payload["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return orjson.dumps(payload)
+
+
+def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
+    """The conversation as OpenAI's servers take it."""
+    messages: list[dict[str, Any]] = []
+    n_calls = n_answered = 0
+    for message in conversation:
+        sent: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            sent["tool_calls"] = [
+                {
+                    "id": f"call_{n_calls + i}",
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": orjson.dumps(call.arguments).decode(),
+                    },
+                }
+                for i, call in enumerate(message.tool_calls)
+            ]
+            n_answered = n_calls  # what was not answered by now never is
+            n_calls += len(message.tool_calls)
+        elif message.role == "tool":
+            sent["tool_call_id"] = f"call_{n_answered}"
+            n_answered += 1
+        messages.append(sent)
+    return messages
+
+
+def parse_reply(body: bytes) -> Reply | Failure:
+    """The reply in an answer with status 200, or why there is none."""
+    try:
+        choice = orjson.loads(body)["choices"][0]
+        text = choice["message"]["content"]
+        ended = choice.get("finish_reason")
+    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+        return Failure(reason=f"the server's answer is no chat completion: {_shown(body)}")
+    if not isinstance(text, str) or ended in _NO_ANSWER:
+        return Failure(
+            reason=f"the server gave no answer (finish_reason {ended!r}): {_shown(body)}"
+        )
+    finish_reason: Literal["stop", "length"] = "length" if ended == "length" else "stop"
+    return Reply(text=text, finish_reason=finish_reason)
+
+
+def server_message(body: bytes) -> str:
+    """What the server says about an error: its own message if there is one, else the body."""
+    try:
+        said = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _shown(body)
+    for key in ("error", "message", "detail"):
+        if isinstance(said, dict) and said.get(key):
+            said = said[key]
+    return said if isinstance(said, str) else _shown(body)
+
+
+def _shown(body: bytes) -> str:
+    text = body[: _SHOWN + 1].decode(errors="replace")
+    return (text if len(text) <= _SHOWN else text[:_SHOWN] + "...") or "(nothing)"

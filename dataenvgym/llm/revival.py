@@ -1,0 +1,63 @@
+"""Bringing a dead server back, once for all the requests that it left behind.
+
+Each life of the server has a number, its generation. Whoever loses the connection says in which
+generation that request began; the first one starts the revival, the others wait for it, and
+latecomers learn that a newer generation is already up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from dataenvgym.errors import DataEnvGymError, ServerError
+from dataenvgym.llm.loop import in_daemon_thread
+
+
+class Revival:
+    """Lives in one event loop; `revive` is called in a thread, by one caller at a time.
+
+    Args:
+        revive: returns once the server answers again, or raises.
+        give_up: is told, once for each generation, that `revive` raised.
+    """
+
+    def __init__(
+        self, revive: Callable[[], None], give_up: Callable[[DataEnvGymError], None]
+    ) -> None:
+        self.generation = 0
+        self._revive = revive
+        self._give_up = give_up
+        self._under_way: asyncio.Task[None] | None = None
+        self._errors: dict[int, DataEnvGymError] = {}
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._under_way is not None
+
+    async def after(self, generation: int) -> DataEnvGymError | None:
+        """Wait for a server later than this generation's; the error if there will be none."""
+        if generation == self.generation:
+            if self._under_way is None:
+                self._under_way = asyncio.create_task(self._bring_back())
+            await asyncio.shield(self._under_way)
+        return self._errors.get(generation)
+
+    async def _bring_back(self) -> None:
+        try:
+            await in_daemon_thread(self._revive)
+        except Exception as error:
+            lost = _attributed(error)
+            self._errors[self.generation] = lost
+            self._give_up(lost)
+        finally:
+            self.generation += 1
+            self._under_way = None
+
+
+def _attributed(error: Exception) -> DataEnvGymError:
+    if isinstance(error, DataEnvGymError):
+        return error
+    lost = ServerError(f"the server died, and bringing it back failed: {error!r}")
+    lost.__cause__ = error
+    return lost

@@ -1,0 +1,588 @@
+"""The chat client against a real HTTP server that misbehaves as told."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import pickle
+import random
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm import ChatClient
+from dataenvgym.records import Message
+
+GREEDY = SamplingParameters()
+SOON = 20  # seconds after which a test has hung
+
+
+def say(text: str) -> tuple[Message, ...]:
+    return (Message(role="user", content=text),)
+
+
+def ask(client: ChatClient, text: str = "hello", **sampling: Any) -> Reply | Failure:
+    future = client.submit(say(text), SamplingParameters(**sampling), model="m")
+    return future.result(SOON)
+
+
+def status(code: int, body: Any = None, **headers: str) -> Any:
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        return web.json_response(body, status=code, headers=headers)
+
+    return respond
+
+
+def body(text: str) -> Any:
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        return web.Response(text=text, content_type="application/json")
+
+    return respond
+
+
+async def hang_up(request: web.Request, payload: Any) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+async def die_mid_answer(request: web.Request, payload: Any) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    await response.prepare(request)
+    await response.write(b'{"choices"')
+    return await hang_up(request, payload)
+
+
+async def never(request: web.Request, payload: Any) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@pytest.fixture
+def connect(server: Any) -> Iterator[Callable[..., ChatClient]]:
+    """Makes clients of the server that do not pause between tries."""
+    made: list[ChatClient] = []
+
+    def make(url: str | None = None, **options: Any) -> ChatClient:
+        made.append(ChatClient(url or server.url, **{"backoff": 0.0, **options}))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+# --- asking ---
+
+
+def test_each_conversation_gets_its_own_answer(connect):
+    client = connect()
+    futures = [client.submit(say(f"Grüße {n}"), GREEDY, model="m") for n in range(200)]
+    assert [f.result(SOON) for f in futures] == [Reply(text=f"Grüße {n}") for n in range(200)]
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
+def test_the_url_may_have_v1_at_its_end(server, connect, suffix):
+    assert ask(connect(server.url + suffix)) == Reply(text="hello")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://", ""])
+def test_something_that_is_no_url_is_refused(url):
+    with pytest.raises(ConfigurationError, match=r"base_url is .* expected one like"):
+        ChatClient(url)
+
+
+def test_impossible_options_are_refused():
+    for option in ({"concurrency": 0}, {"retries": -1}, {"timeout": 0.0}):
+        with pytest.raises(ConfigurationError, match=next(iter(option))):
+            ChatClient("http://localhost", **option)
+
+
+def test_the_key_is_sent_as_bearer_token_and_never_shown(server, connect):
+    client = connect(api_key="secret")
+    ask(client)
+    assert server.headers[0]["Authorization"] == "Bearer secret"
+    assert "secret" not in repr(client)
+
+
+def test_many_threads_may_ask_at_the_same_time(server, connect):
+    client = connect(concurrency=8)
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda n: ask(client, str(n)), range(200)))
+    assert replies == [Reply(text=str(n)) for n in range(200)]
+    assert len(server.requests) == 200
+
+
+def test_concurrency_is_reached_and_never_exceeded(server, connect):
+    three_together = asyncio.Barrier(3)
+
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        async with three_together:
+            return web.json_response({"choices": [{"message": {"content": "together"}}]})
+
+    server.respond = respond
+    client = connect(concurrency=3)
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(12)]
+    assert {f.result(SOON) for f in futures} == {Reply(text="together")}
+    assert server.most_at_once == 3
+
+
+def test_thousands_may_queue_up(server, connect):
+    server.respond = never
+    client = connect(concurrency=2)
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(20_000)]
+    client.close()
+    assert all(isinstance(f.result(SOON), Failure) for f in futures)
+    assert server.most_at_once <= 2
+
+
+def test_a_reply_that_was_cut_off_says_so(server, connect):
+    cut = '{"choices": [{"message": {"content": "One, tw"}, "finish_reason": "length"}]}'
+    server.script(body(cut))
+    assert ask(connect()) == Reply(text="One, tw", finish_reason="length")
+
+
+def test_an_empty_text_is_an_answer(connect):
+    assert ask(connect(), "") == Reply(text="")
+
+
+# --- what is tried again ---
+
+
+@pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504])
+def test_a_server_that_is_busy_is_asked_again(server, connect, code):
+    server.script(status(code), status(code))
+    assert ask(connect(retries=2)) == Reply(text="hello")
+    assert len(server.requests) == 3
+    assert server.requests[0] == server.requests[2]
+
+
+@pytest.mark.parametrize("when", ["0", "Wed, 21 Oct 2015 07:28:00 GMT"])
+def test_the_pause_is_what_the_server_asks_for(server, connect, when):
+    server.script(status(429, **{"Retry-After": when}), status(503, **{"Retry-After": when}))
+    # the client's own pause would be longer than the test waits
+    assert ask(connect(backoff=10_000.0)) == Reply(text="hello")
+
+
+def test_a_pause_beyond_the_timeout_is_a_failure(server, connect):
+    server.script(status(429, {"error": {"message": "come back"}}, **{"Retry-After": "7200"}))
+    reply = ask(connect())
+    assert isinstance(reply, Failure)
+    assert "come back" in reply.reason
+    assert "asks to wait 7200 s" in reply.reason
+
+
+def test_when_all_tries_are_used_up_the_failure_says_how_many(server, connect):
+    server.respond = status(503, {"error": {"message": "overloaded"}})
+    reply = ask(connect(retries=2))
+    assert reply == Failure(reason="gave up after 3 tries, the last: HTTP 503: overloaded")
+    assert len(server.requests) == 3
+
+
+def test_an_answer_that_does_not_come_in_time_is_tried_again(server, connect):
+    server.script(never)
+    assert ask(connect(timeout=0.2)) == Reply(text="hello")
+    server.respond = never
+    reply = ask(connect(timeout=0.05, retries=1))
+    assert reply == Failure(reason="gave up after 2 tries, the last: no answer within 0.05 s")
+
+
+@pytest.mark.parametrize("lose", [hang_up, die_mid_answer])
+def test_a_lost_connection_is_tried_again(server, connect, lose):
+    server.script(lose)
+    assert ask(connect()) == Reply(text="hello")
+    server.respond = lose
+    reply = ask(connect(retries=1))
+    assert isinstance(reply, Failure)
+    assert reply.reason.startswith("gave up after 2 tries, the last: no connection: ")
+
+
+def test_pauses_double_and_half_of_them_is_left_to_chance():
+    from dataenvgym.llm.transient import backoff
+
+    drawn = [backoff(1.0, tries, random.Random(tries)) for tries in range(1, 10)]
+    for pause, whole in zip(drawn, [1, 2, 4, 8, 16, 30, 30, 30, 30], strict=True):
+        assert whole / 2 <= pause <= whole
+    assert len(set(drawn)) == 9
+
+
+# --- what is not ---
+
+
+@pytest.mark.parametrize("code", [400, 401, 404, 422])
+def test_what_will_not_get_better_fails_at_once_with_the_servers_words(server, connect, code):
+    server.respond = status(code, {"error": {"message": "the model `m` does not exist"}})
+    assert ask(connect()) == Failure(reason=f"HTTP {code}: the model `m` does not exist")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ({"object": "error", "message": "too long"}, "too long"),
+        ({"detail": "Not Found"}, "Not Found"),
+        ({"error": "no"}, "no"),
+        (["?"], '["?"]'),
+    ],
+)
+def test_servers_say_what_is_wrong_in_several_ways(server, connect, said, shown):
+    server.respond = status(400, said)
+    assert ask(connect()) == Failure(reason=f"HTTP 400: {shown}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<html>",
+        "null",
+        "[]",
+        '{"choices": []}',
+        '{"choices": [{"message": {"content": null}, "finish_reason": "stop"}]}',
+        '{"choices": [{"message": {"content": 7}, "finish_reason": "stop"}]}',
+        '{"choices": [{"message": {"content": "half an"}, "finish_reason": "abort"}]}',
+        '{"choices": [{"message": null}]}',
+        '{"choices": [3]}',
+    ],
+)
+def test_an_answer_without_a_reply_is_a_failure(server, connect, text):
+    server.respond = body(text)
+    reply = ask(connect())
+    assert isinstance(reply, Failure)
+    assert (text or "(nothing)") in reply.reason
+    assert len(server.requests) == 1
+
+
+def test_one_failure_leaves_the_other_conversations_alone(server, connect):
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        text = payload["messages"][-1]["content"]
+        if text == "3":
+            return web.json_response({"error": "never 3"}, status=400)
+        return web.json_response({"choices": [{"message": {"content": text}}]})
+
+    server.respond = respond
+    client = connect()
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(6)]
+    replies = [f.result(SOON) for f in futures]
+    assert replies.pop(3) == Failure(reason="HTTP 400: never 3")
+    assert replies == [Reply(text=str(n)) for n in (0, 1, 2, 4, 5)]
+
+
+# --- payloads ---
+
+
+def test_a_greedy_request_has_no_seed_and_a_drawn_one_has(server, connect):
+    client = connect()
+    ask(client, "hi", max_tokens=5, seed=3)
+    ask(client, "hi", temperature=0.7, top_p=0.9, seed=3)
+    assert server.requests[0] == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "temperature": 0.0,
+        "top_p": 1.0,
+        "max_tokens": 5,
+    }
+    assert (server.requests[1]["temperature"], server.requests[1]["top_p"]) == (0.7, 0.9)
+    assert server.requests[1]["seed"] == 3
+
+
+def test_a_schema_is_asked_for_in_openais_way(server, connect):
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    ask(connect(), json_schema=schema)
+    assert server.requests[0]["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "reply", "schema": schema, "strict": True},
+    }
+
+
+def test_tool_calls_and_their_results_name_each_other(server, connect):
+    conversation = (
+        Message(role="system", content="Use tools."),
+        Message(role="user", content="Weather?"),
+        Message.model_validate(
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [
+                    {"name": "weather", "arguments": {"city": "Köln"}},
+                    {"name": "clock"},
+                ],
+            }
+        ),
+        Message(role="tool", content="rain"),
+        Message(role="tool", content="noon"),
+        Message.model_validate(
+            {"role": "assistant", "content": "Hm", "tool_calls": [{"name": "clock"}]}
+        ),
+        Message(role="tool", content="one"),
+    )
+    client = connect()
+    assert client.submit(conversation, GREEDY, model="m").result(SOON) == Reply(text="one")
+    sent = server.requests[0]["messages"]
+    assert sent[0] == {"role": "system", "content": "Use tools."}
+    function = {"name": "weather", "arguments": '{"city":"Köln"}'}
+    assert sent[2]["tool_calls"][0] == {"id": "call_0", "type": "function", "function": function}
+    called = [call["id"] for m in sent for call in m.get("tool_calls", ())]
+    answered = [m["tool_call_id"] for m in sent if m["role"] == "tool"]
+    assert called == answered == ["call_0", "call_1", "call_2"]
+
+
+# --- a server that dies ---
+
+
+class Nurse:
+    """An `on_disconnect` that counts, and does what it is told."""
+
+    def __init__(self, revive: Callable[[], None]) -> None:
+        self.calls = 0
+        self.at_once = 0
+        self._revive = revive
+
+    def __call__(self) -> None:
+        self.calls += 1
+        self.at_once += 1
+        assert self.at_once == 1
+        self._revive()
+        self.at_once -= 1
+
+
+def test_a_dead_server_is_revived_once_and_all_it_left_behind_is_asked_again(server, connect):
+    all_are_there = asyncio.Barrier(20)
+
+    async def die_together(request: web.Request, payload: Any) -> web.StreamResponse:
+        await all_are_there.wait()
+        return await hang_up(request, payload)
+
+    server.respond = die_together
+    nurse = Nurse(lambda: server.script())
+    client = connect(concurrency=20, retries=0, on_disconnect=nurse)
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(50)]
+    assert [f.result(SOON) for f in futures] == [Reply(text=str(n)) for n in range(50)]
+    assert nurse.calls == 1
+
+
+def test_a_server_that_is_not_there_yet_is_brought_up(make_server, connect):
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    nurse = Nurse(lambda: make_server(port))
+    client = connect(f"http://127.0.0.1:{port}", retries=0, on_disconnect=nurse)
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(5)]
+    assert [f.result(SOON) for f in futures] == [Reply(text=str(n)) for n in range(5)]
+    assert nurse.calls == 1
+
+
+def test_a_server_may_die_more_than_once(server, connect):
+    server.script(hang_up)
+    nurse = Nurse(lambda: None)
+    client = connect(retries=0, on_disconnect=nurse)
+    assert ask(client) == Reply(text="hello")
+    server.script(die_mid_answer, hang_up)
+    assert ask(client) == Reply(text="hello")
+    assert nurse.calls == 3
+
+
+def test_the_revival_may_use_the_client(server, connect):
+    server.script(hang_up)
+    asked = []
+    client = connect(on_disconnect=lambda: asked.append(client.request("GET", "/health")))
+    assert ask(client) == Reply(text="hello")
+    assert asked == ["fine"]
+
+
+def test_a_request_that_kills_every_server_fails_alone(server, connect):
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        if payload["messages"][-1]["content"] == "poison":
+            return await hang_up(request, payload)
+        return web.json_response({"choices": [{"message": {"content": "fine"}}]})
+
+    server.respond = respond
+    nurse = Nurse(lambda: None)
+    client = connect(on_disconnect=nurse, concurrency=1)
+    futures = [client.submit(say(text), GREEDY, model="m") for text in ("a", "poison", "b")]
+    a, poison, b = [f.result(SOON) for f in futures]
+    assert a == b == Reply(text="fine")
+    assert isinstance(poison, Failure)
+    assert "the server went away 5 times under this request" in poison.reason
+
+
+def test_when_the_server_cannot_be_revived_all_calls_raise_why(server, connect):
+    all_are_asked = threading.Event()
+
+    def give_up() -> None:
+        assert all_are_asked.wait(SOON)
+        raise ServerError("the server died 3 times: see server.log")
+
+    server.respond = hang_up
+    nurse = Nurse(give_up)
+    client = connect(concurrency=2, on_disconnect=nurse)
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(30)]
+    all_are_asked.set()
+    for future in futures:
+        with pytest.raises(ServerError, match=r"see server\.log"):
+            future.result(SOON)
+    assert nurse.calls == 1
+
+
+def test_an_error_in_the_revival_is_a_server_error_too(server, connect):
+    def revive() -> None:
+        raise OSError("no such file: vllm")
+
+    server.respond = hang_up
+    with pytest.raises(ServerError, match=r"bringing it back failed: OSError.*vllm"):
+        ask(connect(on_disconnect=revive))
+
+
+# --- other requests ---
+
+
+def test_other_requests_give_the_json_or_the_text_of_the_answer(connect):
+    client = connect()
+    assert client.request("GET", "/health") == "fine"
+    assert client.request("POST", "/v1/json", {"lora": "ä"}) == {"got": {"lora": "ä"}}
+
+
+def test_other_requests_do_not_queue_behind_conversations(server, connect):
+    server.respond = never
+    client = connect(concurrency=1)
+    futures = [client.submit(say("?"), GREEDY, model="m") for _ in range(3)]
+    assert client.request("GET", "/health") == "fine"
+    assert not any(f.done() for f in futures)
+
+
+def test_other_requests_raise_with_the_status(server, connect):
+    with pytest.raises(ServerError, match=r"GET http.*/nowhere: HTTP 404: ") as refused:
+        connect().request("GET", "/nowhere")
+    assert refused.value.status == 404
+    server.respond = never
+    with pytest.raises(ServerError, match=r"no answer within 0\.05 s") as late:
+        connect().request("POST", "/v1/chat/completions", {}, timeout=0.05)
+    assert late.value.status is None
+
+
+def test_other_requests_raise_if_nobody_is_there():
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+    with ChatClient(url) as client, pytest.raises(ServerError, match="no connection"):
+        client.request("GET", "/health")
+
+
+# --- the end ---
+
+
+def holding(server: Any) -> tuple[threading.Event, threading.Event]:
+    """Have the server hold on to requests; set when one arrives, and when its client hangs up."""
+    arrived, hung_up = threading.Event(), threading.Event()
+
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        if payload["messages"][-1]["content"] != "wait":
+            return web.json_response({"choices": [{"message": {"content": "next"}}]})
+        arrived.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            hung_up.set()
+        raise AssertionError
+
+    server.respond = respond
+    return arrived, hung_up
+
+
+def test_a_cancelled_call_hangs_up_and_makes_room(server, connect):
+    arrived, hung_up = holding(server)
+    client = connect(concurrency=1)
+    future = client.submit(say("wait"), GREEDY, model="m")
+    queued = client.submit(say("wait"), GREEDY, model="m")
+    assert arrived.wait(SOON)
+    assert queued.cancel()
+    assert future.cancel()
+    assert hung_up.wait(SOON)
+    assert ask(client, "anyone?") == Reply(text="next")
+    assert len(server.requests) == 2
+
+
+def test_closing_hangs_up_and_fails_what_is_open(server, connect):
+    arrived, hung_up = holding(server)
+    client = connect(concurrency=1)
+    futures = [client.submit(say("wait"), GREEDY, model="m") for _ in range(3)]
+    assert arrived.wait(SOON)
+    client.close()
+    client.close()
+    assert {f.result(0) for f in futures} == {
+        Failure(reason="the client was closed before an answer came")
+    }
+    assert hung_up.wait(SOON)
+    with pytest.raises(PredictionError, match="is closed: make a new one"):
+        client.submit(say("?"), GREEDY, model="m")
+
+
+def loop_threads() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name == "dataenvgym-llm"]
+
+
+def test_no_thread_starts_before_the_first_use_and_none_is_left_at_the_end(server):
+    before = len(loop_threads())
+    with ChatClient(server.url) as client:
+        assert len(loop_threads()) == before
+        ask(client)
+        assert len(loop_threads()) == before + 1
+    assert len(loop_threads()) == before
+    forgotten = ChatClient(server.url)
+    ask(forgotten)
+    del forgotten
+    gc.collect()
+    assert len(loop_threads()) == before
+
+
+def test_it_may_be_closed_from_the_answer_of_a_call(server):
+    client = ChatClient(server.url)
+    closed: Future[None] = Future()
+
+    def close(_: object) -> None:
+        client.close()
+        closed.set_result(None)
+
+    client.submit(say("hi"), GREEDY, model="m").add_done_callback(close)
+    closed.result(SOON)
+
+
+def test_a_process_that_forgets_to_close_ends_all_the_same(server):
+    code = (
+        "from dataenvgym.llm import ChatClient\n"
+        "from dataenvgym.interfaces import SamplingParameters\n"
+        "from dataenvgym.records import Message\n"
+        f"client = ChatClient({server.url!r})\n"
+        "asked = (Message(role='user', content='hi'),)\n"
+        "print(client.submit(asked, SamplingParameters(), model='m').result().text)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
+
+
+def test_a_copy_is_a_client_that_has_not_connected_yet(server, connect):
+    client = connect(concurrency=3, api_key="secret", jitter=random.Random(1))
+    ask(client)
+    before = len(loop_threads())
+    for twin in (pickle.loads(pickle.dumps(client)), copy.deepcopy(client)):
+        with twin:
+            assert len(loop_threads()) == before
+            assert ask(twin) == Reply(text="hello")
+            assert twin.base_url == client.base_url
+            assert server.headers[-1]["Authorization"] == "Bearer secret"
+
+
+def test_importing_it_imports_no_http_library():
+    code = "import sys, dataenvgym.llm; print('aiohttp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "False\n"
