@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: setup run test test-slow lint format bench figures student clean-venv
+.PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
+  bench bench-iteration bench-swap bench-rollouts figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -36,6 +37,13 @@ test: setup
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
+# LLaMA-Factory and vLLM, each pinned in an environment of its own (some minutes and GB, once).
+external-llamafactory external-vllm: external-%: setup
+	$(BIN)/dataenvgym external install $*
+
+test-external: external-llamafactory external-vllm
+	$(BIN)/python -m pytest -m "external and not gpu" $(PYTEST_ARGS)
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -47,6 +55,17 @@ format: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Needs no external program.
+bench-rollouts: setup
+	$(BIN)/python -m benchmarks.rollouts
+
+# With LLaMA-Factory and vLLM themselves: the published protocol against ours, and adapter swaps.
+bench-iteration: external-llamafactory external-vllm
+	$(BIN)/python -m benchmarks.iteration
+
+bench-swap: external-vllm
+	$(BIN)/python -m benchmarks.swap
 
 # The README's learning figures: 23 episodes, about 20 minutes.
 figures: setup

@@ -10,7 +10,8 @@ VERSION = next(
     for line in (ROOT / "dataenvgym" / "__init__.py").read_text().splitlines()
     if line.startswith("__version__")
 )
-CONFIG_FOLDERS = ["configs", *sorted(str(p) for p in Path("configs").rglob("*") if p.is_dir())]
+SHIPPED = ("configs", "external")
+FOLDERS = sorted(str(p) for s in SHIPPED for p in (Path(s), *Path(s).rglob("*")) if p.is_dir())
 
 setup(
     name="dataenvgym",
@@ -20,18 +21,20 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    # The configuration lives at the top of the repository and is installed inside the package.
+    # Configuration and pins live at the top of the repository and are installed in the package.
     packages=[
         *find_packages(include=["dataenvgym", "dataenvgym.*"]),
-        *("dataenvgym." + folder.replace("/", ".") for folder in CONFIG_FOLDERS),
+        *("dataenvgym." + folder.replace("/", ".") for folder in FOLDERS if folder != "external"),
     ],
-    package_dir={"dataenvgym." + folder.replace("/", "."): folder for folder in CONFIG_FOLDERS},
+    package_dir={"dataenvgym." + f.replace("/", "."): f for f in FOLDERS if f != "external"},
     package_data={
         "": ["*.yaml", "py.typed"],
+        **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
         "dataenvgym.pocket": ["weights/*/*"],
     },
     entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
     install_requires=[
+        "aiohttp>=3.10",
         "datasketch>=1.6",
         "gymnasium>=1.2",
         "hydra-core>=1.3.2",
@@ -43,10 +46,12 @@ setup(
         "omegaconf>=2.3",
         "orjson>=3.10",
         "peft>=0.18",
+        "psutil>=5.9",
         "pydantic>=2.10",
         "pyyaml>=6.0",
         "rich>=13.7",
         "safetensors>=0.4",
+        "sh>=2.2",
         "sympy>=1.13",
         "tokenizers>=0.21",
         "torch>=2.6",
@@ -54,6 +59,7 @@ setup(
     ],
     extras_require={
         "datasets": ["datasets>=3.0"],
+        "ray": ["ray>=2.40"],
         "reasoning-gym": ["reasoning-gym>=0.1.25"],
         "tensorboard": ["tensorboard>=2.18"],
         "wandb": ["wandb>=0.19"],

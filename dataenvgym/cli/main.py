@@ -45,6 +45,8 @@ _COMMANDS = {
     "show": "inspect:show",
     "export": "inspect:export",
     "list": "listing:list_options",
+    "external": "external:external",
+    "doctor": "doctor:doctor",
 }
 
 

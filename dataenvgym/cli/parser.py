@@ -119,6 +119,26 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     listing = command("list", "list what there is to choose from")
     listing.add_argument("group", nargs="?", help="only this group, such as agent")
     listing.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
+
+    external = command(
+        "external",
+        "install LLaMA-Factory or vLLM, each in a pinned environment of its own",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym external list\n"
+            "  dataenvgym external install llamafactory\n"
+            "  dataenvgym external install vllm --variant cuda\n\n"
+            "They go into DATAENVGYM_CACHE (default: dataenvgym in XDG_CACHE_HOME or ~/.cache)."
+        ),
+    )
+    external.add_argument("action", metavar="install|list", help="what to do")
+    external.add_argument("name", nargs="?", metavar="NAME", help="llamafactory or vllm")
+    external.add_argument(
+        "--variant", metavar="cpu|cuda", help="(default: cuda where there is a driver for it)"
+    )
+
+    doctor = command("doctor", "show what is there, what is missing, and what to run next")
+    _add_runs_dir(doctor)
     return parser, dict(commands.choices)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from rich.console import Console, Group, RenderableType
@@ -16,9 +18,13 @@ from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEve
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import iteration_table, outcome
 from dataenvgym.episodes.texts import change, plain, several, sparkline
+from dataenvgym.progress import listening
 
 LONG_PHASE = 5.0
 """Seconds from which a phase gets a plain line of its own."""
+
+TOLD_EVERY = 10.0
+"""Seconds between two plain lines on how far a phase is."""
 
 
 def make_progress(console: Console) -> EpisodeCallback:
@@ -29,21 +35,33 @@ def make_progress(console: Console) -> EpisodeCallback:
 
 
 class PlainProgress(EpisodeCallback):
-    """One line for each finished iteration and each long phase, written at once."""
+    """One line for each finished iteration and each long phase, written at once.
 
-    def __init__(self, console: Console) -> None:
+    How far a phase is (see `dataenvgym.progress`) is a line every ten seconds at most, none at all
+    in a phase that is over by then.
+    """
+
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._clock = clock
         self._plan: EpisodePlan | None = None
         self._last: float | None = None
+        self._iteration: int | None = None
+        self._told_at = clock()
+        self._listening = _Listening()
 
     def on_start(self, plan: EpisodePlan) -> None:
         self._plan = plan
         self._last = None
+        self._told_at = self._clock()
+        self._listening.begin(self._hear)
         going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
         self._print(f"{_title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        if event == "end" and seconds >= LONG_PHASE:
+        if event == "begin":
+            self._iteration, self._told_at = iteration, self._clock()
+        elif seconds >= LONG_PHASE:
             self._print(f"iteration {iteration}: {phase} took {seconds:.1f} s")
 
     def on_iteration(self, summary: IterationSummary) -> None:
@@ -61,7 +79,15 @@ class PlainProgress(EpisodeCallback):
         self._last = summary.val_score
 
     def on_end(self, summary: Summary) -> None:
+        self._listening.end()
         self._print(outcome(summary))
+
+    def _hear(self, text: str) -> None:
+        now = self._clock()
+        if now - self._told_at >= TOLD_EVERY:
+            self._told_at = now
+            where = "" if self._iteration is None else f"iteration {self._iteration}: "
+            self._print(f"{where}{text}")
 
     def _print(self, text: str) -> None:
         # soft_wrap: a line is a line, however long; rich flushes after each print
@@ -79,10 +105,12 @@ class LiveProgress(EpisodeCallback):
         self._console = console
         self._view = _View()
         self._live: Live | None = None
+        self._listening = _Listening()
 
     def on_start(self, plan: EpisodePlan) -> None:
         self._stop()
         self._view = _View(plan)
+        self._listening.begin(self._hear)
         # the live display knows the view and not this object, which can thus be collected
         self._live = Live(
             get_renderable=self._view.render,
@@ -94,8 +122,12 @@ class LiveProgress(EpisodeCallback):
         self._live.start()
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        self._view.told = ""
         if event == "begin":
             self._view.now = (iteration, phase, time.monotonic())
+
+    def _hear(self, text: str) -> None:
+        self._view.told = plain(text)
 
     def on_iteration(self, summary: IterationSummary) -> None:
         self._view.iterations = (*self._view.iterations, summary)
@@ -109,9 +141,34 @@ class LiveProgress(EpisodeCallback):
         self._console.print(Text(outcome(summary)))
 
     def _stop(self) -> None:
+        self._listening.end()
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+
+class _Listening:
+    """Hears what is told from `begin` to `end`; a display that is gone hears nothing more."""
+
+    def __init__(self) -> None:
+        self._until = ExitStack()
+
+    def begin(self, hear: Callable[[str], None]) -> None:
+        self.end()
+        # weak: nobody may say that it is over, and the display is then collected
+        reference = weakref.WeakMethod(hear)
+
+        def show(text: str) -> None:
+            if (there := reference()) is not None:
+                there(text)
+
+        self._until.enter_context(listening(show))
+
+    def __del__(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        self._until.close()
 
 
 @dataclass
@@ -120,6 +177,7 @@ class _View:
 
     plan: EpisodePlan | None = None
     now: tuple[int, str, float] | None = None
+    told: str = ""
     iterations: tuple[IterationSummary, ...] = ()
     began: float = field(default_factory=time.monotonic)
 
@@ -138,7 +196,9 @@ class _Frame:
         if plan is None:
             return []
         parts: list[RenderableType] = [Text(_title(plan), style="bold"), self._bar(console, plan)]
-        room = max(1, console.height - 8)
+        if told := self._view.told:
+            parts.append(Text(told, style="dim", no_wrap=True, overflow="ellipsis"))
+        room = max(1, console.height - 8 - bool(told))
         if len(iterations) > room:
             hidden = several(len(iterations) - room, "earlier iteration")
             parts.append(Text(f"({hidden})", style="dim"))

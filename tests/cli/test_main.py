@@ -35,6 +35,11 @@ def test_help_is_there_and_no_error(dataenvgym, arguments):
         (["report", "a", "b"], "no argument 'b'"),
         (["--verison"], "no argument '--verison'. Did you mean '--version'?"),
         (["list", "agnet"], "no group 'agnet'. Did you mean 'agent'?"),
+        (["external", "instal", "vllm"], "no action 'instal'. Did you mean 'install'?"),
+        (["external", "install", "vlm"], "no external environment 'vlm'. Did you mean 'vllm'?"),
+        (["external", "install", "vllm", "--variant", "cda"], "'cda'. Did you mean 'cuda'?"),
+        (["external", "install"], "install what? One of: llamafactory, vllm."),
+        (["external", "list", "vllm"], "takes no name, found 'vllm'"),
     ],
 )
 def test_a_typo_ends_with_2_and_says_what_was_meant(dataenvgym, arguments, expected):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import io
+import logging
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from dataenvgym.episodes.progress import LiveProgress, PlainProgress, make_progress
 from dataenvgym.errors import TrainingError
+from dataenvgym.progress import tell
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
@@ -112,6 +114,53 @@ def test_the_live_display_is_taken_down_when_nobody_says_that_it_is_over():
     gc.collect()
     written = console.file.getvalue()
     assert written.count(HIDE) == written.count(SHOW) == 2
+
+
+def test_how_far_a_phase_is_stands_below_the_bar_until_it_is_over():
+    console = terminal()
+    progress = LiveProgress(console)
+    progress.on_start(make_plan())
+    progress.on_phase("begin", 1, "train", 0.0)
+    tell("training: step 5 of 57, [b]loss[/b] 0.208")
+    assert "step 5 of 57, [b]loss[/b] 0.208" in drawn(progress, console)
+    progress.on_phase("end", 1, "train", 9.0)
+    assert "step 5" not in drawn(progress, console)
+    progress._stop()
+    tell("training: step 6")
+    assert "step 6" not in drawn(progress, console)
+
+
+def drawn(progress, console):
+    with console.capture() as capture:
+        console.print(progress._view.render())
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capture.get())
+
+
+def test_how_far_a_phase_is_is_a_plain_line_every_ten_seconds_at_most():
+    now = 0.0
+    stream = io.StringIO()
+    progress = PlainProgress(Console(file=stream), clock=lambda: now)
+    progress.on_start(make_plan())
+    progress.on_phase("begin", 2, "train", 0.0)
+    for second in range(60):
+        now = second / 2
+        tell(f"step {second}")
+    progress.on_phase("begin", 3, "train", 0.0)
+    tell("just begun")
+    assert stream.getvalue().splitlines()[1:] == ["iteration 2: step 20", "iteration 2: step 40"]
+
+
+@pytest.mark.parametrize("kind", [PlainProgress, LiveProgress])
+def test_nothing_is_heard_of_once_the_episode_is_over(play, tmp_path, kind):
+    before = list(logging.getLogger("dataenvgym.progress").handlers)
+    progress = kind(terminal())
+    play(tmp_path / "run", iterations=1, callbacks=[progress])
+    assert logging.getLogger("dataenvgym.progress").handlers == before
+    progress.on_start(make_plan())
+    assert logging.getLogger("dataenvgym.progress").handlers != before
+    del progress
+    gc.collect()
+    assert logging.getLogger("dataenvgym.progress").handlers == before
 
 
 def test_markup_in_a_name_is_only_text():

@@ -1,0 +1,64 @@
+"""`dataenvgym external`: the environments of LLaMA-Factory and vLLM."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import get_args
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.external.environments import (
+    ENVIRONMENTS,
+    ExternalEnvironment,
+    Variant,
+    external_environment,
+)
+
+_ACTIONS = ("install", "list")
+
+
+def external(arguments: Namespace) -> None:
+    """Install one, or list them."""
+    _among(_ACTIONS, arguments.action, "action")
+    if arguments.variant is not None:
+        _among(get_args(Variant), arguments.variant, "variant")
+    if arguments.action == "list":
+        if arguments.name is not None:
+            raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
+        _list(arguments.variant)
+    elif arguments.name is None:
+        raise ConfigurationError(f"install what? One of: {', '.join(ENVIRONMENTS)}.")
+    else:
+        _install(external_environment(arguments.name, arguments.variant))
+
+
+def _install(environment: ExternalEnvironment) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    with console.status("") as status:  # turns while pip works; nothing where there is no terminal
+
+        def say(line: str) -> None:
+            console.print(line, soft_wrap=True, markup=False)
+            status.update(f"log: {environment.folder / 'install.log'}")
+
+        environment.install(say)
+
+
+def _list(variant: Variant | None) -> None:
+    for name in ENVIRONMENTS:
+        environment = external_environment(name, variant)
+        if environment.is_installed:
+            versions = environment.versions()
+            version = versions.get(name) or versions.get(f"{name}-{environment.variant}", "?")
+            what = f"{version}, in {environment.folder}"
+        else:
+            what = f"not installed: {environment.how_to_install}"
+        print(f"{name:14}{environment.variant:6}{what}")
+
+
+def _among(known: tuple[str, ...], value: str, what: str) -> None:
+    if value not in known:
+        raise ConfigurationError(
+            f"there is no {what} {value!r}.{did_you_mean(value, known)} There are: "
+            f"{', '.join(known)}."
+        )

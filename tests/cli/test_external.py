@@ -1,0 +1,98 @@
+"""`dataenvgym external` and `dataenvgym doctor`."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ExternalError
+from dataenvgym.external.doctor import Finding
+from dataenvgym.external.environments import ExternalEnvironment
+from dataenvgym.storage import write_json
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """A build is a mark in a folder; what was built."""
+    names = []
+
+    def install(self, say=lambda line: None):
+        names.append((self.name, self.variant))
+        say(f"building {self.folder}")
+        packages = {"llamafactory": "0.9.5", "torch": "2.11.0", "numpy": "2.0.0"}
+        write_json(self.folder / "installed.json", {"packages": packages})
+
+    monkeypatch.setattr(ExternalEnvironment, "install", install)
+    return names
+
+
+def test_an_environment_is_installed_in_the_variant_that_is_asked_for(dataenvgym, built, cache):
+    result = dataenvgym("external", "install", "llamafactory")
+    assert (result.code, result.err) == (0, "")
+    assert f"building {cache}" in result.out
+    dataenvgym("external", "install", "vllm", "--variant", "cuda")
+    assert built == [("llamafactory", "cpu"), ("vllm", "cuda")]
+
+
+def test_the_list_says_what_is_installed_and_how_to_install_the_rest(dataenvgym, built, cache):
+    dataenvgym("external", "install", "llamafactory")
+    first, second = dataenvgym("external", "list").out.splitlines()
+    assert first.startswith(f"llamafactory  cpu   0.9.5, in {cache}")
+    assert (
+        second
+        == "vllm          cpu   not installed: dataenvgym external install vllm --variant cpu"
+    )
+
+
+def test_a_failed_installation_ends_with_1(dataenvgym, monkeypatch):
+    def install(self, say):
+        raise ExternalError("pip failed")
+
+    monkeypatch.setattr(ExternalEnvironment, "install", install)
+    result = dataenvgym("external", "install", "vllm")
+    assert result.code == 1
+    assert "external failed: pip failed" in result.err
+
+
+def test_a_trainer_that_is_not_installed_ends_a_run_with_1_and_says_how_to(dataenvgym, folder):
+    result = dataenvgym("run", "trainer=llama_factory")
+    assert result.code == 1
+    assert "run `dataenvgym external install llamafactory --variant cpu`" in result.err
+    assert not (folder / "runs").exists()
+
+
+def test_the_doctor_says_what_is_there_and_what_to_run_next(dataenvgym, built):
+    before = dataenvgym("doctor")
+    assert (before.code, before.err) == (0, "")
+    assert "pocket student  loads" in before.out
+    assert "dataenvgym external install llamafactory --variant cpu" in before.out
+    assert "trainer=llama_factory" not in before.out
+    dataenvgym("external", "install", "llamafactory")
+    after = dataenvgym("doctor").out
+    assert "llamafactory 0.9.5, torch 2.11.0 (cpu)" in after
+    assert "numpy 2.0.0" not in after
+    assert "dataenvgym run trainer=llama_factory" in after
+
+
+def test_the_doctor_ends_with_1_if_not_even_the_default_episode_can_run(dataenvgym, monkeypatch):
+    broken = Finding("pocket student", "problem", "cannot be loaded: why", "install again")
+    monkeypatch.setattr("dataenvgym.external.doctor.student_finding", lambda: broken)
+    result = dataenvgym("doctor")
+    assert result.code == 1
+    assert "cannot be loaded: why" in result.out
+    assert "not even the default episode can run: see pocket student" in result.err
+    assert "Next:" not in result.out
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_what_the_doctor_says_fits_the_terminal(dataenvgym, monkeypatch, built, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    dataenvgym("external", "install", "llamafactory")
+    lines = dataenvgym("doctor").out.splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= width
