@@ -65,7 +65,11 @@ class TrainingConfig(Model):
         dataset: one name, or several with commas between.
         template: name of a LLaMA-Factory template; None takes the tokenizer's own chat template.
         stage: "rm" and "ppo" are LLaMA-Factory's only: no trainer in this package has them.
+        finetuning_type: "freeze" and "full" train the student's own weights; there is then a
+            whole student in `output_dir`, not an adapter.
         lora_target: module names with commas between, or "all" for every linear layer.
+        quantization_bit: loads the student quantized to so many bits (QLoRA).
+        deepspeed: DeepSpeed's configuration, or the path of a file with it.
         max_steps: -1 leaves it to `num_train_epochs`.
         warmup_steps: a number of steps, or, below 1, a share of all steps.
         seed: below 2**32, numpy's limit.
@@ -82,11 +86,15 @@ class TrainingConfig(Model):
 
     stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto"] = "sft"
     do_train: bool = True
-    finetuning_type: Literal["lora"] = "lora"
+    finetuning_type: Literal["lora", "freeze", "full"] = "lora"
     lora_rank: int = Field(default=16, ge=1)
     lora_alpha: int = Field(default=32, ge=1)
     lora_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
     lora_target: NamesOption = Field(default="all", min_length=1)
+    use_rslora: bool = False
+    use_dora: bool = False
+    quantization_bit: Literal[2, 3, 4, 5, 6, 8] | None = None
+    deepspeed: PathOption | dict[str, JsonValue] | None = None
     pref_beta: float = Field(default=0.1, gt=0.0)
     pref_ftx: float = Field(default=0.0, ge=0.0)
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"] = "sigmoid"

@@ -120,7 +120,7 @@ def new_adapter(base: Any, config: TrainingConfig) -> Any:
         lora_alpha=config.lora_alpha,
         lora_dropout=config.lora_dropout,
         target_modules=_linear_layers(base) if targets == ["all"] else [t.strip() for t in targets],
-        use_rslora=bool(config.extra.get("use_rslora", False)),
+        use_rslora=config.use_rslora,
         task_type="CAUSAL_LM",
     )
     with _quiet(), global_rng(config.seed, base.device):

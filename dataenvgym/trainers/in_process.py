@@ -13,23 +13,12 @@ from dataenvgym.errors import (
 from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import publishing, write_jsonl
+from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.support import STAGES, refuse_unsupported
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.objectives import Objective
-
-# What a predictor adds for each training.
-_OF_ONE_TRAINING = (
-    "model_name_or_path",
-    "adapter_name_or_path",
-    "stage",
-    "dataset",
-    "dataset_dir",
-    "output_dir",
-    "seed",
-)
-
 
 class InProcessTrainer:
     """Trains a LoRA adapter as a LLaMA-Factory file says, in this process.
@@ -52,11 +41,7 @@ class InProcessTrainer:
     def __init__(self, *, threads: int = 2, device: str = "cpu", **options: Any) -> None:
         if threads < 1:
             raise ConfigurationError(f"threads is {threads}, expected 1 or more")
-        if taken := [name for name in options if name in _OF_ONE_TRAINING]:
-            raise ConfigurationError(
-                f"{taken} belong to one training, and the predictor sets them; expected options "
-                "that hold for every training"
-            )
+        refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device
         self._config = TrainingConfig(**options)

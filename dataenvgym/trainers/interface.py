@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """What an adapter's folder holds, in PEFT's format."""
+
+_OF_ONE_TRAINING = (
+    "model_name_or_path",
+    "adapter_name_or_path",
+    "stage",
+    "dataset",
+    "dataset_dir",
+    "output_dir",
+    "seed",
+)
 
 
 @runtime_checkable
@@ -29,3 +41,12 @@ class TrainerInterface(Protocol):
             TrainingError: if there is no usable adapter at the end.
         """
         ...
+
+
+def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for options that a predictor sets anew for each training."""
+    if taken := [name for name in options if name in _OF_ONE_TRAINING]:
+        raise ConfigurationError(
+            f"{taken} belong to one training, and the predictor sets them; expected options "
+            "that hold for every training"
+        )

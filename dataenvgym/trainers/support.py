@@ -19,7 +19,6 @@ EXTRA = (
     "adam_beta2",
     "adam_epsilon",
     "warmup_ratio",
-    "use_rslora",
     "ref_model",
     "ref_model_adapters",
 )
@@ -66,11 +65,23 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
 
 def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str]]:
     """The options with a value that is supported in none of the stages, and what is."""
+    # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
+    has_shares = (config.preprocessing_num_workers or 1) > 1
+    is_packed = config.packing and set(stages) == {"pt"}
     student, reference = config.model_name_or_path, config.extra.get("ref_model")
     checks = [
         ("do_train", config.do_train, "True"),
+        ("finetuning_type", config.finetuning_type == "lora", "'lora'"),
+        ("use_dora", not config.use_dora, "False"),
+        ("quantization_bit", config.quantization_bit is None, "none"),
+        ("deepspeed", config.deepspeed is None, "none"),
         ("template", config.template is None, "none (the tokenizer's own chat template is used)"),
         ("packing", not config.packing or "pt" in stages, "False outside stage 'pt'"),
+        (
+            "preprocessing_num_workers",
+            not has_shares or not (is_packed or set(stages) == {"kto"}),
+            "1 in stage 'kto', and in 'pt' with packing",
+        ),
         ("fp16", not config.fp16, "False (bf16 is there)"),
         ("pure_bf16", not config.pure_bf16, "False (bf16 is there)"),
         ("pref_loss", config.pref_loss == "sigmoid", "'sigmoid'"),

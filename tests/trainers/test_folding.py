@@ -36,11 +36,11 @@ def n_folded(model: Any) -> int:
     return sum("forward" in vars(layer) for layer in model.modules())
 
 
-@pytest.mark.parametrize("extra", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
+@pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
 def test_small_layers_compute_the_same_outputs_and_gradients(
-    tiny_student: Path, extra: dict[str, Any]
+    tiny_student: Path, options: dict[str, Any]
 ) -> None:
-    as_peft, folded = (adapted(tiny_student, extra=extra) for _ in range(2))
+    as_peft, folded = (adapted(tiny_student, **options) for _ in range(2))
     fold_small_layers(folded)
     assert n_folded(folded) == 14
     assert torch.allclose(

@@ -50,7 +50,7 @@ def peft_calls(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return calls
 
 
-@pytest.mark.parametrize("options", [{}, {"extra": {"use_rslora": True}}], ids=["plain", "rslora"])
+@pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
 def test_the_sum_is_the_one_that_peft_makes(
     base: Any, peft_calls: list[None], options: dict[str, Any]
 ) -> None:

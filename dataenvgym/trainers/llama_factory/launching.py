@@ -1,0 +1,240 @@
+"""Two ways to run `llamafactory-cli`: a fresh process each time, or children of a warm worker.
+
+Both give the same adapter; the worker saves the seconds that LLaMA-Factory takes to import.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from dataenvgym.errors import ConfigurationError, TrainingError
+from dataenvgym.external.processes import end_process_tree, guarded, last_lines
+
+POLL_SECONDS = 0.25
+"""How often a training is looked after."""
+
+
+class Launcher(Protocol):
+    """Runs `llamafactory-cli` with some arguments, to its end."""
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        watch: Callable[[], None],
+    ) -> int:
+        """The exit code (negative: the signal that ended it). What it prints is added to `log`.
+
+        If this is interrupted, the process and all that it started are ended first.
+
+        Args:
+            environment: variables on top of those of this process.
+            watch: called now and then while it runs.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what runs."""
+        ...
+
+
+class CommandLine:
+    """A fresh process for each training.
+
+    Args:
+        command: the program and its first arguments.
+
+    Raises:
+        ConfigurationError: if there is no such program.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        import sh
+
+        self.command = tuple(command)
+        try:
+            sh.Command(self.command[0])
+        except sh.CommandNotFound:
+            raise ConfigurationError(
+                f"there is no program {self.command[0]!r}: give the path of `llamafactory-cli`, or "
+                "leave it out and run `dataenvgym external install llamafactory`"
+            ) from None
+        self._running: list[Any] = []
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        watch: Callable[[], None],
+    ) -> int:
+        import sh
+
+        program, *words = guarded([*self.command, *arguments])
+        with log.open("ab") as stream:
+            running = sh.Command(program)(
+                *words,
+                _out=stream,
+                _err_to_out=True,
+                _tty_out=False,
+                _env={**os.environ, **environment},
+                _new_session=True,  # Ctrl-C is ours to pass on
+                _bg=True,
+                _bg_exc=False,
+            )
+            self._running.append(running)
+            try:
+                while running.is_alive():
+                    watch()
+                    with suppress(sh.TimeoutException, sh.ErrorReturnCode):
+                        running.wait(timeout=POLL_SECONDS)
+            finally:
+                self._running.remove(running)
+                if running.is_alive():
+                    end_process_tree(running.pid)
+            return _exit_code(running)
+
+    def close(self) -> None:
+        """End what another thread runs."""
+        for running in tuple(self._running):
+            end_process_tree(running.pid)
+
+
+class WarmWorker:
+    """A process that has imported LLaMA-Factory, and forks a child for each training.
+
+    It starts with the first training, or with `start`, and ends with `close`, with this process,
+    or when nobody holds this object any more.
+
+    Args:
+        python: the interpreter of LLaMA-Factory's environment.
+        environment: variables of the worker on top of those of this process; what a library reads
+            while it is imported has to be here.
+    """
+
+    def __init__(self, python: Path, *, environment: Mapping[str, str] | None = None) -> None:
+        self.python = python
+        self.environment = dict(environment or {})
+        self.ready: dict[str, Any] = {}
+        """What the worker said of itself when it had imported everything."""
+        self._process: _Process | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process (the guard of it), while there is one."""
+        process = self._process
+        return process.pid if process is not None and process.is_alive() else None
+
+    def start(self, log: Path) -> None:
+        """Begin to import, without waiting for it; what is printed then goes to `log`."""
+        if self.pid is None:
+            self.close()
+            command = guarded([str(self.python), str(Path(__file__).with_name("worker.py"))])
+            self._process = _Process(command, {**os.environ, **self.environment}, log)
+            weakref.finalize(self, self._process.end)
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        watch: Callable[[], None],
+    ) -> int:
+        with self._lock:
+            self.start(log.with_name("worker.log"))
+            process = self._process
+            assert process is not None
+            try:
+                if not self.ready:
+                    self.ready = process.receive(watch)["ready"]
+                process.send(
+                    {
+                        "arguments": list(arguments),
+                        "log": str(log.absolute()),
+                        "environment": dict(environment),
+                    }
+                )
+                return int(process.receive(watch)["code"])
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """End the worker, and the training that it runs."""
+        process, self._process, self.ready = self._process, None, {}
+        if process is not None:
+            process.end()
+
+
+class _Process:
+    """A process that is told and tells JSON, a line each."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        import sh
+
+        self._log = log
+        self._requests: queue.Queue[str | None] = queue.Queue()
+        messages: queue.Queue[str | None] = queue.Queue()
+        self._messages = messages
+        with log.open("ab") as stream:
+            self._running = sh.Command(command[0])(
+                *command[1:],
+                _in=self._requests,
+                _out=messages.put,
+                _err=stream,
+                _tty_out=False,
+                _env=dict(environment),
+                _new_session=True,  # Ctrl-C is ours to pass on
+                _bg=True,
+                _bg_exc=False,
+                _done=lambda *_: messages.put(None),
+            )
+        self.pid = int(self._running.pid)
+
+    def is_alive(self) -> bool:
+        return bool(self._running.is_alive())
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        self._requests.put(json.dumps(request) + "\n")
+
+    def receive(self, watch: Callable[[], None]) -> dict[str, Any]:
+        while True:
+            try:
+                line = self._messages.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                watch()
+                continue
+            if line is None:
+                raise TrainingError(
+                    f"the warm worker of LLaMA-Factory ended (code {_exit_code(self._running)}); "
+                    f"its log is {self._log}; it ends with:\n{last_lines(self._log)}"
+                )
+            watch()
+            message: dict[str, Any] = json.loads(line)
+            return message
+
+    def end(self) -> None:
+        if self.is_alive():
+            end_process_tree(self.pid)
+
+
+def _exit_code(running: Any) -> int:
+    """What an ended program of `sh` ended with."""
+    import sh
+
+    with suppress(sh.ErrorReturnCode):
+        running.wait()
+    return int(running.exit_code)

@@ -1,0 +1,80 @@
+"""Where LLaMA-Factory writes while it trains, and how that becomes what was asked for.
+
+It writes to a hidden folder beside the output folder, as a file beside it says (`.training.yaml`);
+with checkpoints, an interrupted training goes on from there. When everything is in it, it is
+renamed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from dataenvgym.errors import TrainingError
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.trainers.interface import ADAPTER_FILES
+
+_RESUME = "resume_from_checkpoint"
+
+# What is kept of LLaMA-Factory's output beside an adapter; the rest repeats the student's files.
+_REPORTS = ("trainer_log.jsonl", "trainer_state.json", "all_results.json", "training_loss.png")
+
+
+def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
+    """Write the file that LLaMA-Factory trains by, and make the folder that it writes to.
+
+    The folder is emptied, unless the same training was interrupted and can go on from there.
+    """
+    new = staged.with_name(f"{staged.name}.new")
+    config.with_options(output_dir=staging).write(new)
+    if config.save_strategy == "no" or _asked(new) != _asked(staged):
+        shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True, exist_ok=True)
+    if checkpoint := _last_checkpoint(staging):
+        extra = {**config.extra, _RESUME: str(checkpoint)}
+        config.with_options(output_dir=staging, extra=extra).write(new)
+    new.replace(staged)
+
+
+def _asked(path: Path) -> TrainingConfig | None:
+    """What a staged file asks for, but for where to go on from."""
+    if not path.is_file():
+        return None
+    config = TrainingConfig.read(path)
+    extra = {name: value for name, value in config.extra.items() if name != _RESUME}
+    return config.with_options(extra=extra)
+
+
+def _last_checkpoint(folder: Path) -> Path | None:
+    checkpoints = [
+        (int(match[1]), path)
+        for path in folder.glob("checkpoint-*")
+        # written last: a checkpoint without it is not whole
+        if (match := re.fullmatch(r"checkpoint-(\d+)", path.name))
+        and (path / "trainer_state.json").is_file()
+    ]
+    return max(checkpoints)[1] if checkpoints else None
+
+
+def publish(staging: Path, output: Path, log: Path) -> None:
+    """Put what was trained into `output`, and the reports beside it."""
+    is_adapter = all((staging / name).is_file() for name in ADAPTER_FILES)
+    is_student = (staging / "config.json").is_file() and any(staging.glob("*.safetensors"))
+    if not is_adapter and not is_student:
+        raise TrainingError(
+            f"LLaMA-Factory ended well, but wrote no adapter ({' and '.join(ADAPTER_FILES)}) and "
+            f"no student to {staging}, which has {sorted(p.name for p in staging.iterdir())}; its "
+            f"log is {log}"
+        )
+    for name in _REPORTS:
+        with suppress(FileNotFoundError):
+            (staging / name).replace(output.with_name(name))
+    for path in staging.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name == "training_args.bin" or (is_adapter and path.name not in ADAPTER_FILES):
+            path.unlink()
+    shutil.rmtree(output, ignore_errors=True)
+    staging.replace(output)

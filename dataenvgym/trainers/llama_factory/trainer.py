@@ -1,0 +1,241 @@
+"""The trainer that is LLaMA-Factory itself: any stage and method, one or many GPUs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
+from dataenvgym.external import external_environment
+from dataenvgym.external.environments import Variant
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.llama_factory.templates import TEMPLATES
+from dataenvgym.progress import tell
+from dataenvgym.trainers.interface import refuse_options_of_one_training
+from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
+from dataenvgym.trainers.llama_factory.launching import CommandLine, Launcher, WarmWorker
+from dataenvgym.trainers.llama_factory.staging import publish, stage
+
+LOG = "llama_factory.log"
+"""The file beside the adapter's folder with all that LLaMA-Factory prints."""
+
+_TORCHRUN = "FORCE_TORCHRUN"
+
+
+class LlamaFactoryTrainer:
+    """Has `llamafactory-cli train` train as a file says.
+
+    Beside the output folder it leaves `llama_factory.log`, `trainer_log.jsonl` and LLaMA-Factory's
+    reports; the output folder appears when everything is in it. With a `save_strategy` other than
+    "no", a training that was interrupted goes on from its last checkpoint.
+
+    Args:
+        command: your own `llamafactory-cli`, as a path, a command line, or a list of words; None
+            takes the pinned environment (`dataenvgym external install llamafactory`).
+        warm: keep a process that has imported LLaMA-Factory, and train in children of it, which
+            saves the start-up of every training but the first. Needs a Python interpreter beside
+            `command`. A command of several words, and torchrun, start anew each time.
+        gpus: numbers of the GPUs to train on (CUDA_VISIBLE_DEVICES); several are driven by
+            torchrun. None leaves it to what is visible.
+        threads: CPU threads of each process (OMP_NUM_THREADS); None leaves it to torch. With a
+            fixed number, the same files give the same adapter on CPU.
+        variant: "cpu" or "cuda" of the pinned environment; None takes what the machine has.
+        environment: more variables for LLaMA-Factory.
+        options: LLaMA-Factory's, as `TrainingConfig` has them, for every training.
+
+    Raises:
+        ConfigurationError: for an option that is unknown or cannot be, an unknown template, a
+            `command` that there is not.
+        ExternalError: if the pinned environment is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        command: str | Sequence[str] | None = None,
+        warm: bool = True,
+        gpus: Sequence[int] | None = None,
+        threads: int | None = None,
+        variant: Variant | None = None,
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise ConfigurationError(f"threads is {threads}, expected 1 or more, or None")
+        if gpus is not None and not gpus:
+            raise ConfigurationError("gpus is empty, expected numbers of GPUs, or None")
+        refuse_options_of_one_training(options)
+        self._options = options
+        self._config = TrainingConfig(**options)
+        _check_template(self._config.template)
+        self.gpus = None if gpus is None else tuple(gpus)
+        self.threads = threads
+        self.variant = variant
+        self._own_environment = dict(environment or {})
+        self._given = None if command is None else _words(command)
+        self.command = self._given or _pinned(variant)
+        self.environment = self._variables()
+        self.warm = warm
+        self._launcher = self._make_launcher()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied or sent to another process, it starts its own worker there."""
+        make: Any = type(self)
+        return partial(
+            make,
+            command=self._given,
+            warm=self.warm,
+            gpus=self.gpus,
+            threads=self.threads,
+            variant=self.variant,
+            environment=self._own_environment,
+            **self._options,
+        ), ()
+
+    @property
+    def config(self) -> TrainingConfig:
+        """The options of every training."""
+        return self._config
+
+    @property
+    def worker(self) -> WarmWorker | None:
+        """The warm worker, if trainings run in one."""
+        return self._launcher if isinstance(self._launcher, WarmWorker) else None
+
+    def prepare(self, log: Path) -> None:
+        """Let the warm worker start to import now, so that the first training need not wait."""
+        if self.worker is not None:
+            self.worker.start(log)
+
+    def train(self, config_path: Path) -> Path:
+        """Train as the YAML file says; the folder (option `output_dir`).
+
+        It holds an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
+
+        Raises:
+            TrainingError: if there is no adapter or student at the end, naming the log; the same
+                training can be started again.
+        """
+        config = TrainingConfig.read(config_path)
+        if not config.output_dir:
+            raise ConfigurationError(f"{config_path}: output_dir is not set")
+        output = Path(config.output_dir)
+        log = output.parent / LOG
+        staged = output.parent / f".{config_path.name}"
+        staging = output.with_name(f".{output.name}.training")
+        self._refuse_spaces(staged)
+        stage(config, staging, staged)
+        log.unlink(missing_ok=True)
+        progress = _Progress(staging / "trainer_log.jsonl")
+        code = self._launcher.run(
+            ["train", str(staged)], log=log, environment=self.environment, watch=progress.look
+        )
+        progress.look()
+        if code != 0:
+            raise TrainingError(explain_failure(code, log))
+        publish(staging, output, log)
+        staged.unlink()
+        return output
+
+    def close(self) -> None:
+        """End the warm worker, if it runs; another training starts it again."""
+        self._launcher.close()
+
+    def _refuse_spaces(self, path: Path) -> None:
+        if _TORCHRUN in self.environment and re.search(r"\s", str(path.absolute())):
+            raise ConfigurationError(
+                f"{str(path.absolute())!r} has a space in it, and LLaMA-Factory hands it to "
+                "torchrun word by word: choose a folder without"
+            )
+
+    def _make_launcher(self) -> Launcher:
+        command_line = CommandLine(self.command)
+        if not self.warm or len(self.command) > 1 or _TORCHRUN in self.environment:
+            return command_line
+        python = Path(self.command[0]).with_name("python")
+        if not python.is_file():
+            raise ConfigurationError(
+                f"there is no Python interpreter beside {self.command[0]}, which the warm worker "
+                "needs: set warm=False"
+            )
+        return WarmWorker(python, environment=self.environment)
+
+    def _variables(self) -> dict[str, str]:
+        folder = str(Path(self.command[0]).parent)
+        variables = {
+            # it looks for torchrun there
+            "PATH": os.pathsep.join([folder, os.environ.get("PATH", "")]),
+            "PYTHONHASHSEED": "0",  # the order of names in adapter_config.json
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # to ask for a GPU then leaves CUDA untouched
+        }
+        if self.threads is not None:
+            names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+            variables |= dict.fromkeys(names, str(self.threads))
+        if self.gpus is not None:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, self.gpus))
+        if self._config.deepspeed is not None or (self.gpus is not None and len(self.gpus) > 1):
+            variables[_TORCHRUN] = "1"
+            if self.gpus is not None:
+                variables["NPROC_PER_NODE"] = str(len(self.gpus))
+        return {**variables, **self._own_environment}
+
+
+class _Progress:
+    """Tells the lines that LLaMA-Factory adds to its `trainer_log.jsonl`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = 0
+        self._loss = ""
+
+    def look(self) -> None:
+        """Tell how far the training is, if that has changed."""
+        try:
+            lines = self._path.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return
+        fresh, self._seen = lines[self._seen :], len(lines)
+        with suppress(orjson.JSONDecodeError):
+            entries = [orjson.loads(line) for line in fresh]
+            for entry in entries:
+                if "loss" in entry:
+                    self._loss = f", loss {entry['loss']:.3f}"
+            if entries:
+                step, total = (entries[-1].get(f"{of}_steps") for of in ("current", "total"))
+                left = entries[-1].get("remaining_time", "?")
+                tell(f"training: step {step} of {total}{self._loss}, {left} left")
+
+
+def _pinned(variant: Variant | None) -> tuple[str, ...]:
+    environment = external_environment("llamafactory", variant).require()
+    return (str(environment.python.with_name("llamafactory-cli")),)
+
+
+def _words(command: str | Sequence[str]) -> tuple[str, ...]:
+    words = (
+        ([command] if Path(command).expanduser().is_file() else shlex.split(command))
+        if isinstance(command, str)
+        else list(command)
+    )
+    if not words:
+        raise ConfigurationError("command is empty, expected the path of `llamafactory-cli`")
+    found = shutil.which(os.path.expanduser(words[0]))
+    return (os.path.abspath(found) if found else words[0], *words[1:])
+
+
+def _check_template(name: str | None) -> None:
+    if name is not None and name not in TEMPLATES:
+        raise ConfigurationError(
+            f"template is {name!r}, which LLaMA-Factory does not know."
+            f"{did_you_mean(name, TEMPLATES)} None takes the tokenizer's own chat template."
+        )

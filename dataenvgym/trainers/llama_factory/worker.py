@@ -1,0 +1,127 @@
+"""The warm worker: LLaMA-Factory, imported once, each training in a child of its own.
+
+It runs in LLaMA-Factory's environment, where there is no dataenvgym, and so needs nothing but the
+standard library and LLaMA-Factory:
+
+    worker.py < one request a line > one message a line
+
+    request   {"arguments": ["train", "training.yaml"], "log": "log.txt", "environment": {...}}
+    messages  {"ready": {"pid": 7, "threads": ["MainThread"], ...}}, then {"code": 0} for each
+              request; negative if a signal ended the child, as in `subprocess`
+
+The parent only imports: no tensor operation and no CUDA call comes before the fork, so a child is
+what a fresh `llamafactory-cli` would be, and nothing of one training is left for the next. It ends
+with its standard input; a guard (`dataenvgym.external.guard`) ends it, and its child, otherwise.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+# What a training imports, also late. Besides these, it asks three times which classes there are for
+# students that see, for which transformers imports all of them: the most of its start-up.
+_MODULES = (
+    "llamafactory.cli",
+    "llamafactory.launcher",
+    "llamafactory.train.tuner",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.llama.modeling_llama",
+    "transformers.models.qwen2.modeling_qwen2",
+    "transformers.models.qwen3.modeling_qwen3",
+    "peft.tuners.lora",
+    "datasets.packaged_modules.json.json",
+    "torch._dynamo",
+)
+_SEEING = ("AutoModelForImageTextToText", "AutoModelForSeq2SeqLM", "AutoModelForTextToWaveform")
+
+
+def main() -> None:
+    """Import, then train as requested until the input ends."""
+    messages = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what imports print goes to the log
+    for name in _MODULES:
+        _import(name)
+    _import_seeing()
+    gc.collect()
+    gc.freeze()  # children need not look through all this again
+    print(json.dumps({"ready": _state()}), file=messages)
+    for line in sys.stdin:
+        print(json.dumps({"code": _train(json.loads(line))}), file=messages)
+
+
+def _import(name: str) -> None:
+    """Import a module, or leave it to the training: versions differ in what they have."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        if name.startswith("llamafactory"):
+            raise
+        sys.stderr.write(f"not imported beforehand: {name}: {error}\n")
+
+
+def _import_seeing() -> None:
+    transformers: Any = sys.modules["transformers"]
+    for name in _SEEING:
+        if hasattr(transformers, name):
+            getattr(transformers, name)._model_mapping.keys()
+
+
+def _state() -> dict[str, Any]:
+    """What shows that a child begins like a fresh process."""
+    torch: Any = sys.modules["torch"]
+    return {
+        "pid": os.getpid(),
+        "threads": [thread.name for thread in threading.enumerate()],
+        "native_threads": sorted(
+            path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")
+        ),
+        "cuda_initialized": torch.cuda.is_initialized(),
+    }
+
+
+def _train(request: dict[str, Any]) -> int:
+    """Run one training in a child; its exit code."""
+    child = os.fork()
+    if child == 0:
+        _become_cli(request)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _become_cli(request: dict[str, Any]) -> None:
+    """In the child: be `llamafactory-cli`, and never come back."""
+    code = 1
+    try:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the worker
+        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for here, there in ((nothing, 0), (log, 1), (log, 2)):
+            os.dup2(here, there)
+        os.environ.update(request["environment"])
+        sys.argv = ["llamafactory-cli", *request["arguments"]]
+        importlib.import_module("llamafactory.cli").main()
+        code = 0
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):  # the disk may be full, which is then what the log ends with
+                stream.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

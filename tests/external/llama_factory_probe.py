@@ -1,0 +1,86 @@
+"""What LLaMA-Factory itself makes of training files; runs in LLaMA-Factory's environment.
+
+    python llama_factory_probe.py facts OUT.json
+    python llama_factory_probe.py measure OUT.json TRAINING.yaml ...
+
+`facts` writes the names of all options and templates. `measure` writes for each training
+
+    examples   the columns of the preprocessed dataset, a list for each
+    batches    columns of each batch of the first epoch, in the order of training
+    losses     the loss of each of these batches, with the weights that training begins with
+
+Nothing is built by hand: `run_exp`, which `llamafactory-cli train` calls, builds dataset, model,
+collator and trainer, and is stopped where it would begin to train.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+_COLUMNS = (
+    *("input_ids", "labels", "kto_tags", "kl_input_ids", "kl_labels"),
+    *("chosen_input_ids", "chosen_labels", "rejected_input_ids", "rejected_labels"),
+)
+
+
+def facts() -> dict[str, list[str]]:
+    """The names that LLaMA-Factory knows."""
+    from llamafactory.data.template import TEMPLATES
+    from llamafactory.hparams.parser import _TRAIN_ARGS
+
+    fields = [field for kind in _TRAIN_ARGS for field in dataclasses.fields(kind) if field.init]
+    return {"options": sorted({field.name for field in fields}), "templates": sorted(TEMPLATES)}
+
+
+class _Ready(Exception):
+    """Everything is built, and training would begin."""
+
+    def __init__(self, trainer: Any) -> None:
+        self.trainer = trainer
+
+
+def measure(path: Path) -> dict[str, Any]:
+    """What LLaMA-Factory's trainer would see in the first epoch of the training in a YAML file."""
+    import torch
+
+    trainer = _trainer_of(path)
+    batches, losses = [], []
+    for batch in trainer.get_train_dataloader():
+        batches.append({name: batch[name].tolist() for name in _COLUMNS if name in batch})
+        with torch.no_grad():
+            losses.append(float(trainer.compute_loss(trainer.model, batch)))
+    dataset = trainer.train_dataset
+    examples = {name: list(dataset[name]) for name in dataset.column_names if name in _COLUMNS}
+    return {"examples": examples, "batches": batches, "losses": losses}
+
+
+def _trainer_of(path: Path) -> Any:
+    """The trainer that `run_exp` builds for the file."""
+    from llamafactory.train.tuner import run_exp
+    from omegaconf import OmegaConf
+    from transformers import Trainer
+
+    def stop(trainer: Any, *_: Any, **__: Any) -> None:
+        raise _Ready(trainer)
+
+    with patch.object(Trainer, "train", stop):
+        try:
+            run_exp(OmegaConf.to_container(OmegaConf.load(path)))
+        except _Ready as ready:
+            return ready.trainer
+    raise RuntimeError(f"{path}: LLaMA-Factory came to its end without training")
+
+
+def main(mode: str, out: str, *trainings: str) -> None:
+    """Write what `mode` asks for as JSON to `out`."""
+    result = facts() if mode == "facts" else [measure(Path(path)) for path in trainings]
+    Path(out).write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

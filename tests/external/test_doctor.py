@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.external import doctor
+from dataenvgym.external.doctor import Finding, examine, what_next
+
+
+@pytest.fixture
+def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Puts an `nvidia-smi` that prints this first on the PATH."""
+
+    def write(prints: str, code: int = 0) -> None:
+        program = tmp_path / "bin" / "nvidia-smi"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\nexit {code}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", os.pathsep.join([str(program.parent), os.environ["PATH"]]))
+
+    return write
+
+
+def test_each_gpu_is_told_with_its_memory(nvidia_smi) -> None:
+    nvidia_smi("0, NVIDIA H100, 81559, 1024\n1, NVIDIA GB10, [N/A], [N/A]")
+    assert list(doctor.gpu_findings()) == [
+        Finding("gpu 0", "ok", "NVIDIA H100, 80 GiB, 1 of them in use"),
+        Finding("gpu 1", "ok", "NVIDIA GB10, memory [N/A]"),
+    ]
+
+
+def test_without_a_gpu_everything_runs_on_the_cpu(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [finding.state for finding in doctor.gpu_findings()] == ["ok"]
+
+
+def test_a_broken_driver_is_told(nvidia_smi) -> None:
+    nvidia_smi("NVIDIA-SMI has failed", code=9)
+    (finding,) = doctor.gpu_findings()
+    assert finding.state == "missing"
+    assert "nvidia-smi failed" in finding.text
+
+
+def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path: Path) -> None:
+    missing = tmp_path / "a" / "b"
+    assert doctor.room_finding("runs", missing, 1.0, state="problem").state == "ok"
+    too_much = doctor.room_finding("runs", missing, 1e18, state="problem")
+    assert too_much.state == "problem"
+    assert "make room" in str(too_much.way_out)
+    assert doctor.room_finding("cache", missing, 1e18, state="missing").state == "missing"
+    assert not missing.exists()
+
+
+def test_next_comes_what_is_there_or_how_to_get_it() -> None:
+    there = Finding("llamafactory", "ok", "")
+    missing = Finding("vllm", "missing", "", "install it")
+    commands = [command for command, _ in what_next([there, missing])]
+    assert commands == ["dataenvgym run", "dataenvgym run trainer=llama_factory", "install it"]
+    assert what_next([there, missing, Finding("torch", "problem", "")]) == []
+
+
+def test_everything_is_looked_at(tmp_path: Path) -> None:
+    findings = {finding.name: finding for finding in examine(tmp_path / "runs")}
+    assert {"python", "torch", "pocket student", "runs", "cache"} <= findings.keys()
+    assert {"llamafactory", "vllm", "ray", "wandb"} <= findings.keys()
+    assert findings["pocket student"].state == "ok"
+    assert [f.name for f in findings.values() if f.state == "missing" and not f.way_out] == []
+    # looking leaves nothing behind
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_asking_for_the_doctor_loads_no_torch() -> None:
+    code = "import sys, dataenvgym.external.doctor; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,32 @@
+"""What we say about LLaMA-Factory by heart is what the installed one says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataenvgym.llama_factory.options import KNOWN_OPTIONS
+from dataenvgym.llama_factory.templates import TEMPLATES
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
+
+PROBE = Path(__file__).with_name("llama_factory_probe.py")
+
+
+@pytest.fixture(scope="module")
+def facts(llama_factory_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("facts") / "facts.json"
+    subprocess.run([llama_factory_python, PROBE, "facts", path], check=True, capture_output=True)
+    return json.loads(path.read_text())
+
+
+def test_we_know_the_options_that_llama_factory_knows(facts: Any) -> None:
+    assert sorted(KNOWN_OPTIONS) == facts["options"]
+
+
+def test_we_know_the_templates_that_llama_factory_knows(facts: Any) -> None:
+    assert sorted(TEMPLATES) == facts["templates"]

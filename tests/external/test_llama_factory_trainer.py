@@ -1,0 +1,284 @@
+"""`LlamaFactoryTrainer` with LLaMA-Factory itself: real trainings of the pocket student."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dataenvgym.errors import TrainingError
+from dataenvgym.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.pocket import student_path
+from dataenvgym.progress import listening
+from dataenvgym.records import (
+    KTODatum,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+from dataenvgym.storage import hash_files, read_json, read_jsonl
+from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
+
+DRIVER = Path(__file__).with_name("driver_of_a_training.py")
+
+SUPERVISED = [SupervisedDatum(instruction=f"{n} + 1 =", output=f"{n + 1}") for n in range(8)]
+PREFERENCES = [
+    PreferenceDatum(instruction=f"{n} + 1 =", chosen=f"{n + 1}", rejected=f"{n}") for n in range(8)
+]
+JUDGED = [
+    KTODatum(instruction=f"{n} + 1 =", output=f"{n + n % 2}", desirable=n % 2 == 1)
+    for n in range(8)
+]
+TEXTS = [TextDatum(text=f"{n} and 1 make {n + 1}") for n in range(8)]
+
+Train = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def command(llama_factory_python: Path) -> str:
+    return str(llama_factory_python.with_name("llamafactory-cli"))
+
+
+@pytest.fixture(scope="module")
+def trainer(command: str) -> Iterator[LlamaFactoryTrainer]:
+    """One trainer, whose warm worker trains everything here."""
+    warm = LlamaFactoryTrainer(command=command, threads=1)
+    yield warm
+    warm.close()
+
+
+def write_training(folder: Path, records: Sequence[TrainingDatum], **options: Any) -> Path:
+    dataset = write_dataset(folder / "dataset", records)
+    config = TrainingConfig(
+        **{
+            "model_name_or_path": student_path(),
+            "stage": dataset.stage,
+            "dataset": dataset.name,
+            "dataset_dir": dataset.folder,
+            "output_dir": folder / "adapter",
+            "per_device_train_batch_size": 4,
+            "max_steps": 2,
+            "logging_steps": 1,
+            "seed": 3,
+            **options,
+        }
+    )
+    config.write(folder / "training.yaml")
+    return folder / "training.yaml"
+
+
+@pytest.fixture
+def train(trainer: LlamaFactoryTrainer, tmp_path: Path) -> Train:
+    """Train in the warm worker, in a folder of the test."""
+
+    def train(
+        name: str = "it", records: Sequence[TrainingDatum] = SUPERVISED, **options: Any
+    ) -> Path:
+        return trainer.train(write_training(tmp_path / name, records, **options))
+
+    return train
+
+
+def losses(output: Path) -> list[float]:
+    return [
+        line["loss"] for line in read_jsonl(output.parent / "trainer_log.jsonl") if "loss" in line
+    ]
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "lora": {},
+    "dora": {"use_dora": True},
+    "rslora": {"use_rslora": True},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_adapter_is_trained(train: Train, method: str) -> None:
+    output = train(lora_rank=4, **METHODS[method])
+    config = read_json(output / "adapter_config.json")
+    assert (config["r"], config["use_dora"], config["use_rslora"]) == (
+        4, method == "dora", method == "rslora",
+    )  # fmt: skip
+    assert sorted(path.name for path in output.iterdir()) == [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]
+    assert len(losses(output)) == 2
+    assert sorted(path.name for path in output.parent.iterdir() if path.suffix == "") == [
+        "adapter",
+        "dataset",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("full", {}), ("freeze", {"extra": {"freeze_trainable_layers": 1}})],
+)
+def test_the_students_own_weights_are_trained(
+    train: Train, method: str, options: dict[str, Any]
+) -> None:
+    from safetensors.torch import load_file
+
+    output = train(finetuning_type=method, learning_rate=1e-3, **options)
+    before, after = (load_file(f / "model.safetensors") for f in (student_path(), output))
+    names = before.keys() & after.keys()
+    changed = {name for name in names if not before[name].float().equal(after[name].float())}
+    layers = {name.split(".")[2] for name in changed if ".layers." in name}
+    n_layers = read_json(output / "config.json")["num_hidden_layers"]
+    assert len(layers) == (n_layers if method == "full" else 1)
+    assert any("embed" in name for name in changed) == (method == "full")
+    assert not list(output.glob("checkpoint*"))
+
+
+@pytest.mark.gpu
+def test_a_quantized_student_gets_an_adapter(train: Train) -> None:
+    output = train(quantization_bit=4, bf16=True)
+    assert (output / "adapter_model.safetensors").is_file()
+
+
+STAGES: dict[str, tuple[Sequence[TrainingDatum], dict[str, Any]]] = {
+    "sft": (SUPERVISED, {}),
+    "pt": (TEXTS, {}),
+    "dpo": (PREFERENCES, {"pref_loss": "sigmoid"}),
+    "orpo": (PREFERENCES, {"pref_loss": "orpo"}),
+    "simpo": (PREFERENCES, {"pref_loss": "simpo"}),
+    "kto": (JUDGED, {}),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_each_stage_trains(train: Train, stage: str) -> None:
+    records, options = STAGES[stage]
+    output = train(records=records, **options)
+    assert (output / "adapter_model.safetensors").is_file()
+    assert len(losses(output)) == 2
+
+
+def test_a_training_goes_on_from_an_adapter(train: Train) -> None:
+    first = train("first", max_steps=20, learning_rate=1e-2)
+    second = train("second", adapter_name_or_path=first, learning_rate=1e-5)
+    assert losses(second)[0] < 0.7 * losses(first)[0]
+    assert hash_files(second) != hash_files(first)
+
+
+def test_an_interrupted_training_goes_on_from_its_last_checkpoint(
+    trainer: LlamaFactoryTrainer, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {
+        "max_steps": 8, "save_strategy": "steps", "extra": {"save_steps": 3},
+    }  # fmt: skip
+    whole = trainer.train(write_training(tmp_path / "whole", SUPERVISED, **options))
+    path = write_training(tmp_path / "broken", SUPERVISED, **options)
+
+    def interrupt(text: str) -> None:
+        if (tmp_path / "broken/.adapter.training/checkpoint-6/trainer_state.json").exists():
+            raise KeyboardInterrupt
+
+    with listening(interrupt), pytest.raises(KeyboardInterrupt):
+        trainer.train(path)
+    assert trainer.worker is not None
+    assert trainer.worker.pid is None
+    resumed = trainer.train(path)
+    log = list(read_jsonl(tmp_path / "broken" / "trainer_log.jsonl"))
+    assert [line["current_steps"] for line in log if "loss" in line] == [7, 8]
+    assert hash_files(resumed) == hash_files(whole)
+
+
+def test_a_failed_training_says_why_and_the_worker_goes_on(
+    trainer: LlamaFactoryTrainer, tmp_path: Path
+) -> None:
+    bad = write_training(tmp_path / "bad", SUPERVISED, lora_target="no_such_layer")
+    with pytest.raises(TrainingError, match=r"no_such_layer.*llama_factory\.log"):
+        trainer.train(bad)
+    assert not (tmp_path / "bad" / "adapter").exists()
+    worker = trainer.worker and trainer.worker.pid
+    trainer.train(write_training(tmp_path / "good", SUPERVISED))
+    assert worker is not None
+    assert trainer.worker is not None
+    assert trainer.worker.pid == worker
+
+
+# --- nothing leaks from one training into the next ------------------------------------------------
+
+
+def test_the_worker_has_imported_and_done_nothing_else(
+    trainer: LlamaFactoryTrainer, train: Train
+) -> None:
+    train()
+    assert trainer.worker is not None
+    ready = trainer.worker.ready
+    assert ready["threads"] == ["MainThread"]
+    # a tensor operation or BLAS call would have started threads; jemalloc is pyarrow's allocator
+    assert [name for name in ready["native_threads"] if "jemalloc" not in name] == ["python"]
+    assert ready["cuda_initialized"] is False
+
+
+def test_the_tenth_training_gives_the_adapter_of_the_first_and_of_a_fresh_process(
+    trainer: LlamaFactoryTrainer, train: Train, command: str, tmp_path: Path
+) -> None:
+    same: dict[str, Any] = {"max_steps": 4, "lora_dropout": 0.1}
+    first = hash_files(train("1", **same))
+    for n, (records, options) in enumerate(STAGES.values(), start=2):
+        train(f"{n}", records=records, seed=n, **options)
+    train("8", finetuning_type="full")
+    train("9", use_dora=True)
+    assert hash_files(train("10", **same)) == first
+    assert hash_files(train("other", **{**same, "seed": 4})) != first
+
+    plain = write_training(tmp_path / "plain", SUPERVISED, **same)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    subprocess.run([command, "train", plain], check=True, capture_output=True, env=environment)
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        ours, theirs = (tmp_path / f / "adapter" / name for f in ("1", "plain"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_trained_in_a_fresh_process_or_in_a_child_of_the_worker_it_is_the_same(
+    train: Train, command: str, tmp_path: Path
+) -> None:
+    cold = LlamaFactoryTrainer(command=command, threads=1, warm=False)
+    output = cold.train(write_training(tmp_path / "cold", SUPERVISED))
+    assert hash_files(output) == hash_files(train("warm"))
+
+
+# --- nothing outlives us --------------------------------------------------------------------------
+
+
+def test_who_is_killed_takes_worker_and_training_along(command: str, tmp_path: Path) -> None:
+    endless = write_training(tmp_path, SUPERVISED, max_steps=10**6)
+    with subprocess.Popen(
+        [sys.executable, str(DRIVER), str(endless), command], stdout=subprocess.PIPE, text=True
+    ) as driver:
+        assert driver.stdout is not None
+        told = json.loads(driver.stdout.readline())
+        below = [psutil.Process(pid) for pid in told["below"]]
+        assert told["worker"] in told["below"]
+        assert len(below) == 3  # the guard, the worker, the training
+        os.kill(driver.pid, signal.SIGKILL)
+        wait_for(lambda: not any(is_running(process) for process in below))
+
+
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} seconds"
+        time.sleep(0.05)

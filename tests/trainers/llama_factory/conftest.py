@@ -1,0 +1,104 @@
+"""A stand-in for LLaMA-Factory: its program, and an environment that looks like its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dataenvgym.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.records import SupervisedDatum
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+
+WriteTraining = Callable[..., Path]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> str:
+    """A `llamafactory-cli` with a Python interpreter beside it that knows `llamafactory`."""
+    folder, packages = tmp_path / "environment" / "bin", tmp_path / "environment" / "packages"
+    folder.mkdir(parents=True)
+    for name in ("llamafactory", "llamafactory/train", "transformers", "peft", "datasets"):
+        (packages / name).mkdir(parents=True, exist_ok=True)
+        (packages / name / "__init__.py").touch()
+    (packages / "torch.py").write_text(
+        "class cuda:\n    is_initialized = staticmethod(lambda: False)\n"
+    )
+    (packages / "llamafactory" / "cli.py").write_text(STAND_IN.read_text())
+    for name in ("launcher.py", "train/tuner.py"):
+        (packages / "llamafactory" / name).touch()
+    program = folder / "llamafactory-cli"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} "$@"\n')
+    python = folder / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH={packages}\nexport PYTHONPATH\nexec {sys.executable} "$@"\n'
+    )
+    for file in (program, python):
+        file.chmod(0o755)
+    return str(program)
+
+
+@pytest.fixture
+def write_training(tmp_path: Path) -> WriteTraining:
+    """Writes the file for a training to the folder of that name."""
+
+    def write(name: str = "it", **options: Any) -> Path:
+        folder = tmp_path / name
+        records = [SupervisedDatum(instruction="1 + 1", output="2")]
+        dataset = write_dataset(folder / "dataset", records)
+        values = {
+            "model_name_or_path": "some/student",
+            "dataset": dataset.name,
+            "dataset_dir": dataset.folder,
+            "output_dir": folder / "adapter",
+            **options,
+        }
+        TrainingConfig(**values).write(folder / "training.yaml")
+        return folder / "training.yaml"
+
+    return write
+
+
+@pytest.fixture
+def hanging(tmp_path: Path) -> Callable[[], list[int]]:
+    """The processes of a stand-in that hangs, once they all run; none before."""
+
+    def hanging() -> list[int]:
+        for pids in tmp_path.glob("*/pids.json"):
+            return list(json.loads(pids.read_text()))
+        return []
+
+    return hanging
+
+
+@pytest.fixture
+def wait_for() -> Callable[..., None]:
+    """Returns as soon as the condition holds; fails if it does not within some time."""
+
+    def wait_for(condition: Callable[[], object], *, seconds: float = 30.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {seconds} seconds"
+            time.sleep(0.02)
+
+    return wait_for
+
+
+@pytest.fixture
+def is_gone() -> Callable[[int], bool]:
+    """Whether a process has ended (nobody needs to have asked after it)."""
+
+    def is_gone(pid: int) -> bool:
+        try:
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    return is_gone

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
+
+CASES = {
+    "OSError: [Errno 28] No space left on device": "the disk is full",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB": "it ran out of memory",
+    "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory": "ran out of memory",
+    "RuntimeError: No CUDA GPUs are available": "it found no GPU. See `dataenvgym doctor`",
+    "x\npkg.errors.SomeError: what is wrong\nepilogue": r"\(pkg.errors.SomeError: what is wrong\)",
+    "no word of it": "it ended with exit code 1. Put right what the log says",
+}
+
+
+@pytest.mark.parametrize("said", CASES)
+def test_the_cause_is_read_from_what_was_said(tmp_path: Path, said: str) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(f"start\n{said}\n")
+    message = explain_failure(1, log)
+    with pytest.raises(RuntimeError, match=CASES[said]):
+        raise RuntimeError(message)
+    assert str(log) in message
+    assert message.endswith(f"start\n{said}")
+
+
+def test_a_signal_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    assert "(no log)" in explain_failure(-9, log)
+    assert "it was killed, most often" in explain_failure(-9, log)
+    assert "it was ended by SIGTERM. Start the same command again" in explain_failure(-15, log)
+
+
+def test_the_disk_comes_before_the_signal_that_followed(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("No space left on device\n")
+    assert "the disk is full" in explain_failure(-9, log)

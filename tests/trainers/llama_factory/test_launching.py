@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dataenvgym.errors import TrainingError
+from dataenvgym.storage import read_json
+from dataenvgym.trainers.llama_factory.launching import CommandLine, WarmWorker
+
+
+@pytest.fixture(params=["fresh", "warm"])
+def launcher(request: pytest.FixtureRequest, command: str) -> Any:
+    if request.param == "fresh":
+        yield CommandLine([command])
+        return
+    worker = WarmWorker(Path(command).with_name("python"))
+    yield worker
+    worker.close()
+
+
+def run(launcher: Any, path: Path, does: str = "train", watch: Any = lambda: None) -> int:
+    """The exit code of the training by the stand-in."""
+    Path(path.parent / "adapter").mkdir(exist_ok=True)
+    code: int = launcher.run(
+        ["train", str(path)],
+        log=path.parent / "log.txt",
+        environment={"STAND_IN": does},
+        watch=watch,
+    )
+    return code
+
+
+def test_the_exit_code_is_that_of_the_training(launcher, write_training) -> None:
+    path = write_training()
+    assert run(launcher, path) == 0
+    assert run(launcher, path, "bad_value") == 1
+    assert run(launcher, path, "killed") == -signal.SIGKILL
+    assert run(launcher, path) == 0
+
+
+def test_what_is_printed_goes_to_the_log(launcher, write_training) -> None:
+    path = write_training()
+    run(launcher, path, "bad_value")
+    log = (path.parent / "log.txt").read_text()
+    assert log.startswith("[INFO] training")
+    assert "ValueError: Target modules" in log
+
+
+def test_an_interrupt_ends_all_that_the_training_started(
+    launcher, write_training, hanging, is_gone
+) -> None:
+    ended: list[int] = []
+
+    def interrupt() -> None:
+        if processes := hanging():
+            ended.extend(processes)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(launcher, write_training(), "hangs", interrupt)
+    assert len(ended) == 2
+    assert all(map(is_gone, ended))
+    assert run(launcher, write_training("again")) == 0
+
+
+def test_closing_ends_the_training_of_another_thread(
+    launcher, write_training, hanging, is_gone
+) -> None:
+    ended: list[int] = []
+
+    def close() -> None:
+        if not ended and (processes := hanging()):
+            ended.extend(processes)
+            threading.Thread(target=launcher.close).start()
+
+    if isinstance(launcher, WarmWorker):
+        with pytest.raises(TrainingError, match="the warm worker of LLaMA-Factory ended"):
+            run(launcher, write_training(), "hangs", close)
+    else:
+        assert run(launcher, write_training(), "hangs", close) != 0
+    assert len(ended) == 2
+    assert all(map(is_gone, ended))
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from dataenvgym.trainers.llama_factory.launching import CommandLine, WarmWorker
+
+kind, command, path, does = sys.argv[1:]
+folder = Path(path).parent
+(folder / "adapter").mkdir()
+python = Path(command).with_name("python")
+launcher = CommandLine([command]) if kind == "fresh" else WarmWorker(python)
+watch = lambda: None
+launcher.run(["train", path], log=folder / "log", environment={"STAND_IN": does}, watch=watch)
+if kind == "warm":
+    print(launcher.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["fresh", "warm"])
+def test_who_is_killed_takes_everything_along(
+    command: str, write_training, hanging, wait_for, is_gone, kind: str
+) -> None:
+    words = [sys.executable, "-c", DRIVER, kind, command, str(write_training()), "hangs"]
+    with subprocess.Popen(words) as driver:
+        wait_for(hanging)
+        below = [p.pid for p in psutil.Process(driver.pid).children(recursive=True)]
+        assert set(hanging()) <= set(below)
+        driver.kill()
+        wait_for(lambda: all(map(is_gone, below)))
+
+
+def test_a_program_that_ends_without_closing_ends_its_worker(
+    command: str, write_training, wait_for, is_gone
+) -> None:
+    words = [sys.executable, "-c", DRIVER, "warm", command, str(write_training()), "train"]
+    told = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
+    wait_for(lambda: is_gone(int(told.stdout)), seconds=5)
+
+
+@pytest.fixture
+def worker(command: str) -> Any:
+    worker = WarmWorker(Path(command).with_name("python"))
+    yield worker
+    worker.close()
+
+
+def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(
+    worker: WarmWorker, write_training
+) -> None:
+    pids = []
+    for name in ("a", "b"):
+        run(worker, path := write_training(name))
+        pids.append(read_json(path.parent / "seen.json")["pid"])
+    assert pids[0] != pids[1]
+    assert not any(map(psutil.pid_exists, pids))
+    assert worker.pid is not None
+
+
+def test_a_worker_that_died_says_so_and_another_takes_its_place(
+    worker: WarmWorker, write_training, hanging, is_gone
+) -> None:
+    run(worker, write_training("a"))
+    ended: list[int] = []
+
+    def kill() -> None:
+        if not ended and (processes := hanging()):
+            ended.extend([*processes, worker.ready["pid"]])
+            psutil.Process(worker.ready["pid"]).kill()
+
+    with pytest.raises(TrainingError, match=r"ended \(code -9\); its log is .*worker\.log"):
+        run(worker, write_training("b"), "hangs", kill)
+    assert len(ended) == 3
+    assert all(map(is_gone, ended))
+    assert run(worker, write_training("c")) == 0
+
+
+def test_an_environment_without_llama_factory_says_what_is_missing(
+    worker: WarmWorker, command: str, write_training
+) -> None:
+    packages = Path(command).parents[1] / "packages"
+    (packages / "llamafactory").rename(packages / "other")
+    with pytest.raises(TrainingError, match=r"(?s)ended \(code 1\).*No module named 'llamafactory"):
+        run(worker, write_training())
+
+
+def test_a_worker_ends_with_the_last_who_holds_it(
+    command: str, tmp_path: Path, wait_for, is_gone
+) -> None:
+    worker = WarmWorker(Path(command).with_name("python"))
+    worker.start(tmp_path / "worker.log")
+    assert worker.pid is not None
+    pid = worker.pid
+    assert psutil.pid_exists(pid)
+    del worker
+    wait_for(lambda: is_gone(pid))

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataenvgym.environments import TeachingEnvironment
+from dataenvgym.errors import ConfigurationError, ExternalError, TrainingError
+from dataenvgym.llama_factory import write_dataset
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.progress import listening
+from dataenvgym.records import SupervisedDatum
+from dataenvgym.storage import read_json
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+
+
+@pytest.fixture
+def make(command: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A trainer by the stand-in that does what `does` says."""
+
+    def make(does: str = "train", **options: Any) -> LlamaFactoryTrainer:
+        environment = {"STAND_IN": does, **options.pop("environment", {})}
+        given = {"command": command, "warm": False, "environment": environment, **options}
+        return LlamaFactoryTrainer(**given)
+
+    return make
+
+
+def seen(folder: Path) -> dict[str, Any]:
+    """What the stand-in was given."""
+    found: dict[str, Any] = json.loads((folder / "seen.json").read_text())
+    return found
+
+
+def test_it_fits_the_protocol(make) -> None:
+    assert isinstance(make(), TrainerInterface)
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_training_leaves_an_adapter_and_what_was_said_of_it(make, write_training, warm) -> None:
+    trainer = make(warm=warm)
+    path = write_training()
+    assert trainer.train(path) == path.parent / "adapter"
+    files = {str(p.relative_to(path.parent)) for p in path.parent.rglob("*") if p.is_file()}
+    assert {name for name in files if not name.startswith("dataset/")} - {"worker.log"} == {
+        "adapter/adapter_config.json",
+        "adapter/adapter_model.safetensors",
+        "all_results.json",
+        "llama_factory.log",
+        "seen.json",
+        "trainer_log.jsonl",
+        "training.yaml",
+    }
+    assert "[INFO] training" in (path.parent / "llama_factory.log").read_text()
+    trainer.close()
+
+
+def test_a_whole_student_is_kept_as_it_is(make, write_training) -> None:
+    path = write_training(finetuning_type="full")
+    names = {file.name for file in make("student").train(path).iterdir()}
+    assert names == {"config.json", "model.safetensors", "tokenizer.json"}
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_it_tells_how_far_it_is(make, write_training, warm) -> None:
+    told: list[str] = []
+    trainer = make(warm=warm)
+    with listening(told.append):
+        trainer.train(write_training())
+    trainer.close()
+    assert told[-1] == "training: step 2 of 2, loss 0.500, 0:00:00 left"
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_gpus_and_threads_are_the_environment_of_the_training(
+    make, write_training, monkeypatch, warm
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    trainer = make(warm=warm, gpus=[2], threads=3, environment={"NCCL_DEBUG": "INFO"})
+    trainer.train(path := write_training())
+    trainer.close()
+    environment = seen(path.parent)["environment"]
+    assert environment["CUDA_VISIBLE_DEVICES"] == "2"
+    assert environment["OMP_NUM_THREADS"] == "3"
+    assert environment["NCCL_DEBUG"] == "INFO"
+    assert environment["PATH"].startswith(str(Path(trainer.command[0]).parent))
+    assert "FORCE_TORCHRUN" not in environment
+
+
+def test_several_gpus_are_driven_by_torchrun_which_needs_no_warm_worker(
+    make, write_training
+) -> None:
+    trainer = make(warm=True, gpus=[2, 3])
+    assert trainer.worker is None
+    trainer.train(path := write_training())
+    environment = seen(path.parent)["environment"]
+    assert environment["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert environment["FORCE_TORCHRUN"] == "1"
+    assert environment["NPROC_PER_NODE"] == "2"
+
+
+def test_deepspeed_is_driven_by_torchrun_on_one_gpu_too(make, write_training) -> None:
+    trainer = make(gpus=[5], deepspeed={"zero_optimization": {"stage": 2}})
+    assert trainer.environment["FORCE_TORCHRUN"] == "1"
+    assert trainer.environment["NPROC_PER_NODE"] == "1"
+
+
+def test_torchrun_cannot_have_spaces_in_a_path(make, write_training) -> None:
+    with pytest.raises(ConfigurationError, match="has a space in it"):
+        make(gpus=[0, 1]).train(write_training("a folder"))
+    make().train(write_training("a folder"))
+
+
+FAILURES = {
+    "out_of_memory": r"ran out of memory\. Lower per_device_train_batch_size.*quantization_bit=4",
+    "disk_full": r"the disk is full\. Make room",
+    "bad_value": r"exit code 1 \(ValueError: Target modules \{'nothing'\} not found\)",
+    "killed": r"it was killed, most often by a system that ran out of memory",
+    "nothing": r"wrote no adapter \(adapter_config\.json and adapter_model\.safetensors\)",
+}
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("does", FAILURES)
+def test_a_failure_says_why_and_what_to_do_and_can_be_tried_again(
+    make, write_training, does, warm
+) -> None:
+    path = write_training()
+    trainer = make(does, warm=warm)
+    with pytest.raises(TrainingError, match=rf"(?s){FAILURES[does]}.*llama_factory\.log"):
+        trainer.train(path)
+    trainer.close()
+    assert not (path.parent / "adapter").exists()
+    assert make().train(path).is_dir()
+
+
+def test_an_interrupted_training_goes_on_from_its_last_whole_checkpoint(
+    make, write_training
+) -> None:
+    trainer = make("dies_after_checkpoints")
+    path = write_training(save_strategy="steps", extra={"save_steps": 5})
+    with pytest.raises(TrainingError):
+        trainer.train(path)
+    assert "resume_from_checkpoint" not in seen(path.parent)["options"]
+    output = trainer.train(path)
+    checkpoint = path.parent / ".adapter.training" / "checkpoint-10"
+    assert read_json(output / "adapter_config.json") == {"resumed": str(checkpoint)}
+    assert sorted(file.name for file in output.iterdir()) == [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]
+
+
+@pytest.mark.parametrize(
+    "other", [{"learning_rate": 0.5}, {"save_strategy": "no"}, {"extra": {"save_steps": 6}}]
+)
+def test_another_training_does_not_go_on_from_its_checkpoints(make, write_training, other) -> None:
+    trainer = make("dies_after_checkpoints")
+    options = {"save_strategy": "steps", "extra": {"save_steps": 5}}
+    with pytest.raises(TrainingError):
+        trainer.train(write_training(**options))
+    path = write_training(**{**options, **other})
+    with pytest.raises(TrainingError):
+        trainer.train(path)
+    assert "resume_from_checkpoint" not in seen(path.parent)["options"]
+
+
+def test_a_training_replaces_what_an_earlier_one_left(make, write_training) -> None:
+    path = write_training()
+    old = path.parent / "adapter"
+    old.mkdir()
+    (old / "old").touch()
+    make().train(path)
+    assert not (old / "old").exists()
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how) -> None:
+    trainer = make(gpus=[1, 2], threads=2, environment={"A": "b"}, lora_rank=3)
+    other = how(trainer)
+    assert other.config == trainer.config
+    assert other.config.lora_rank == 3
+    assert (other.command, other.gpus, other.threads) == (trainer.command, (1, 2), 2)
+    assert other.environment == trainer.environment
+
+
+def test_options_are_checked_when_the_trainer_is_made(make) -> None:
+    with pytest.raises(ConfigurationError, match=r"learning_rte.*learning_rate"):
+        make(learning_rte=1e-3)
+    with pytest.raises(ConfigurationError, match="'seed'"):
+        make(seed=1)
+    with pytest.raises(ConfigurationError, match=r"'llama33', which.*Did you mean 'llama3'"):
+        make(template="llama33")
+    with pytest.raises(ConfigurationError, match="threads is 0"):
+        make(threads=0)
+    with pytest.raises(ConfigurationError, match="gpus is empty"):
+        make(gpus=[])
+
+
+def test_a_command_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"no program '/no/cli'.*external install"):
+        LlamaFactoryTrainer(command="/no/cli")
+    with pytest.raises(ConfigurationError, match="command is empty"):
+        LlamaFactoryTrainer(command="")
+
+
+def test_a_warm_worker_needs_an_interpreter_beside_the_program(command: str) -> None:
+    Path(command).with_name("python").unlink()
+    with pytest.raises(ConfigurationError, match="no Python interpreter beside"):
+        LlamaFactoryTrainer(command=command)
+    LlamaFactoryTrainer(command=command, warm=False)
+
+
+def test_a_command_may_be_a_line_or_a_list_of_words(command: str, write_training) -> None:
+    for given in (f"'{command}'", [command], f"env STAND_IN=train '{command}'"):
+        assert LlamaFactoryTrainer(command=given, warm=False).train(write_training()).is_dir()
+
+
+def test_without_the_pinned_environment_the_command_that_builds_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path))
+    with pytest.raises(ExternalError, match="dataenvgym external install llamafactory"):
+        LlamaFactoryTrainer()
+
+
+def test_an_episode_goes_on_after_a_failed_training(
+    make, tmp_path: Path, tiny_student: Path
+) -> None:
+    records = [SupervisedDatum(instruction=f"{n}", output=f"{n}") for n in range(4)]
+    trainer = make(
+        "fails_at_first",
+        environment={
+            "STAND_IN_MARK": str(tmp_path / "failed"),
+            "STAND_IN_ADAPTER": str(train_an_adapter(tmp_path, tiny_student, records)),
+        },
+    )
+
+    def environment() -> TeachingEnvironment:
+        task = PocketMathTask(n_validation=3, n_test=3, n_train=3)
+        student = InProcessPredictor(tiny_student, trainer, threads=1)
+        return TeachingEnvironment(task=task, predictor=student, directory=tmp_path / "run")
+
+    first = environment()
+    first.reset(seed=0)
+    with pytest.raises(TrainingError, match="ran out of memory"):
+        first.step(records)
+    again = environment()
+    again.reset(seed=0, options={"resume": True})
+    *_, info = again.step(records)
+    assert info["iteration"] == 1
+    assert list((tmp_path / "run").rglob("adapter_model.safetensors"))
+
+
+def train_an_adapter(folder: Path, student: Path, records: list[SupervisedDatum]) -> Path:
+    trainer = InProcessTrainer(threads=1, max_steps=1, lora_rank=2)
+    dataset = write_dataset(folder / "given" / "dataset", records)
+    config = trainer.config.with_options(
+        model_name_or_path=student,
+        dataset=dataset.name,
+        dataset_dir=dataset.folder,
+        output_dir=folder / "given" / "adapter",
+    )
+    config.write(folder / "given" / "training.yaml")
+    return trainer.train(folder / "given" / "training.yaml")
