@@ -2,6 +2,7 @@
 
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
     overrides       what was typed, checked against what there is, with "did you mean"
+    models          short names of students, such as vllm/pocket
     building        a DictConfig -> task, predictor, agent, environment
     fitting         whether the agent can work on the task, before minutes are spent
     identity        the name of a run, and the values that determine its results

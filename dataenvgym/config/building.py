@@ -12,7 +12,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import gymnasium
 from pydantic import ValidationError
@@ -34,29 +34,36 @@ if TYPE_CHECKING:
 
 def build_task(config: DictConfig) -> TaskInterface:
     """The task of `config.task`."""
-    task = _build(config, "task")
-    return cast(TaskInterface, _checked(task, TaskInterface, "task"))
+    task = build_section(config, "task")
+    return cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
 
 
-def build_predictor(config: DictConfig) -> TrainablePredictorInterface:
+@overload
+def build_predictor(config: DictConfig) -> TrainablePredictorInterface: ...
+@overload
+def build_predictor(config: DictConfig, *, trainable: bool) -> PredictorInterface: ...
+def build_predictor(config: DictConfig, *, trainable: bool = True) -> PredictorInterface:
     """The student of `config.predictor`.
 
     If its class has an argument `trainer`, it gets the trainer of `config.trainer`.
+
+    Args:
+        trainable: whether it must be able to learn; False takes one that only answers, too.
     """
     given: dict[str, Any] = {}
     parameters = inspect.signature(_target(config, "predictor")).parameters
     if "trainer" in parameters and "trainer" not in config.predictor:
-        given["trainer"] = _build(config, "trainer")
-    predictor = _build(config, "predictor", **given)
-    expected = TrainablePredictorInterface
-    return cast(TrainablePredictorInterface, _checked(predictor, expected, "predictor"))
+        given["trainer"] = build_section(config, "trainer")
+    predictor = build_section(config, "predictor", **given)
+    expected = TrainablePredictorInterface if trainable else PredictorInterface
+    return cast(PredictorInterface, check_protocol(predictor, expected, "predictor"))
 
 
 def build_agent(config: DictConfig) -> DataGenerationAgentInterface:
     """The agent of `config.agent`."""
-    agent = _build(config, "agent")
+    agent = build_section(config, "agent")
     expected = DataGenerationAgentInterface
-    return cast(DataGenerationAgentInterface, _checked(agent, expected, "agent"))
+    return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
 
 
 def build_environment(
@@ -151,7 +158,7 @@ def _at_least(minimum: int, config: DictConfig, key: str) -> int:
 # --- _target_ -----------------------------------------------------------------------------------
 
 
-def _build(config: DictConfig, section: str, **given: Any) -> Any:
+def build_section(config: DictConfig, section: str, **given: Any) -> Any:
     """What `config[section]` describes, made with the arguments there and the `given` ones."""
     import hydra
     from hydra.errors import InstantiationException
@@ -194,7 +201,8 @@ def _target(config: DictConfig, section: str) -> Callable[..., Any]:
     return cast(Callable[..., Any], target)
 
 
-def _checked(thing: Any, protocol: type, section: str) -> Any:
+def check_protocol(thing: Any, protocol: type, section: str) -> Any:
+    """`thing`, if it has the methods of `protocol`; a ConfigurationError if not."""
     if not isinstance(thing, protocol):
         names = [n for n in dir(protocol) if n == "__call__" or not n.startswith("_")]
         missing = [n for n in names if not callable(getattr(thing, n, None))]

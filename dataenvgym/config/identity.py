@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
 """Keys that may differ between two calls of the same run."""
 
+FREE_SECTIONS = ("executor",)
+"""Sections of which the same is true: who runs the episode, and where, changes no result."""
+
 
 def run_name(config: DictConfig) -> str:
     """`config.name`, or task, agent, seed and a hash of what determines the results."""
@@ -36,7 +39,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(OmegaConf.to_container(config, resolve=True)))
-    return {key: value for key, value in flat.items() if key not in FREE}
+    return {key: value for key, value in flat.items() if not _is_free(key)}
 
 
 def follows(config: DictConfig, key: str) -> bool:
@@ -47,6 +50,10 @@ def follows(config: DictConfig, key: str) -> bool:
     section = OmegaConf.select(config, parent) if parent else config
     is_there = OmegaConf.is_dict(section) and name in section
     return is_there and OmegaConf.is_interpolation(section, name)
+
+
+def _is_free(key: str) -> bool:
+    return key in FREE or key.partition(".")[0] in FREE_SECTIONS
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.models import model_overrides
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Override:
 
 
 def parse_overrides(texts: Sequence[str]) -> list[Override]:
-    """The overrides in `texts`.
+    """The overrides in `texts`; `model=...` is replaced by those that it stands for.
 
     Raises:
         ConfigurationError: for something that is not `key=value`.
@@ -49,6 +50,9 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
                 f"{text!r} is no override, expected KEY=VALUE, such as agent=random or "
                 "episode.iterations=8"
             )
+        if match["key"] == "model":
+            parsed += parse_overrides(model_overrides(match["value"] or ""))
+            continue
         parsed.append(Override(text, match["sign"] or "", match["key"], match["value"]))
     return parsed
 

@@ -5,10 +5,15 @@ adapted_student   ... its base model, tokenizer and the adapter that it answers 
 prompts           ... conversations -> the tokens that a student is given
 generation        ... tokens -> the tokens of the reply, many at once
 sampling          ... how the next token is drawn
+learnt            ... what it has learnt, as a folder, and the way there
+vllm              a vLLM server, and adapters that change while it runs
+openai            any model behind an OpenAI-compatible API, not to be trained
 scripted          answers by a function; for tests and examples
 """
 
 from dataenvgym.predictors.in_process import InProcessPredictor
+from dataenvgym.predictors.openai import OpenAIPredictor
 from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.predictors.vllm import VllmPredictor
 
-__all__ = ["InProcessPredictor", "ScriptedPredictor"]
+__all__ = ["InProcessPredictor", "OpenAIPredictor", "ScriptedPredictor", "VllmPredictor"]

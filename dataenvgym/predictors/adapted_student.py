@@ -1,4 +1,4 @@
-"""A student in this process: tokenizer, base model, and the adapter that it answers with."""
+"""A student in this process: tokenizer, base model, and what it has learnt since."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.errors import AdapterError
-from dataenvgym.storage import publishing, write_json
-from dataenvgym.trainers.interface import ADAPTER_FILES
+from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.predictors.learnt import copy_learnt, require_kind, save_nothing
+from dataenvgym.storage import publishing
 
 if TYPE_CHECKING:
     from dataenvgym.trainers.adapters import Adapter
-
-# What `save` writes where nothing has been learnt.
-_UNTOUCHED = "untouched.json"
 
 
 class AdaptedStudent:
@@ -31,12 +28,12 @@ class AdaptedStudent:
         dtype: name of a floating point type of torch's.
 
     Attributes:
-        adapter_folder: from where the adapter was loaded; None for the untouched student.
+        folder: from where what it has learnt was loaded; None for the untouched student.
     """
 
     def __init__(self, name: str, *, device: str, dtype: str) -> None:
         self.name = name
-        self.adapter_folder: Path | None = None
+        self.folder: Path | None = None
         self._device = device
         self._dtype = dtype
         self._adapted: Any = None
@@ -70,58 +67,75 @@ class AdaptedStudent:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether there is no adapter."""
-        return self._adapter is None
+        """Whether it has learnt nothing."""
+        return self.folder is None
 
     def load(self, folder: Path) -> None:
-        """Take up the adapter in `folder`, or none if `save` wrote that there is none.
+        """Take up what is in `folder`: an adapter, a whole student, or nothing.
 
         Raises:
             AdapterError: if there is nothing to load, or it is broken or fits another student;
                 the student is then as before.
         """
+        kind = require_kind(folder)
+        if kind == "nothing":
+            self.reset()
+            return
+        adapter, model = self._adapted_by(folder) if kind == "adapter" else self._whole(folder)
+        with self._lock:
+            self._adapter, self._adapted, self.folder = adapter, model, Path(folder)
+
+    def save(self, folder: Path) -> None:
+        """Write what was learnt to `folder`, or that it is nothing; whole or not at all."""
+        if self.folder is None:
+            save_nothing(folder, self.name)
+        elif self._adapter is None:
+            copy_learnt(self.folder, folder)
+        else:
+            with publishing(folder) as new:
+                self._adapter.write(new)
+
+    def reset(self) -> None:
+        """Have learnt nothing."""
+        with self._lock:
+            self._adapted, self._adapter, self.folder = None, None, None
+
+    def _adapted_by(self, folder: Path) -> tuple[Adapter, Any]:
         from dataenvgym.trainers.adapters import Adapter, put_on
         from dataenvgym.trainers.compute import workers
         from dataenvgym.trainers.merging import merge
 
-        if (folder / _UNTOUCHED).is_file():
-            self.reset()
-            return
         adapter = Adapter.read(folder)
         make = merge if self._dtype == "float32" else put_on
         with self._lock:
             try:
                 with workers(1, self._base.device):
-                    self._adapted = make(self._base, adapter)
+                    return adapter, make(self._base, adapter)
             except AdapterError as error:
                 raise AdapterError(f"{folder}: {error}") from error
-            self._adapter, self.adapter_folder = adapter, Path(folder)
 
-    def save(self, folder: Path) -> None:
-        """Write the adapter to `folder`, or that there is none; whole or not at all."""
-        with publishing(folder) as new:
-            if self._adapter is None:
-                write_json(new / _UNTOUCHED, {"student": Path(self.name).name})
-            else:
-                self._adapter.write(new)
-
-    def reset(self) -> None:
-        """Have no adapter."""
+    def _whole(self, folder: Path) -> tuple[None, Any]:
         with self._lock:
-            self._adapted, self._adapter, self.adapter_folder = None, None, None
+            try:
+                model = self._load(str(folder))
+            except ConfigurationError as error:
+                raise AdapterError(f"the student in {folder} is broken: {error}") from error
+            if model.config.vocab_size != self._base.config.vocab_size:
+                raise AdapterError(
+                    f"{folder} is a student with {model.config.vocab_size} tokens, expected "
+                    f"{self._base.config.vocab_size}: it was made from another one"
+                )
+            return None, model
 
     @cached_property
     def _base(self) -> Any:
+        return self._load(self.name)
+
+    def _load(self, name: str) -> Any:
         import torch
 
         from dataenvgym.trainers.compute import resolve_device
         from dataenvgym.trainers.student import load_base_model
 
         device = resolve_device(self._device)
-        return load_base_model(self.name, device=device, dtype=getattr(torch, self._dtype))
-
-
-def is_loadable(folder: Path) -> bool:
-    """Whether the files that `AdaptedStudent.load` needs are there."""
-    has_adapter = all((folder / name).is_file() for name in ADAPTER_FILES)
-    return has_adapter or (folder / _UNTOUCHED).is_file()
+        return load_base_model(name, device=device, dtype=getattr(torch, self._dtype))

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
-from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, write_dataset
-from dataenvgym.predictors.adapted_student import AdaptedStudent, is_loadable
+from dataenvgym.predictors.adapted_student import AdaptedStudent
+from dataenvgym.predictors.learnt import (
+    describe_learner,
+    initial_folder,
+    kind_of,
+    train_on,
+)
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.trainers.interface import ADAPTER_FILES
 
-_OPTIONS = ("batch_size", "threads", "device", "dtype")
+_OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype")
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -32,6 +35,7 @@ class InProcessPredictor:
         student: "pocket" for the student that comes with the package, a folder in Hugging Face
             format, or a name on its hub. It must have a chat template.
         trainer: who trains; the in-process trainer with its default options if None.
+        adapter: the folder of what the student has learnt already; `reset` goes back to it.
         batch_size: how many conversations are answered at the same time, at most.
         threads: CPU cores to compute on, one batch on each.
         device: "cpu", "cuda", or "auto" for CUDA where there is some.
@@ -47,6 +51,7 @@ class InProcessPredictor:
         student: str | Path = "pocket",
         trainer: TrainerInterface | None = None,
         *,
+        adapter: str | Path | None = None,
         batch_size: int = 64,
         threads: int = 2,
         device: str = "cpu",
@@ -60,13 +65,15 @@ class InProcessPredictor:
                 f"dtype is {dtype!r}, expected one of {', '.join(_DTYPES)}."
                 f"{did_you_mean(dtype, _DTYPES)}"
             )
-        self.student = _resolve(student)
+        self.student = resolve_student(student)
         self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
+        self.adapter = initial_folder(adapter)
         self.batch_size = batch_size
         self.threads = threads
         self.device = device
         self.dtype = dtype
-        self._student = AdaptedStudent(self.student, device=device, dtype=dtype)
+        self._loaded = AdaptedStudent(self.student, device=device, dtype=dtype)
+        self._is_fresh = self.adapter is not None  # and has yet to load it
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,7 +88,15 @@ class InProcessPredictor:
 
         A conversation that is too long for the student, or that its chat template cannot render,
         is a failure; the others are answered.
+
+        Raises:
+            ConfigurationError: if `sampling` has a `json_schema`.
         """
+        if sampling.json_schema is not None:
+            raise ConfigurationError(
+                "json_schema is set, and the student in this process cannot be held to a schema: "
+                "leave it out, or use a predictor with a server"
+            )
         from dataenvgym.predictors.generation import context_length
         from dataenvgym.predictors.prompts import encode_prompts
 
@@ -134,106 +149,76 @@ class InProcessPredictor:
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, have the trainer train, load the adapter.
 
-        All of it goes into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the
-        trainer's log. If a whole adapter is already there, because the run was interrupted after
-        the training, it is loaded and nothing else happens. Without training data nothing is
-        trained, and `adapter/` holds what the training would have started from.
-
-        If it raises, the student answers as before.
+        All of it goes into `run.directory` (see `learnt.train_on`). If it raises, the student
+        answers as before.
 
         Raises:
             ConfigurationError: for records of several stages, or options that cannot work.
             UnsupportedStageError, TrainingError, AdapterError: as the trainer and `load` do.
         """
-        folder = run.directory / "adapter"
-        if not is_loadable(folder):
-            if training_data:
-                with run.phase("dataset"):
-                    config_path = self._write_files(training_data, run)
-                with run.phase("train"):
-                    folder = self.trainer.train(config_path)
-            else:
-                start = self._student if run.start == "adapter" else self._untouched()
-                start.save(folder)
-        if not is_loadable(folder):
-            raise TrainingError(
-                f"{type(self.trainer).__name__} returned {folder}, where there is no adapter: "
-                f"expected {' and '.join(ADAPTER_FILES)}"
-            )
+        folder = train_on(
+            training_data,
+            run,
+            trainer=self.trainer,
+            student=self.student,
+            current=partial(self._current, run),
+            initial=self.adapter,
+        )
         with run.phase("load"):
             self.load(folder)
 
-    def _write_files(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> Path:
-        """Write the dataset and the YAML file; the file's path."""
-        folder = run.directory / "dataset"
-        shutil.rmtree(folder, ignore_errors=True)
-        dataset = write_dataset(folder, training_data)
-        path = run.directory / "training.yaml"
-        self._training_config(dataset, run).write(path)
-        return path
+    @property
+    def _student(self) -> AdaptedStudent:
+        """The student, with what it had learnt already."""
+        with self._lock:
+            if self._is_fresh and self.adapter is not None:
+                self._loaded.load(self.adapter)
+                self._is_fresh = False
+            return self._loaded
 
-    def _training_config(self, dataset: WrittenDataset, run: TrainingRun) -> TrainingConfig:
-        config = self.trainer.config.with_options(
-            model_name_or_path=self.student,
-            stage=dataset.stage,
-            dataset=dataset.name,
-            dataset_dir=dataset.folder,
-            output_dir=run.directory / "adapter",
-            seed=run.seed % 2**32,
-        )
-        if run.start == "base" or self._student.is_untouched:
-            return config
-        start = self._student.adapter_folder
-        if start is None or not is_loadable(start):
-            start = run.directory / "start"
-            self._student.save(start)
-        config = config.with_options(adapter_name_or_path=str(start.resolve()))
-        if dataset.stage in ("dpo", "kto"):
-            # preferences are measured against the student as it is now, not against the base
-            reference = {"ref_model": self.student, "ref_model_adapters": str(start.resolve())}
-            config = config.with_options(extra={**config.extra, **reference})
-        return config
+    def _current(self, run: TrainingRun) -> Path | None:
+        """The folder with what is answered with now; written if it is gone."""
+        if self._student.is_untouched:
+            return None
+        folder = self._student.folder
+        if folder is None or kind_of(folder) is None:
+            folder = run.directory / "start"
+            self._student.save(folder)
+        return folder
 
     def save(self, path: Path) -> None:
         """Write the adapter in PEFT format to the folder `path`.
 
         A student that has learnt nothing has no adapter: then the folder says so, in a file that
-        `load` understands and PEFT does not.
+        `load` understands and PEFT does not. One whose own weights were trained (`full`, `freeze`)
+        is written as a whole.
         """
         self._student.save(path)
 
     def load(self, path: Path) -> None:
-        """Answer with the adapter in `path`, which `save`, a trainer or PEFT wrote.
+        """Answer with the adapter (or whole student) in `path`, from `save`, a trainer or PEFT.
 
         Raises:
             AdapterError: if there is none, or it is broken or fits another student; the student
                 then answers as before.
         """
         with self._lock:
-            self._student.load(path)
+            self._loaded.load(path)
+            self._is_fresh = False
 
     def reset(self) -> None:
-        """Be the untouched base student again."""
+        """Be the untouched student again, with what it had learnt already."""
         with self._lock:
-            self._student.reset()
+            self._loaded.reset()
+            self._is_fresh = self.adapter is not None
 
     def describe(self) -> dict[str, Any]:
         """Who the student is and how it learns, for the run directory."""
-        from dataenvgym.trainers.student import fingerprint
-
-        is_folder = Path(self.student).is_dir()
-        return {
-            "name": type(self).__name__,
-            "student": Path(self.student).name if is_folder else self.student,
-            "weights": fingerprint(self.student),
-            "training": self.trainer.config.model_dump(mode="json", exclude_defaults=True),
-        }
-
-    def _untouched(self) -> AdaptedStudent:
-        return AdaptedStudent(self.student, device="cpu", dtype="float32")
+        name = type(self).__name__
+        return describe_learner(name, self.student, self.adapter, self.trainer.config)
 
 
-def _resolve(student: str | Path) -> str:
+def resolve_student(student: str | Path) -> str:
     """The student's folder, or its name on the hub."""
     if student == "pocket":
         from dataenvgym.pocket import student_path

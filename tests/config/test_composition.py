@@ -9,6 +9,7 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
+from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import compose, composition, config_directory
 from dataenvgym.config.composition import default_options, options_by_group
 from dataenvgym.errors import ConfigurationError
@@ -50,18 +51,52 @@ def test_an_agent_brings_its_environment_unless_one_is_named(overrides, environm
 
 
 def test_the_trainers_options_have_the_defaults_of_the_training_config():
-    options = OmegaConf.to_container(compose().trainer, resolve=True)
-    for name in ("_target_", "threads", "device"):
-        options.pop(name)
-    assert options == {name: getattr(TrainingConfig(), name) for name in options}
+    for trainer in ("in_process", "llama_factory"):
+        options = OmegaConf.to_container(compose([f"trainer={trainer}"]).trainer, resolve=True)
+        for name in OWN_OPTIONS:
+            options.pop(name, None)
+        assert options == {name: getattr(TrainingConfig(), name) for name in options}
 
 
+OWN_OPTIONS = (
+    *("_target_", "threads", "device", "command", "variant", "warm", "environment", "gpus"),
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("dora", {"use_dora": True}),
+        ("rslora", {"use_rslora": True}),
+        ("qlora", {"quantization_bit": 4, "bf16": True}),
+        ("full", {"finetuning_type": "full", "learning_rate": 1e-5}),
+    ],
+)
+def test_a_method_changes_what_it_is_about_and_an_override_that(method, expected):
+    plain = compose(["trainer=llama_factory"]).trainer
+    chosen = compose(["trainer=llama_factory", f"trainer/method={method}"]).trainer
+    assert {name: chosen[name] for name in chosen if chosen[name] != plain[name]} == expected
+    own = [f"trainer/method={method}", "trainer.lora_rank=3", "trainer.learning_rate=0.5"]
+    changed = compose(["trainer=llama_factory", *own]).trainer
+    assert (changed.lora_rank, changed.learning_rate) == (3, 0.5)
+
+
+def test_deepspeed_and_gpus_are_what_the_trainer_takes():
+    choices = ["trainer/deepspeed=zero3", "trainer/devices=eight_gpus"]
+    trainer = OmegaConf.to_container(compose(["trainer=llama_factory", *choices]).trainer)
+    assert trainer["gpus"] == list(range(8))
+    config = TrainingConfig(deepspeed=trainer["deepspeed"])
+    assert config.options()["deepspeed"]["zero_optimization"]["stage"] == 3
+
+
+OF_LLAMA_FACTORY = ["trainer=llama_factory"]
 GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
     "task=custom": ["task._target_=my.Task"],
     "agent=custom": ["agent._target_=my.Agent"],
     "predictor=custom": ["predictor._target_=my.Student"],
     "student=hf": ["student.path=somebody/model"],
+    **dict.fromkeys(("trainer/method", "trainer/deepspeed", "trainer/devices"), OF_LLAMA_FACTORY),
 }
 
 
@@ -70,11 +105,9 @@ GIVEN = {
 )
 def test_every_option_composes_and_says_what_it_is_in_its_first_line(choice, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
-    OmegaConf.resolve(compose([choice, *GIVEN.get(choice, [])]))
     group, option = choice.split("=")
-    first = options_by_group()[group][option].read_text().splitlines()[0]
-    assert first.startswith("# ")
-    assert len(first) > 10
+    OmegaConf.resolve(compose([choice, *GIVEN.get(choice, GIVEN.get(group, []))]))
+    assert len(first_comment(options_by_group()[group][option])) > 8
 
 
 @pytest.mark.parametrize(
@@ -157,6 +190,7 @@ def test_the_files_are_found_in_an_installed_package_too(tmp_path: Path, monkeyp
 
 def test_the_default_options_name_one_file_of_each_group():
     groups, defaults = options_by_group(), default_options()
+    groups = {name: own for name, own in groups.items() if not name.startswith("trainer/")}
     assert {group: defaults[group] in groups[group] for group in groups} == dict.fromkeys(
         groups, True
     )

@@ -116,6 +116,11 @@ def test_what_is_too_long_fails_alone(predictor: InProcessPredictor) -> None:
     assert isinstance(cut, Reply)
 
 
+def test_a_schema_that_it_cannot_hold_to_is_refused(predictor: InProcessPredictor) -> None:
+    with pytest.raises(ConfigurationError, match="json_schema is set"):
+        predictor.predict(ASKED[:1], SamplingParameters(json_schema={"type": "object"}))
+
+
 def test_several_tokens_may_end_a_reply(make_student: Any, tmp_path: Path) -> None:
     from transformers import AutoTokenizer, GenerationConfig
 

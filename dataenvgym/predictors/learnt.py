@@ -1,0 +1,173 @@
+"""What a student has learnt, as a folder; and the way from records to such a folder.
+
+Such a folder is one of three: an adapter in PEFT's format, a whole student in Hugging Face's (from
+a training of all weights), or the note that nothing has been learnt.
+
+    records -> dataset/ and training.yaml -> the trainer -> adapter/
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
+from dataenvgym.interfaces import TrainingRun
+from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, write_dataset
+from dataenvgym.records import TrainingDatum
+from dataenvgym.storage import hash_files, publishing, write_json
+from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface
+
+Kind = Literal["adapter", "student", "nothing"]
+
+_NOTHING = "untouched.json"
+
+
+def kind_of(folder: Path) -> Kind | None:
+    """What the folder holds; None if it is nothing that a student could answer with."""
+    if all((folder / name).is_file() for name in ADAPTER_FILES):
+        return "adapter"
+    if (folder / _NOTHING).is_file():
+        return "nothing"
+    if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
+        return "student"
+    return None
+
+
+def require_kind(folder: Path) -> Kind:
+    """What the folder holds.
+
+    Raises:
+        AdapterError: if it is nothing that a student could answer with.
+    """
+    kind = kind_of(folder)
+    if kind is None:
+        raise AdapterError(
+            f"{folder} holds no adapter, expected {' and '.join(ADAPTER_FILES)} there (or a whole "
+            "student in Hugging Face format)"
+        )
+    return kind
+
+
+def initial_folder(adapter: str | Path | None) -> Path | None:
+    """The folder with what a student has learnt before an episode.
+
+    Raises:
+        ConfigurationError: if there is nothing in it that a student could answer with.
+    """
+    if adapter is None:
+        return None
+    folder = Path(adapter).expanduser().absolute()
+    if kind_of(folder) is None:
+        raise ConfigurationError(
+            f"adapter is {str(adapter)!r}, where there is neither an adapter "
+            f"({' and '.join(ADAPTER_FILES)}) nor a whole student"
+        )
+    return None if kind_of(folder) == "nothing" else folder
+
+
+def describe_learner(name: str, student: str, initial: Path | None, config: Any) -> dict[str, Any]:
+    """Who the student is and how it learns, for the run directory; `config` is the trainer's."""
+    from dataenvgym.trainers.student import fingerprint
+
+    described = {
+        "name": name,
+        "student": Path(student).name if Path(student).is_dir() else student,
+        "weights": fingerprint(student),
+        "training": config.model_dump(mode="json", exclude_defaults=True),
+    }
+    return described if initial is None else {**described, "adapter": hash_files(initial)}
+
+
+def save_nothing(folder: Path, student: str) -> None:
+    """Write the note that nothing has been learnt; `student` is for the reader."""
+    with publishing(folder) as new:
+        write_json(new / _NOTHING, {"student": Path(student).name})
+
+
+def copy_learnt(source: Path, folder: Path) -> None:
+    """Copy what is in one such folder to another; whole or not at all."""
+    with publishing(folder) as new:
+        shutil.copytree(source, new, dirs_exist_ok=True)
+
+
+def train_on(
+    training_data: Sequence[TrainingDatum],
+    run: TrainingRun,
+    *,
+    trainer: TrainerInterface,
+    student: str,
+    current: Callable[[], Path | None],
+    initial: Path | None = None,
+) -> Path:
+    """Write the dataset and the training's file, and have the trainer train; what was learnt.
+
+    All of it goes into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the trainer's
+    logs. If something whole is already there, because the run was interrupted after the training,
+    that is it. Without training data nothing is trained, and `adapter/` holds what the training
+    would have started from.
+
+    Args:
+        student: the untouched student's folder, or its name on the hub.
+        current: the folder with what the student has learnt so far, None for nothing; asked only
+            if `run.start` is "adapter".
+        initial: the folder with what it had learnt before the episode; where "base" starts.
+
+    Raises:
+        ConfigurationError: for records of several stages, or options that cannot work.
+        UnsupportedStageError, TrainingError: as the trainer does.
+    """
+    folder = run.directory / "adapter"
+    if kind_of(folder) is not None:
+        return folder
+    start = current() if run.start == "adapter" else initial
+    if not training_data:
+        save_nothing(folder, student) if start is None else copy_learnt(start, folder)
+        return folder
+    with run.phase("dataset"):
+        shutil.rmtree(run.directory / "dataset", ignore_errors=True)
+        dataset = write_dataset(run.directory / "dataset", training_data)
+        config_path = run.directory / "training.yaml"
+        _training_config(trainer.config, dataset, run, student, start).write(config_path)
+    with run.phase("train"):
+        folder = trainer.train(config_path)
+    if kind_of(folder) is None:
+        raise TrainingError(
+            f"{type(trainer).__name__} returned {folder}, where there is no adapter: expected "
+            f"{' and '.join(ADAPTER_FILES)}"
+        )
+    return folder
+
+
+def _training_config(
+    options: TrainingConfig,
+    dataset: WrittenDataset,
+    run: TrainingRun,
+    student: str,
+    start: Path | None,
+) -> TrainingConfig:
+    config = options.with_options(
+        model_name_or_path=student,
+        stage=dataset.stage,
+        dataset=dataset.name,
+        dataset_dir=dataset.folder,
+        output_dir=run.directory / "adapter",
+        seed=run.seed % 2**32,
+    )
+    if start is None:
+        return config
+    if kind_of(start) == "student":
+        if config.finetuning_type == "lora":
+            raise ConfigurationError(
+                f"{start} is a whole student, and finetuning_type 'lora' would train an adapter "
+                "for it that fits no other: expected 'full' or 'freeze', as it was trained"
+            )
+        return config.with_options(model_name_or_path=str(start.resolve()))
+    config = config.with_options(adapter_name_or_path=str(start.resolve()))
+    if dataset.stage in ("dpo", "kto"):
+        # preferences are measured against the student as it is now, not against the base
+        reference = {"ref_model": student, "ref_model_adapters": str(start.resolve())}
+        config = config.with_options(extra={**config.extra, **reference})
+    return config

@@ -1,0 +1,102 @@
+"""A model behind an OpenAI-compatible API: it answers, and cannot be trained."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm import ChatClient
+from dataenvgym.records import Conversation
+
+
+class OpenAIPredictor:
+    """Asks a model by its name.
+
+    Args:
+        model: its name on the server.
+        base_url: the server, with or without "/v1".
+        api_key_variable: the environment variable with the key; None for a server without.
+        concurrency: conversations that the server gets at the same time, at most.
+        timeout: seconds that one try of one question may take.
+        retries: how often a question is asked again after a failure that may pass.
+
+    Raises:
+        ConfigurationError: for a value that cannot be; when it is first asked, if there is no
+            key.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        api_key_variable: str | None = "OPENAI_API_KEY",
+        concurrency: int = 32,
+        timeout: float = 600.0,
+        retries: int = 4,
+    ) -> None:
+        self.model = model
+        self.base_url = base_url
+        self.api_key_variable = api_key_variable
+        self._options: dict[str, Any] = {
+            "concurrency": concurrency,
+            "timeout": timeout,
+            "retries": retries,
+        }
+        ChatClient(base_url, **self._options)  # checks the values
+        self._lock = threading.Lock()
+        self._connected: ChatClient | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied or sent to another process, it is not yet connected, and finds its key there."""
+        options = {
+            "base_url": self.base_url,
+            "api_key_variable": self.api_key_variable,
+            **self._options,
+        }
+        return partial(type(self), **options), (self.model,)
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        """One reply or failure for each conversation, in their order."""
+        futures = [self.submit(conversation, sampling) for conversation in conversations]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def submit(
+        self, conversation: Conversation, sampling: SamplingParameters
+    ) -> Future[Reply | Failure]:
+        """The reply or failure to one conversation, when it is there."""
+        return self._client.submit(conversation, sampling, model=self.model)
+
+    def describe(self) -> dict[str, Any]:
+        """Which model it is, for the run directory."""
+        return {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
+
+    @property
+    def _client(self) -> ChatClient:
+        with self._lock:
+            if self._connected is None:
+                key = self._api_key()
+                self._connected = ChatClient(self.base_url, api_key=key, **self._options)
+            return self._connected
+
+    def _api_key(self) -> str | None:
+        if self.api_key_variable is None:
+            return None
+        if not (key := os.environ.get(self.api_key_variable)):
+            raise ConfigurationError(
+                f"the environment variable {self.api_key_variable} is not set: set it to your key, "
+                "or set predictor.api_key_variable to null for a server without keys"
+            )
+        return key

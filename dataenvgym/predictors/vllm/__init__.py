@@ -1,0 +1,16 @@
+"""The student in a vLLM server: adapters change while it runs, and nothing is restarted.
+
+predictor    the student: asks, trains, changes adapters
+connecting   ... from it to its server, wherever that comes from
+server       a server: adapters come and go, it sleeps, it is away
+own          ... one that we start, and start again if it dies
+attached     ... one that somebody else started
+leases       who uses which of our servers, and which are left over
+options      what a server is started with
+traffic      questions and changes of adapters take turns
+sleeping     one GPU for the server and the trainer
+"""
+
+from dataenvgym.predictors.vllm.predictor import VllmPredictor
+
+__all__ = ["VllmPredictor"]

@@ -1,0 +1,93 @@
+"""A server that somebody else started."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from pathlib import Path
+
+from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.predictors.vllm.server import VllmServer
+from dataenvgym.storage import write_bytes, write_json
+
+
+class AttachedServer(VllmServer):
+    """A server that somebody else started.
+
+    Args:
+        student: what it has to serve.
+        rank: of the adapters that will be loaded; None for none.
+
+    Raises:
+        ConfigurationError: if it serves another model, takes no adapters, or only smaller ones.
+        ServerError: if it does not answer.
+    """
+
+    def __init__(
+        self, base_url: str, student: str, *, rank: int | None, api_key: str | None = None
+    ) -> None:
+        super().__init__(base_url, api_key=api_key)
+        try:
+            self._look()
+            self._check_model(student)
+            if rank is not None:
+                self._check_rank(rank)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_model(self, student: str) -> None:
+        if Path(self.root).is_dir():  # then it is one of this machine's
+            is_it = os.path.realpath(self.root) == os.path.realpath(student)
+        else:
+            served = {self.model, self.root}
+            is_it = not {student, Path(student).name}.isdisjoint(
+                {*served, *(Path(name).name for name in served)}
+            )
+        if not is_it:
+            raise ConfigurationError(
+                f"the server at {self.base_url} serves {self.root!r} (as {self.model!r}), and the "
+                f"student is {student!r}: start it with that model, or set student.path to what "
+                "it serves"
+            )
+
+    def _check_rank(self, rank: int) -> None:
+        """Offer an adapter of that rank without weights: it is refused, and how tells the rest."""
+        with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
+            write_json(
+                Path(folder, "adapter_config.json"),
+                {"peft_type": "LORA", "r": rank, "lora_alpha": rank, "target_modules": ["q_proj"]},
+            )
+            header = b"{}"  # of no tensors
+            weights = len(header).to_bytes(8, "little") + header
+            write_bytes(Path(folder, "adapter_model.safetensors"), weights)
+            probe = f"probe-{uuid.uuid4().hex[:8]}"
+            try:
+                self._call(
+                    "POST", "/v1/load_lora_adapter", {"lora_name": probe, "lora_path": folder}
+                )
+                self._unload(probe)
+            except ServerError as error:
+                self._explain_refusal(error, rank)
+
+    def _explain_refusal(self, error: ServerError, rank: int) -> None:
+        text = str(error)
+        if "max_lora_rank" in text:
+            raise ConfigurationError(
+                f"the server at {self.base_url} takes no adapter of rank {rank}: start it with a "
+                f"larger --max-lora-rank, or lower trainer.lora_rank ({text})"
+            ) from error
+        if "No adapter found" in text:
+            raise ConfigurationError(
+                f"the server at {self.base_url} does not see the files of this machine, which it "
+                f"must to load adapters ({text})"
+            ) from error
+        if error.status in (404, 405) or "not enabled" in text:
+            raise ConfigurationError(
+                f"the server at {self.base_url} takes no adapters while it runs: start it with "
+                f"--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True ({text})"
+            ) from error
+        if error.status is None:
+            raise error
+        # anything else is about the weights, which are none

@@ -1,0 +1,169 @@
+"""Which servers run on this machine, and who uses them: files that outlive a killed process.
+
+    <cache>/servers/<key>/{server.json, log.txt, users/<pid>-<began>}
+
+A server is ended by the last process that uses it. A process that was killed could not do so: what
+it left over is found by the next one that looks for a server, and taken over if it is the same,
+ended if it is another.
+
+A server leads a session of its own, so that what it started is found even after it was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from dataenvgym.external import cache_directory
+from dataenvgym.external.processes import created_at, end_process_tree, is_alive
+from dataenvgym.storage import read_json, write_json
+
+_GRACE = 5.0
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server process, known for good by its number and when it began."""
+
+    pid: int
+    began: float
+    port: int
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return is_alive(self.pid, self.began)
+
+    @property
+    def base_url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+class Lease:
+    """The folder of one kind of server, under its key."""
+
+    def __init__(self, key: str) -> None:
+        self.folder = _root() / key
+
+    @property
+    def log(self) -> Path:
+        """What the server prints."""
+        return self.folder / "log.txt"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Start, take over or end servers one process at a time."""
+        _root().mkdir(parents=True, exist_ok=True)
+        with (_root() / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def running(self) -> RunningServer | None:
+        """The server that runs, if there is one."""
+        server = self.last()
+        return server if server is not None and server.is_alive else None
+
+    def last(self) -> RunningServer | None:
+        """The server that was started last, whether or not it still runs."""
+        try:
+            return RunningServer(**read_json(self.folder / "server.json"))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    @property
+    def recorded_at(self) -> int:
+        """When that was noted: another value is another server."""
+        try:
+            return (self.folder / "server.json").stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def record(self, server: RunningServer) -> None:
+        """Remember a server that has just been started."""
+        write_json(self.folder / "server.json", asdict(server))
+
+    def join(self) -> None:
+        """Be one of the users."""
+        self._me.parent.mkdir(parents=True, exist_ok=True)
+        self._me.touch()
+
+    def leave(self) -> None:
+        """Be one no more; the last user ends the server."""
+        with self.alone():
+            self._me.unlink(missing_ok=True)
+            if not self.users():
+                self.end_server()
+
+    def users(self) -> list[int]:
+        """The processes that use the server; those that were killed are forgotten."""
+        found = []
+        for file in sorted(self.folder.glob("users/*")):
+            pid, _, began = file.name.partition("-")
+            if is_alive(int(pid), float(began)):
+                found.append(int(pid))
+            else:
+                file.unlink(missing_ok=True)
+        return found
+
+    def end_server(self) -> None:
+        """End the server and all that it started, even if it itself has ended already."""
+        if (server := self.last()) is not None:
+            if server.is_alive:
+                end_process_tree(server.pid)
+            _kill(_left_of(server))
+
+    @property
+    def _me(self) -> Path:
+        return self.folder / "users" / f"{os.getpid()}-{created_at():.2f}"
+
+
+def _left_of(server: RunningServer) -> list[psutil.Process]:
+    """What a server that has ended started, and what has not: the rest of its session.
+
+    No process gets the number of a session that is not empty: if the server's number is another
+    process's by now, nothing was left.
+    """
+    with suppress(psutil.NoSuchProcess):
+        if psutil.Process(server.pid).status() != psutil.STATUS_ZOMBIE:
+            return []
+    left = []
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            if process.pid != server.pid and os.getsid(process.pid) == server.pid:
+                left.append(process)
+    return left
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    """Kill them; Python's resource trackers last, which free the others' shared memory."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if "resource_tracker" not in " ".join(process.cmdline()):
+                process.kill()
+    _, alive = psutil.wait_procs(processes, timeout=_GRACE)
+    for process in alive:  # trackers among them, if they have not ended by themselves
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def end_left_over(but: Lease) -> list[int]:
+    """End servers of other kinds that nobody uses any more; the numbers of their processes."""
+    ended = []
+    for folder in sorted(_root().glob("*/")):
+        lease = Lease(folder.name)
+        server = lease.running()
+        if lease.folder != but.folder and server is not None and not lease.users():
+            lease.end_server()
+            ended.append(server.pid)
+    return ended
+
+
+def _root() -> Path:
+    return cache_directory() / "servers"

@@ -1,0 +1,221 @@
+"""A server that we started, shared by all predictors that want the same one.
+
+Predictors of this process share one `OwnServer` (`shared_server`); other processes share the
+server itself, through its lease (see `leases`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
+from dataenvgym.external.ports import by_whom, free_port, is_free
+from dataenvgym.external.processes import created_at, end_process_tree, last_lines
+from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
+from dataenvgym.predictors.vllm.options import ServerOptions
+from dataenvgym.predictors.vllm.server import AWAY_SECONDS, POLL_SECONDS, VllmServer
+from dataenvgym.progress import tell
+
+_TELL_SECONDS = 5.0
+
+
+class OwnServer(VllmServer):
+    """A server that this process started, or took over from one that was killed.
+
+    If it dies it is started again, once until the next adapter comes; then it stays dead.
+
+    Args:
+        port: where it listens; None picks a free one.
+        start_timeout: seconds that it may take to come up.
+
+    Raises:
+        ConfigurationError: if the port is taken.
+        ServerError: if it does not come up, with what it said last.
+    """
+
+    def __init__(
+        self, options: ServerOptions, *, port: int | None = None, start_timeout: float = 900.0
+    ) -> None:
+        self.options = options
+        self._lease = Lease(options.key)
+        self._start_timeout = start_timeout
+        self._restarts_left = 1
+        with self._lease.alone():
+            end_left_over(self._lease)
+            self._follow(self._lease.running() or self._start(port))
+            super().__init__(self.running.base_url)
+            self._lease.join()
+        try:
+            self._come_up()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def log(self) -> Path:
+        """What the server prints."""
+        return self._lease.log
+
+    def load(self, name: str, folder: Path) -> None:
+        super().load(name, folder)
+        self._restarts_left = 1
+
+    def revive(self) -> None:
+        with self._lock:
+            if self.running.is_alive and self._answers_soon():
+                return
+            if not self._restarts_left:
+                raise ServerError(
+                    f"the vLLM server died again after it had been restarted; its log is "
+                    f"{self.log}, which ends with:\n{last_lines(self.log)}"
+                )
+            self._restarts_left -= 1
+            tell("the vLLM server died: starting it again")
+            self.restart()
+
+    def restart(self) -> None:
+        with self._lock:
+            with self._lease.alone():
+                found = self._lease.running()
+                # another process may have been quicker
+                if found is None or found == self.running:
+                    self._lease.end_server()
+                    found = self._start(self.running.port)
+                self._follow(found)
+            self._resume()
+
+    def follow(self) -> None:
+        if self._lease.recorded_at == self._recorded_at:
+            return
+        with self._lock:
+            found = self._lease.running()
+            if found is not None and found != self.running:
+                self._follow(found)
+                self._resume()
+
+    def close(self) -> None:
+        """Be done with it; the last one who is, of all processes, ends the server."""
+        super().close()
+        self._lease.leave()
+
+    def _follow(self, running: RunningServer) -> None:
+        self.running = running
+        self._recorded_at = self._lease.recorded_at
+
+    def _resume(self) -> None:
+        """Be as before on a new server."""
+        if self.running.base_url != self.base_url:
+            raise ServerError(
+                f"the vLLM server has moved from {self.base_url} to {self.running.base_url}: run "
+                "the same command again, and it goes on there"
+            )
+        self._come_up()
+        try:
+            for name, folder in self._adapters.items():
+                self._load(name, folder)
+        except AdapterError as error:
+            raise ServerError(
+                f"the vLLM server was started again, and an adapter is lost: {error}"
+            ) from error
+
+    def _answers_soon(self) -> bool:
+        """Whether a server whose process runs answers: one that is ending does not."""
+        deadline = time.monotonic() + AWAY_SECONDS
+        while self.running.is_alive and time.monotonic() < deadline:
+            if self.is_healthy():
+                return True
+            time.sleep(POLL_SECONDS)
+        return False
+
+    def _start(self, port: int | None) -> RunningServer:
+        if port is None:
+            last = self._lease.last()
+            port = last.port if last is not None and is_free(last.port) else free_port()
+        elif not is_free(port):
+            raise ConfigurationError(
+                f"port {port} is taken{by_whom(port)}: set predictor.port to another, or to null "
+                "for any that is free"
+            )
+        self._lease.folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # tells why the one before died
+            self.log.replace(self.log.with_name("log-before.txt"))
+        arguments = self.options.arguments(port)
+        with self.log.open("wb") as log:
+            try:
+                process = subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=self.options.environment(os.environ),
+                    start_new_session=True,  # Ctrl-C is ours to pass on, and see `leases`
+                )
+            except OSError as error:
+                raise ConfigurationError(
+                    f"the vLLM server cannot be started, {arguments[0]!r} is no program: {error}. "
+                    "Set predictor.command, or leave it out and run `dataenvgym external install "
+                    "vllm`"
+                ) from error
+        running = RunningServer(process.pid, created_at(process.pid), port)
+        self._lease.record(running)
+        return running
+
+    def _come_up(self) -> None:
+        """Wait until it answers.
+
+        Raises:
+            ServerError: if it ends instead, or takes too long; it is ended then.
+        """
+        began = told = time.monotonic()
+        while not self.is_healthy():
+            waited = time.monotonic() - began
+            if not self.running.is_alive:
+                raise ServerError(
+                    f"the vLLM server ended while it started; its log is {self.log}, which ends "
+                    f"with:\n{last_lines(self.log, 25)}"
+                )
+            if waited > self._start_timeout:
+                end_process_tree(self.running.pid)
+                raise ServerError(
+                    f"the vLLM server did not come up within {self._start_timeout:.0f} s "
+                    f"(start_timeout); its log is {self.log}, which ends with:\n"
+                    f"{last_lines(self.log)}"
+                )
+            if time.monotonic() - told > _TELL_SECONDS:
+                told = time.monotonic()
+                tell(f"the vLLM server is starting: {waited:.0f} s")
+            time.sleep(POLL_SECONDS)
+        self._look()
+
+
+_SHARED: dict[str, tuple[OwnServer, list[object]]] = {}
+_SHARING = threading.Lock()
+
+
+def shared_server(
+    options: ServerOptions, *, port: int | None, start_timeout: float
+) -> tuple[OwnServer, Callable[[], None]]:
+    """The server with these options, and what to call once when done with it."""
+    with _SHARING:
+        if options.key not in _SHARED:
+            server = OwnServer(options, port=port, start_timeout=start_timeout)
+            _SHARED[options.key] = (server, [])
+        server, users = _SHARED[options.key]
+        user = object()
+        users.append(user)
+
+    def release() -> None:
+        with _SHARING:
+            if user in users:
+                users.remove(user)
+                if not users:
+                    del _SHARED[options.key]
+                    server.close()
+
+    return server, release

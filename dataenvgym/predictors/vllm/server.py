@@ -1,0 +1,202 @@
+"""A vLLM server as a predictor sees it: adapters that come and go, sleep, help when it is away."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
+from dataenvgym.llm import ChatClient
+from dataenvgym.predictors.vllm.traffic import traffic_to
+
+CALL_SECONDS = 120.0
+"""How long a call that manages a server may take."""
+
+POLL_SECONDS = 0.25
+AWAY_SECONDS = 20.0
+"""How long a server may be away before it counts as gone."""
+
+
+class VllmServer:
+    """A server that answers, its base model, and the adapters that this process has put there.
+
+    Args:
+        base_url: where it listens.
+        api_key: sent with each call, if there is one.
+
+    Attributes:
+        traffic: to be entered for each question.
+        model: the name under which the untouched student is served.
+        root: the folder or hub name that the server loaded it from.
+        max_model_len: tokens of prompt and reply together, at most.
+    """
+
+    def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
+        self._client = ChatClient(base_url, api_key=api_key, timeout=CALL_SECONDS)
+        self.base_url = self._client.base_url
+        self.api_key = api_key
+        self.traffic = traffic_to(self.base_url)
+        self.model, self.root = "", ""
+        self.max_model_len: int | None = None
+        self._adapters: dict[str, Path] = {}
+        self._wakes = 0
+        self._lock = threading.RLock()
+
+    # --- adapters ---
+
+    @property
+    def adapters(self) -> dict[str, Path]:
+        """The folder of each adapter that this process has put on the server, by name."""
+        return dict(self._adapters)
+
+    def name_of(self, adapter: str | None) -> str:
+        """What to ask for: the adapter, or the untouched student for None."""
+        return self.model if adapter is None else self._served(adapter)
+
+    def load(self, name: str, folder: Path) -> None:
+        """Serve the adapter in `folder` under a name that has never been used before.
+
+        Reloading under an old name can answer from stale blocks of the prefix cache (vLLM issue
+        42125), or read the file again at every step.
+
+        Raises:
+            AdapterError: if the server refuses it; it serves what it served before.
+            ServerError: if the server does not answer.
+        """
+        with self.traffic.stopped():
+            self._load(name, folder)
+            self._adapters[name] = folder
+
+    def unload(self, name: str) -> None:
+        """Serve an adapter no more; one that the server has forgotten is no error."""
+        with self.traffic.stopped():
+            self._adapters.pop(name, None)
+            self._unload(name)
+
+    def forget(self, name: str) -> None:
+        """Serve an adapter no more, if the server is there at all."""
+        with suppress(ServerError), self.traffic.stopped():
+            self._adapters.pop(name, None)
+            self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
+
+    def _load(self, name: str, folder: Path) -> None:
+        payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
+        try:
+            self._manage("/v1/load_lora_adapter", payload)
+        except ServerError as error:
+            if error.status is None:
+                raise
+            raise AdapterError(
+                f"the server does not take the adapter in {folder}: {error}"
+            ) from error
+
+    def _unload(self, name: str) -> None:
+        try:
+            self._manage("/v1/unload_lora_adapter", {"lora_name": self._served(name)})
+        except ServerError as error:
+            if error.status is None or error.status >= 500:
+                raise
+
+    # --- sleep ---
+
+    def sleep(self) -> None:
+        """Give the GPU's memory back until `wake`; needs vLLM's sleep mode, on a GPU.
+
+        Questions and adapters wait until then.
+
+        Raises:
+            ConfigurationError: if the server has no sleep mode.
+        """
+        self.traffic.stop()
+        try:
+            self._manage("/sleep?level=1")
+        except BaseException as error:
+            self.traffic.go()
+            if isinstance(error, ServerError) and error.status == 404:
+                raise ConfigurationError(
+                    f"the server at {self.base_url} has no sleep mode: start it with "
+                    "--enable-sleep-mode and VLLM_SERVER_DEV_MODE=1, or set predictor.sleep=false"
+                ) from error
+            raise
+
+    def wake(self) -> None:
+        """Take the GPU's memory again; adapters are loaded anew, from their folders."""
+        try:
+            self._manage("/wake_up")
+            for name in self._adapters:
+                self._unload(name)
+            self._wakes += 1  # and with it their names on the server
+            for name, folder in self._adapters.items():
+                self._load(name, folder)
+        finally:
+            self.traffic.go()
+
+    def _served(self, name: str) -> str:
+        return f"{name}-{self._wakes}" if self._wakes else name
+
+    # --- health ---
+
+    def is_healthy(self) -> bool:
+        """Whether it answers."""
+        try:
+            self._call("GET", "/health", timeout=5.0)
+        except ServerError:
+            return False
+        return True
+
+    def revive(self) -> None:
+        """See to it that the server answers again, with all adapters; from any thread.
+
+        Raises:
+            ServerError: if it does not.
+        """
+        deadline = time.monotonic() + AWAY_SECONDS
+        while not self.is_healthy():
+            if time.monotonic() > deadline:
+                raise ServerError(
+                    f"the server at {self.base_url} has not answered for {AWAY_SECONDS:.0f} s: "
+                    "start it again, then the same command goes on"
+                )
+            time.sleep(POLL_SECONDS)
+
+    def restart(self) -> None:
+        """End the server and start it again.
+
+        Raises:
+            ServerError: for one that somebody else started.
+        """
+        raise ServerError(f"the server at {self.base_url} was not started here: restart it there")
+
+    def follow(self) -> None:
+        """Notice if another process has started it again; before a question."""
+
+    def close(self) -> None:
+        """Be done with it."""
+        self._client.close()
+
+    def _look(self) -> None:
+        """Learn what is served."""
+        found = self._call("GET", "/v1/models")
+        base = next((m for m in found["data"] if not m.get("parent")), None)
+        if base is None:
+            raise ServerError(f"the server at {self.base_url} serves no base model: {found}")
+        self.model, self.root = str(base["id"]), str(base.get("root") or base["id"])
+        self.max_model_len = base.get("max_model_len")
+
+    def _manage(self, path: str, payload: Any = None) -> None:
+        """A call that must arrive: if the server is away, it is brought back first."""
+        try:
+            self._call("POST", path, payload)
+        except ServerError as error:
+            if error.status is not None:
+                raise
+            self.revive()
+            self._call("POST", path, payload)
+
+    def _call(
+        self, method: str, path: str, payload: Any = None, timeout: float | None = None
+    ) -> Any:
+        return self._client.request(method, path, payload, timeout=timeout)

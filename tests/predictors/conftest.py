@@ -1,0 +1,160 @@
+"""What tests of predictors with servers share: a stand-in for the server, and adapters for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.predictors import VllmPredictor
+from dataenvgym.predictors.vllm import own, server
+
+PROGRAM = Path(__file__).with_name("vllm") / "stand_in_server.py"
+
+
+class StandIn:
+    """The servers that a test starts, what happens to them, and what they are asked."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.command = [sys.executable, "-S", str(PROGRAM), "--state", str(state)]
+        state.mkdir()
+
+    def plan(self, *lives: dict[str, Any]) -> None:
+        """What happens in each life."""
+        (self.state / "plan.json").write_text(json.dumps(lives))
+
+    @property
+    def lives(self) -> list[str]:
+        """The arguments of each server that was started."""
+        file = self.state / "lives"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def events(self, *kinds: str) -> list[dict[str, Any]]:
+        """What servers were asked and told."""
+        file = self.state / "events.jsonl"
+        found = (
+            [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        )
+        return [event for event in found if event["event"] in kinds]
+
+    @contextmanager
+    def runs(self, *arguments: str, **environment: str) -> Iterator[str]:
+        """One that somebody else started; its URL."""
+        with subprocess.Popen(
+            [*self.command, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        ) as process:
+            assert process.stdout is not None
+            try:
+                yield f"http://127.0.0.1:{process.stdout.readline().split()[-1]}"
+            finally:
+                process.kill()
+
+
+def call(url: str, **content: Any) -> None:
+    """Tell a stand-in something."""
+    with urllib.request.urlopen(url, json.dumps(content).encode()):
+        pass
+
+
+class Trainer:
+    """Writes an adapter that is told apart by what is in it, or a whole student."""
+
+    def __init__(self, **options: Any) -> None:
+        self.config = TrainingConfig(**options)
+        self.during: Callable[[], None] = lambda: None
+
+    def train(self, config_path: Path) -> Path:
+        self.during()
+        config = TrainingConfig.read(config_path)
+        folder = Path(config.output_dir or "")
+        if config.finetuning_type == "lora":
+            return write_adapter(folder, rank=config.lora_rank)
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").write_text(str(folder))
+        return folder
+
+
+def write_adapter(folder: Path, *, rank: int = 8) -> Path:
+    """Something that looks like an adapter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {"peft_type": "LORA", "r": rank, "lora_alpha": 16}
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    (folder / "adapter_model.safetensors").write_text(str(folder))
+    return folder
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """Servers that are not vLLM's, under leases of their own; none is left at the end."""
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
+    for module in (own, server):
+        monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
+    yield StandIn(tmp_path / "state")
+    left = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if str(tmp_path / "state") in (process.info["cmdline"] or [])
+        and process.status() != psutil.STATUS_ZOMBIE
+    ]
+    for process in left:
+        process.kill()
+    assert not left, "a server was left over"
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> str:
+    """The folder of a student that no stand-in looks into."""
+    folder = tmp_path / "student"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"torch_dtype": "float32", "vocab_size": 7}')
+    return str(folder)
+
+
+@pytest.fixture
+def make(stand_in: StandIn, student: str) -> Iterator[Callable[..., VllmPredictor]]:
+    """Predictors with a stand-in for their server; closed at the end."""
+    with ExitStack() as stack:
+
+        def make(trainer: Any = None, **options: Any) -> VllmPredictor:
+            options = {"command": stand_in.command, "retries": 0, "start_timeout": 30.0, **options}
+            if options.get("base_url") is not None:
+                del options["command"], options["start_timeout"]
+            folder = options.pop("student", student)
+            predictor = VllmPredictor(folder, trainer or Trainer(), **options)
+            stack.callback(predictor.close)
+            return predictor
+
+        yield make
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Callable[..., Path]:
+    """Writes something that looks like an adapter to a folder of that name."""
+    return lambda name, rank=8: write_adapter(tmp_path / name, rank=rank)
+
+
+@pytest.fixture
+def tell() -> Callable[..., None]:
+    """Tells a stand-in something, by its URL."""
+    return call
+
+
+@pytest.fixture
+def make_trainer() -> type[Trainer]:
+    """A trainer that writes what looks like an adapter, or like a whole student."""
+    return Trainer

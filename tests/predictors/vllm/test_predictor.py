@@ -1,0 +1,322 @@
+"""The student in a vLLM server: what it has learnt, and what is asked of the server."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
+from dataenvgym.interfaces import (
+    Failure,
+    Reply,
+    SamplingParameters,
+    TrainablePredictorInterface,
+    TrainingRun,
+)
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.predictors import VllmPredictor
+from dataenvgym.records import Message, SupervisedDatum
+from dataenvgym.storage import hash_files
+
+SAMPLING = SamplingParameters()
+DATA = [SupervisedDatum(instruction="1", output="2")]
+
+
+def question(text="?"):
+    return (Message(role="user", content=text),)
+
+
+def who(predictor):
+    """Who answers: the folder of the adapter, or of the student."""
+    (reply,) = predictor.predict([question()], SAMPLING)
+    assert isinstance(reply, Reply), reply
+    return reply.text.partition("|")[0]
+
+
+def run(folder: Path, **options) -> TrainingRun:
+    folder.mkdir(parents=True, exist_ok=True)
+    return TrainingRun(directory=folder, **options)
+
+
+def until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+# --- answering ---
+
+
+def test_it_fits_the_protocol(make):
+    assert isinstance(make(), TrainablePredictorInterface)
+
+
+def test_replies_are_in_the_order_of_the_conversations(make, student):
+    predictor = make(concurrency=3)
+    replies = predictor.predict([question(str(n)) for n in range(40)], SAMPLING)
+    assert replies == [Reply(text=f"{student}|{n}") for n in range(40)]
+    assert predictor.predict([], SAMPLING) == []
+
+
+def test_what_is_asked_is_sent_as_the_server_takes_it(make, stand_in):
+    predictor = make()
+    schema = {"type": "object"}
+    sampling = SamplingParameters(temperature=0.5, seed=3, max_tokens=10**6, json_schema=schema)
+    predictor.predict([question("x")], sampling)
+    (asked,) = stand_in.events("ask")
+    assert asked["max_tokens"] == 100  # the server's max_model_len
+    assert asked["response_format"]["json_schema"]["schema"] == schema
+    assert (asked["temperature"], asked["seed"], asked["model"]) == (0.5, 3, "student")
+
+
+def test_the_server_is_started_with_what_the_trainer_needs(make, stand_in, make_trainer):
+    who(make(make_trainer(lora_rank=33)))
+    assert "--max-lora-rank 64 " in stand_in.lives[-1]
+    assert "--dtype float32 " in stand_in.lives[-1]
+
+
+def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make_trainer):
+    for options, expected in (
+        ({"max_lora_rank": 8}, "trainer.lora_rank is 16, above max_lora_rank 8"),
+        ({"concurrency": 0}, "concurrency is 0"),
+        ({"dtype": "int8"}, "dtype is 'int8'"),
+        ({"options": {"port": 1}}, "which port sets"),
+        ({"sleep": True, "variant": "cpu"}, "expected sleep=false on CPU"),
+        ({"adapter": "nowhere"}, "adapter is 'nowhere', where there is neither"),
+        ({"student": "./nowhere"}, "there is no such folder"),
+    ):
+        with pytest.raises(ConfigurationError, match=expected):
+            make(**options)
+    for options, expected in (
+        ({"use_dora": True}, "trainer.use_dora makes DoRA adapters, which vLLM does not serve"),
+        ({"extra": {"additional_target": "lm_head"}}, "adapters with whole layers"),
+        ({"lora_rank": 513}, "expected 512 at most"),
+    ):
+        with pytest.raises(ConfigurationError, match=expected):
+            make(make_trainer(**options))
+    make(make_trainer(use_rslora=True))
+
+
+# --- adapters ---
+
+
+def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, stand_in, adapter):
+    predictor = make()
+    for name in "aba":
+        predictor.load(adapter(name))
+        assert who(predictor) == str(adapter(name))
+    predictor.reset()
+    assert who(predictor) == predictor.student
+    loaded = [e["name"] for e in stand_in.events("load")]
+    assert len(set(loaded)) == 3
+    assert [e["name"] for e in stand_in.events("unload")] == loaded
+    assert predictor.server.adapters == {}
+
+
+def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in, adapter):
+    predictor = make()
+    predictor.load(adapter("good"))
+    with pytest.raises(AdapterError, match=r"LoRA rank 64 is greater than max_lora_rank 16\."):
+        predictor.load(adapter("large", rank=64))
+    with pytest.raises(AdapterError, match="holds no adapter, expected adapter_config.json"):
+        predictor.load(Path("nowhere"))
+    assert who(predictor) == str(adapter("good"))
+    assert stand_in.events("unload") == []
+
+
+def test_an_adapter_that_is_refused_on_a_new_server_never_becomes_the_untouched_student(
+    make, stand_in, adapter
+):
+    predictor = make(adapter=adapter("large", rank=64))
+    for _ in range(2):  # not even the second time
+        with pytest.raises(AdapterError, match="LoRA rank 64"):
+            who(predictor)
+    assert stand_in.events("ask") == []
+
+    predictor = make()
+    predictor.load(adapter("good"))
+    predictor.close()
+    with pytest.raises(AdapterError, match="LoRA rank 64"):
+        predictor.load(adapter("large", rank=64))
+    assert who(predictor) == str(adapter("good"))
+
+
+def test_a_student_with_an_adapter_starts_with_it_and_reset_goes_back_to_it(
+    make, adapter, tmp_path
+):
+    predictor = make(adapter=str(adapter("first")))
+    assert who(predictor) == str(adapter("first"))
+    predictor.train(DATA, run(tmp_path / "1"))
+    config = TrainingConfig.read(tmp_path / "1" / "training.yaml")
+    assert config.adapter_name_or_path == str(adapter("first"))
+    assert who(predictor) == str(tmp_path / "1" / "adapter")
+    predictor.reset()
+    assert who(predictor) == str(adapter("first"))
+    described = predictor.describe()
+    assert described["adapter"] == hash_files(adapter("first"))
+    assert str(tmp_path) not in str(described)
+    assert "adapter" not in make().describe()
+
+
+def test_a_swap_waits_for_questions_on_their_way_and_answers_are_never_mixed(
+    make, adapter, tell, stand_in
+):
+    predictor = make()
+    predictor.load(adapter("old"))
+    url = predictor.server.base_url
+    tell(f"{url}/hold")
+    before = [predictor.submit(question(str(n)), SAMPLING) for n in range(8)]
+    tell(f"{url}/questions", n=8)
+    swap = threading.Thread(target=predictor.load, args=(adapter("new"),))
+    swap.start()
+    until(lambda: predictor.server.traffic._is_stopped)
+    after: list = []
+
+    def ask() -> None:
+        after.extend(predictor.predict([question(str(n)) for n in range(8)], SAMPLING))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert [e["path"] for e in stand_in.events("load")] == [str(adapter("old"))]
+    assert not any(future.done() for future in before)
+    tell(f"{url}/release")
+    swap.join()
+    asking.join()
+    texts = [future.result().text for future in before]
+    assert texts == [f"{adapter('old')}|{n}" for n in range(8)]
+    assert [reply.text for reply in after] == [f"{adapter('new')}|{n}" for n in range(8)]
+
+
+def test_swaps_under_load_mix_nothing(make, adapter):
+    predictor, over, mixed = make(), threading.Event(), []
+    folders = [str(adapter(name)) for name in "ab"]
+    predictor.load(adapter("a"))
+
+    def ask() -> None:
+        while not over.is_set():
+            for reply in predictor.predict([question(str(n)) for n in range(4)], SAMPLING):
+                if isinstance(reply, Failure) or reply.text.split("|")[0] not in folders:
+                    mixed.append(reply)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for name in "babababab":
+        predictor.load(adapter(name))
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert mixed == []
+
+
+def test_a_question_that_is_given_up_does_not_hold_a_swap_up(make, adapter, tell):
+    predictor = make()
+    url = predictor.server.base_url
+    tell(f"{url}/hold")
+    future = predictor.submit(question(), SAMPLING)
+    assert future.cancel()
+    predictor.load(adapter("a"))
+    tell(f"{url}/release")
+    assert who(predictor) == str(adapter("a"))
+
+
+# --- learning ---
+
+
+def test_a_training_leaves_its_files_and_the_student_answers_with_what_was_learnt(make, tmp_path):
+    predictor = make()
+    predictor.train(DATA, run(tmp_path / "1"))
+    assert who(predictor) == str(tmp_path / "1" / "adapter")
+    predictor.train(DATA, run(tmp_path / "2", start="adapter"))
+    config = TrainingConfig.read(tmp_path / "2" / "training.yaml")
+    assert config.model_name_or_path == predictor.student
+    assert config.adapter_name_or_path == str(tmp_path / "1" / "adapter")
+    predictor.train([], run(tmp_path / "3"))
+    assert who(predictor) == predictor.student
+
+
+def test_a_training_that_fails_leaves_the_student_as_it_was(make, make_trainer, tmp_path):
+    trainer = make_trainer()
+    predictor = make(trainer)
+    predictor.train(DATA, run(tmp_path / "1"))
+
+    def fail() -> None:
+        raise TrainingError("the loss is no number")
+
+    trainer.during = fail
+    with pytest.raises(TrainingError):
+        predictor.train(DATA, run(tmp_path / "2"))
+    assert who(predictor) == str(tmp_path / "1" / "adapter")
+
+
+def test_what_is_saved_is_loaded_again(make, adapter, tmp_path):
+    predictor = make()
+    predictor.save(tmp_path / "nothing")
+    predictor.load(adapter("a"))
+    predictor.save(tmp_path / "saved")
+    assert hash_files(tmp_path / "saved") == hash_files(adapter("a"))
+    predictor.load(tmp_path / "nothing")
+    assert who(predictor) == predictor.student
+    predictor.load(tmp_path / "saved")
+    assert who(predictor) == str(tmp_path / "saved")
+    (tmp_path / "saved" / "adapter_config.json").unlink()
+    with pytest.raises(AdapterError, match="is gone: it must stay"):
+        predictor.save(tmp_path / "again")
+
+
+def test_a_closed_predictor_remembers_what_it_has_learnt(make, adapter):
+    predictor = make()
+    predictor.load(adapter("a"))
+    predictor.close()
+    assert who(predictor) == str(adapter("a"))
+    predictor.close()
+    predictor.reset()
+    assert who(predictor) == predictor.student
+
+
+def test_a_copy_is_the_untouched_student_that_is_not_connected(make, adapter, stand_in):
+    predictor = make(adapter=adapter("first"), max_loras=7)
+    predictor.load(adapter("a"))
+    for twin in (copy.deepcopy(predictor), pickle.loads(pickle.dumps(predictor))):
+        assert isinstance(twin, VllmPredictor)
+        assert twin._connection is None
+        assert who(twin) == str(adapter("first"))
+        assert twin.server is predictor.server  # in this process
+        twin.close()
+    assert who(predictor) == str(adapter("a"))
+    assert len(stand_in.lives) == 1
+
+
+# --- whole students ---
+
+
+def test_a_whole_student_means_another_server(make, make_trainer, stand_in, tmp_path):
+    predictor = make(make_trainer(finetuning_type="full"))
+    assert who(predictor) == predictor.student
+    first = predictor.server.running
+    folder = tmp_path / "1" / "adapter"
+    predictor.train(DATA, run(tmp_path / "1"))
+    assert who(predictor) == str(folder)
+    assert f"--model {folder} " in stand_in.lives[-1]
+    assert not first.is_alive
+    assert predictor.server.running.is_alive
+
+    predictor.train(DATA, run(tmp_path / "2", start="adapter"))
+    config = TrainingConfig.read(tmp_path / "2" / "training.yaml")
+    assert config.model_name_or_path == str(folder)
+    predictor.save(tmp_path / "saved")
+    predictor.reset()
+    assert who(predictor) == predictor.student
+    predictor.load(tmp_path / "saved")
+    assert who(predictor) == str(tmp_path / "saved")
+
+    n = len(stand_in.lives)
+    again = make(make_trainer(finetuning_type="full"), adapter=tmp_path / "saved", max_loras=1)
+    assert who(again) == str(tmp_path / "saved")
+    assert len(stand_in.lives) == n + 1  # not one with the base first

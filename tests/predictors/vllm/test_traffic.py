@@ -1,0 +1,88 @@
+"""Questions and changes of adapters take turns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from dataenvgym.predictors.vllm.traffic import Traffic, traffic_to
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def in_thread(function: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=function, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_change_waits_for_questions_and_goes_before_those_that_come_after_it():
+    traffic, order = Traffic(), []
+
+    def change() -> None:
+        with traffic.stopped():
+            order.append("changed")
+
+    def ask() -> None:
+        traffic.enter()
+        order.append("asked")
+        traffic.leave()
+
+    traffic.enter()
+    traffic.enter()
+    threads = [in_thread(change)]
+    until(lambda: traffic._is_stopped)
+    threads.append(in_thread(ask))
+    for _ in range(2):
+        order.append("answered")
+        traffic.leave()
+    for thread in threads:
+        thread.join(30)
+    assert order == ["answered", "answered", "changed", "asked"]
+
+
+def test_changes_come_one_after_the_other():
+    traffic, inside, most = Traffic(), [], []
+
+    def change() -> None:
+        for _ in range(50):
+            with traffic.stopped():
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [in_thread(change) for _ in range(3)]
+    for thread in threads:
+        thread.join(30)
+    assert most == [1] * 150
+
+
+def test_a_change_that_is_interrupted_while_it_waits_stops_nobody(monkeypatch):
+    traffic = Traffic()
+    traffic.enter()
+    wait_for = traffic._condition.wait_for
+
+    def interrupted(condition: Callable[[], bool]) -> bool:
+        if not condition():
+            raise KeyboardInterrupt
+        return wait_for(condition)
+
+    monkeypatch.setattr(traffic._condition, "wait_for", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        traffic.stop()
+    traffic.enter()
+    assert traffic._on_the_way == 2
+
+
+def test_whoever_asks_one_server_shares_its_traffic():
+    first = traffic_to("http://127.0.0.1:1")
+    assert traffic_to("http://127.0.0.1:1") is first
+    assert traffic_to("http://127.0.0.1:2") is not first
