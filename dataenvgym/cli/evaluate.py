@@ -18,7 +18,7 @@ from dataenvgym.environments.iterations import (
 )
 from dataenvgym.episodes.summary import best_iteration
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Task
@@ -48,9 +48,9 @@ def evaluate(arguments: Namespace) -> None:
         student = f"the student with {adapter}"
 
     task = _on_split(configuration.build_task(config), arguments.split)
-    predictor = configuration.build_predictor(config)
-    if adapter is not None:
-        predictor.load(adapter)
+    predictor = configuration.build_predictor(config, trainable=False)
+    if arguments.run is not None or adapter is not None:
+        _take_up(adapter, predictor)
     with console.status(f"{student} answers ..."):
         completed = _answer(task, predictor, arguments.limit)
     if arguments.output is not None:
@@ -95,6 +95,17 @@ def _on_split(task: TaskInterface, split: str) -> TaskInterface:
             f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
         )
     return task
+
+
+def _take_up(adapter: Path | None, predictor: PredictorInterface) -> None:
+    """Have the student answer with that adapter."""
+    if not isinstance(predictor, TrainablePredictorInterface):
+        raise ConfigurationError(
+            f"predictor is a {type(predictor).__name__}, which answers and learns nothing: leave "
+            "out --run or --adapter, or choose a student that can be trained"
+        )
+    if adapter is not None:
+        predictor.load(adapter)
 
 
 def _answer(

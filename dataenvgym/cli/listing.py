@@ -41,9 +41,10 @@ def list_options(arguments: Namespace) -> None:
 
 
 def first_comment(file: Path) -> str:
-    """The first line of a YAML file, if it is a comment."""
+    """The first line of a YAML file, if it is a comment (but for Hydra's `# @package`)."""
     with file.open(encoding="utf-8") as stream:
-        line = stream.readline().strip()
+        lines = (line.strip() for line in stream)
+        line = next((line for line in lines if not line.startswith("# @")), "")
     return line.removeprefix("#").strip() if line.startswith("#") else ""
 
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 SETTINGS = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -33,17 +30,3 @@ def quieten() -> None:
         warnings.simplefilter("ignore")
     # without any handler, logging would write warnings and tracebacks to the terminal
     logging.getLogger().addHandler(_NOWHERE)
-
-
-@contextmanager
-def log_to(path: Path) -> Iterator[None]:
-    """Meanwhile, keep what libraries log, tracebacks included; the file appears when they do."""
-    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
-    handler.setLevel(logging.WARNING)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
-    try:
-        yield
-    finally:
-        logging.getLogger().removeHandler(handler)
-        handler.close()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.quiet import log_to, quieten
-from dataenvgym.config.run_directory import check_run, locked, run_directory
+from dataenvgym.cli.quiet import quieten
+from dataenvgym.config.run_directory import check_run, run_directory
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -34,28 +34,13 @@ def run(arguments: Namespace) -> None:
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
     from dataenvgym.episodes.progress import make_progress
-    from dataenvgym.episodes.report import write_report
-    from dataenvgym.episodes.runner import run_episode
+    from dataenvgym.executors import Episode, build_executor
 
-    # everything is made before the run directory is touched: a typo leaves nothing behind
     directory = run_directory(config)
-    task, agent = configuration.build_task(config), configuration.build_agent(config)
-    environment = configuration.build_environment(config, directory, task=task)
-    shows_skills = bool(getattr(environment.unwrapped, "shows_skills", True))
-    configuration.check_fit(task, agent, shows_skills=shows_skills)
+    executor = build_executor(config)
     callbacks = [make_progress(console), *_metrics(config, directory)]
-
-    configuration.open_run(config, fresh=fresh)
-    with locked(directory), log_to(directory / "log.txt"):
-        run_episode(
-            environment,
-            agent,
-            iterations=config.episode.iterations,
-            seed=config.seed,
-            callbacks=callbacks,
-        )
-        environment.close()
-        write_report(directory)
+    (outcome,) = executor.run([Episode(config, callbacks, fresh)])
+    outcome.result()
     _show_end(directory, console)
 
 

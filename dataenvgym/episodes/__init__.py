@@ -3,6 +3,7 @@
 runner      `run_episode`: the loop, its end, and going on after a kill
 callbacks   what can be told of it meanwhile: event log, experiment trackers
 progress    the display while it runs
+log         what libraries have to say while it runs
 summary     what it came to: `summary.json`
 run_files   a run directory, read
 report      `report.md` and the short version for a terminal; `plots` draws `curve.png`

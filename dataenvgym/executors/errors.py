@@ -1,0 +1,89 @@
+"""Errors on their way from one process to another.
+
+Pickle makes an exception again by calling its class with `args`, which fails for every class with
+arguments of its own, and Ray wraps what is raised into an error of its own with a page of text.
+A `CarriedError` is data instead: the class by name, the arguments, the attributes. What arrives
+has the class, the message and the attributes of what was raised; the traceback comes as a note.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from dataenvgym.errors import DataEnvGymError
+
+
+@dataclass(frozen=True)
+class Done:
+    """Work that has come to its end, and what it returned."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class CarriedError:
+    """An exception as data.
+
+    Attributes:
+        module, name: of its class.
+        args, attributes: as the exception has them; what cannot be pickled is left out.
+        text: its class and message.
+        trace: the traceback, as text.
+    """
+
+    module: str
+    name: str
+    args: tuple[Any, ...]
+    attributes: dict[str, Any]
+    text: str
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException, *, root: str = "", here: str = "") -> CarriedError:
+        """`error` as data, with paths below `root` in its arguments told as paths below `here`."""
+        attributes = {k: v for k, v in vars(error).items() if k != "__notes__" and _travels(v)}
+        args = tuple(
+            arg.replace(root, here) if root and isinstance(arg, str) else arg for arg in error.args
+        )
+        return cls(
+            module=type(error).__module__,
+            name=type(error).__qualname__,
+            args=tuple(arg if _travels(arg) else repr(arg) for arg in args),
+            attributes=attributes,
+            text=f"{type(error).__name__}: {error}",
+            trace="".join(traceback.format_exception(error)),
+        )
+
+    def error(self) -> BaseException:
+        """The exception; a `DataEnvGymError` with its text if its class is not known here."""
+        try:
+            kind: Any = importlib.import_module(self.module)
+            for part in self.name.split("."):
+                kind = getattr(kind, part)
+            error = kind.__new__(kind, *self.args)
+            error.args = self.args
+            error.__dict__.update(self.attributes)
+        except (ImportError, AttributeError, TypeError):
+            error = DataEnvGymError(self.text)
+        assert isinstance(error, BaseException)
+        error.add_note(f"In another process:\n{self.trace}")
+        return error
+
+
+def opened(reply: Done | CarriedError) -> Any:
+    """The value that was returned; raises the error that was raised."""
+    if isinstance(reply, CarriedError):
+        raise reply.error()
+    return reply.value
+
+
+def _travels(value: Any) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:  # whatever a class of somebody else's raises here
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""What is to be run, what it came to, and who runs it.
+
+An executor takes episodes, each a composed configuration, and runs them to their end in their run
+directories, from wherever they stand. One that fails says so in its `Outcome` and holds up none
+of the others; Ctrl-C ends them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from dataenvgym.config.building import build_agent, build_environment, build_task
+from dataenvgym.config.fitting import check_fit
+from dataenvgym.config.run_directory import run_directory
+from dataenvgym.interfaces import DataGenerationAgentInterface, TrainablePredictorInterface
+
+if TYPE_CHECKING:
+    import gymnasium
+    from omegaconf import DictConfig
+
+    from dataenvgym.episodes.callbacks import EpisodeCallback
+    from dataenvgym.episodes.summary import Summary
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode to be run.
+
+    Attributes:
+        config: as `dataenvgym.config.compose` makes it.
+        callbacks: told of everything, in the process that called the executor.
+        fresh: start anew, and remove what the run directory holds.
+    """
+
+    config: DictConfig
+    callbacks: Sequence[EpisodeCallback] = ()
+    fresh: bool = False
+
+    @property
+    def directory(self) -> Path:
+        """The run directory."""
+        return run_directory(self.config)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an episode came to: its summary, or the error that ended it."""
+
+    summary: Summary | None = None
+    error: Exception | None = None
+
+    def result(self) -> Summary:
+        """The summary; raises the error if there is one."""
+        if self.error is not None:
+            raise self.error
+        assert self.summary is not None
+        return self.summary
+
+
+@runtime_checkable
+class ExecutorInterface(Protocol):
+    """Runs episodes."""
+
+    def run(self, episodes: Sequence[Episode]) -> list[Outcome]:
+        """Run all episodes to their end; one outcome for each, in their order.
+
+        An episode that cannot work leaves its run directory as it was.
+        """
+        ...
+
+
+def build_episode(
+    config: DictConfig,
+    directory: Path,
+    *,
+    predictor: TrainablePredictorInterface | None = None,
+) -> tuple[gymnasium.Env[Any, Any], DataGenerationAgentInterface]:
+    """The environment in `directory` and the agent, checked against each other; no file is touched.
+
+    Args:
+        predictor: the student; built from the configuration if None.
+
+    Raises:
+        ConfigurationError: if the configuration cannot work.
+    """
+    task, agent = build_task(config), build_agent(config)
+    environment = build_environment(config, directory, task=task, predictor=predictor)
+    shows_skills = bool(getattr(environment.unwrapped, "shows_skills", True))
+    check_fit(task, agent, shows_skills=shows_skills)
+    return environment, agent

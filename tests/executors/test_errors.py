@@ -1,0 +1,68 @@
+"""Errors on their way from one process to another."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from dataenvgym.errors import ConfigChangedError, DataEnvGymError, InvalidRecordError
+from dataenvgym.executors.errors import CarriedError, Done, opened
+
+
+def carried(error: BaseException, **options: str) -> BaseException:
+    try:
+        raise error
+    except BaseException as raised:
+        data = pickle.dumps(CarriedError.of(raised, **options))
+    return pickle.loads(data).error()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidRecordError("no output", index=3, field="output"),
+        ConfigChangedError("changed", keys=("a.b",)),
+        KeyError("x"),
+        KeyboardInterrupt(),
+    ],
+)
+def test_class_message_and_attributes_arrive(error):
+    arrived = carried(error)
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    attributes = {k: v for k, v in vars(arrived).items() if k != "__notes__"}
+    assert attributes == {k: v for k, v in vars(error).items() if k != "__notes__"}
+
+
+def test_the_traceback_arrives_as_a_note():
+    assert "raise error" in carried(ValueError("x")).__notes__[0]
+
+
+def test_a_class_that_is_not_known_here_keeps_its_name():
+    class Local(Exception):
+        pass
+
+    arrived = carried(Local("hm"))
+    assert type(arrived) is DataEnvGymError
+    assert str(arrived) == "Local: hm"
+
+
+def test_what_cannot_travel_stays():
+    error = ValueError(lambda: 0)
+    error.lock = lambda: 0
+    arrived = carried(error)
+    assert "lambda" in str(arrived)
+    assert not hasattr(arrived, "lock")
+
+
+def test_paths_become_those_of_whoever_asked():
+    assert str(carried(ValueError("/far/a/b is odd"), root="/far", here="/near")) == (
+        "/near/a/b is odd"
+    )
+
+
+def test_opening_gives_the_value_or_raises():
+    assert opened(Done(3)) == 3
+    with pytest.raises(KeyError, match="x"):
+        opened(CarriedError.of(KeyError("x")))
