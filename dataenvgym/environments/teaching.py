@@ -13,19 +13,17 @@ with the same records).
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, SupportsFloat
 
 import gymnasium
 from gymnasium.error import ResetNeeded
 
+from dataenvgym.environments.actions import parse_action, stamp
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
+from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
 from dataenvgym.environments.iterations import (
     IterationFiles,
@@ -36,19 +34,13 @@ from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.errors import (
     ConfigurationError,
-    InvalidActionError,
-    InvalidRecordError,
+    DataEnvGymError,
     RunDirectoryError,
     did_you_mean,
 )
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llama_factory import stage_of
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    PerformanceReport,
-    TrainingDatum,
-    parse_training_data,
-)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
 
@@ -115,9 +107,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
-        self._directory = None if directory is None else Path(directory)
-        self._forget_temporary: Callable[[], object] | None = None
-        self._is_mine = directory is None
+        self._episode = EpisodeDirectory(directory)
         self._results: list[IterationResult] = []
         self._records: list[TrainingDatum] = []
         self._checks = RecordChecks()
@@ -148,19 +138,16 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
                 "It has: resume, fresh."
             )
         finished = finished_iterations(self._root) if resume else []
-        if not resume and not fresh and not self._is_mine and self._root.exists():
-            raise RunDirectoryError(
-                f"{self._root} already holds an episode: reset with options={{'resume': True}} "
-                "to go on with it, or {'fresh': True} to replace it"
-            )
+        if not resume and not fresh:
+            self._episode.refuse_strange()
         files = IterationFiles(self._root, 0)
         identity = self._identity()
         if finished or (resume and files.read_completed() is not None):
             refuse_another(self.directory, identity)
         else:
-            self._clear()
+            self._episode.clear()
             write_identity(self.directory, identity)
-        self._is_mine = True
+        self._episode.adopt()
         self._results, self._records = [], []
         self._checks = RecordChecks.for_task(
             self.task, similarity=self.similarity, max_records=self.max_records
@@ -187,7 +174,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         """
         if not self._results:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
-        records = self._parsed(action)
+        # "accumulate" trains on the earlier records too, so all have to be of one stage there
+        beside = self._records if self.mode == "accumulate" else ()
+        records = parse_action(action, beside=beside)
         previous = self._results[-1]
         number = previous.iteration + 1
         files = IterationFiles(self._root, number)
@@ -202,8 +191,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
                 checked = self._check(files, records)
             adapter = self._train(files, checked.accepted, previous.adapter)
             completed, report = self._evaluate(files)
-        except BaseException:  # Ctrl-C in a notebook too
-            self._load(previous.adapter)
+        except BaseException as error:  # Ctrl-C in a notebook too
+            self._go_back(previous.adapter, error)
             raise
         self._records += checked.accepted
         self._checks.accept(checked.accepted)
@@ -221,26 +210,19 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
 
     def close(self) -> None:
         """Remove the temporary folder, if there is one."""
-        if self._forget_temporary is not None:
-            self._forget_temporary()
-            self._forget_temporary = self._directory = None
+        self._episode.close()
 
     # --- what a runner asks ---
 
     @property
     def directory(self) -> Path:
         """The folder that holds `iterations/`."""
-        if self._directory is None:
-            self._directory = Path(tempfile.mkdtemp(prefix="dataenvgym-"))
-            # also when nobody calls close()
-            remove = partial(shutil.rmtree, self._directory, ignore_errors=True)
-            self._forget_temporary = weakref.finalize(self, remove)
-        return self._directory
+        return self._episode.path
 
     @property
     def is_temporary(self) -> bool:
         """Whether the folder goes when the environment is closed."""
-        return self._directory is None or self._forget_temporary is not None
+        return self._episode.is_temporary
 
     @property
     def results(self) -> tuple[IterationResult, ...]:
@@ -265,30 +247,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
 
     # --- one step ---
 
-    def _parsed(self, action: Any) -> tuple[TrainingDatum, ...]:
-        if isinstance(action, str | bytes | Mapping) or not isinstance(action, Iterable):
-            raise InvalidActionError(
-                f"the action is {type(action).__name__}, expected a list of training records "
-                "(models or mappings); does the agent return one?"
-            )
-        records = parse_training_data(action)
-        # "accumulate" trains on the earlier records too, so all have to be of one stage there
-        stages = {stage_of(r): r for r in (self._records if self.mode == "accumulate" else ())}
-        for i, record in enumerate(records):
-            stages.setdefault(stage_of(record), record)
-            if len(stages) > 1:
-                kinds = " and ".join(repr(r.kind) for r in stages.values())
-                raise InvalidRecordError(
-                    f"record {i}, field kind: records of kind {kinds} need different training "
-                    "stages; send one stage a step (and one an episode in mode 'accumulate')",
-                    index=i,
-                    field="kind",
-                )
-        return records
-
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        stamped = [_stamped(record, files.number, i) for i, record in enumerate(records)]
-        checked = self._checks.check(stamped)
+        checked = self._checks.check(stamp(records, files.number))
         files.write_checked(checked)
         return checked
 
@@ -372,23 +332,16 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         else:
             self.predictor.load(IterationFiles(self._root, adapter).adapter)
 
-    def _clear(self) -> None:
-        """Remove what an earlier episode left: iterations, agent states, answered test problems.
-
-        The iterations go first, and all at once: without them nothing is gone on with.
-        """
-        if self._root.exists():
-            gone = self._root.with_name(".iterations.gone")
-            shutil.rmtree(gone, ignore_errors=True)
-            self._root.rename(gone)
-            shutil.rmtree(gone)
-        for name in ("agent", "test"):
-            shutil.rmtree(self.directory / name, ignore_errors=True)
-        (self.directory / "summary.json").unlink(missing_ok=True)
+    def _go_back(self, adapter: int | None, error: BaseException) -> None:
+        """Let the predictor answer as before the step; the step's own error is what counts."""
+        try:
+            self._load(adapter)
+        except DataEnvGymError as another:
+            error.add_note(f"the student could not be brought back either: {another}")
 
     @property
     def _root(self) -> Path:
-        return self.directory / "iterations"
+        return self._episode.iterations
 
     @property
     def _seed(self) -> int:
@@ -426,13 +379,6 @@ class SkillList(TeachingEnvironment):
     """The agent sees the evaluated instances with their skills, and the report by skill."""
 
     shows_skills = True
-
-
-def _stamped(record: TrainingDatum, iteration: int, index: int) -> TrainingDatum:
-    provenance = record.provenance.model_copy(
-        update={"id": f"{iteration:03d}-{index:05d}", "iteration": iteration}
-    )
-    return record.model_copy(update={"provenance": provenance})
 
 
 def _without_skill(completed: CompletedTaskInstance) -> CompletedTaskInstance:

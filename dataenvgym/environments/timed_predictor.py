@@ -2,31 +2,77 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Conversation
 
 
 class TimedPredictor:
-    """Passes calls on to `predictor` and adds up the `seconds` they take.
+    """Passes calls on to `predictor` and adds up the `seconds` in which replies were waited for.
 
-    A predictor that offers `submit` is passed on with it; its answers then overlap with scoring
-    and are not told apart.
+    A predictor that offers `submit` is passed on with it; seconds in which several replies were
+    waited for count once.
     """
 
     def __init__(self, predictor: PredictorInterface) -> None:
         self._predictor = predictor
-        self.seconds = 0.0
+        self._waiting = _Stopwatch()
         if submit := getattr(predictor, "submit", None):
-            self.submit = submit
+            self.submit = self._timed(submit)
+
+    @property
+    def seconds(self) -> float:
+        """How long replies were waited for, in all."""
+        return self._waiting.seconds
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        began = time.perf_counter()
+        self._waiting.begin()
         try:
             return self._predictor.predict(conversations, sampling)
         finally:
-            self.seconds += time.perf_counter() - began
+            self._waiting.end()
+
+    def _timed(
+        self, submit: Callable[[Conversation, SamplingParameters], Future[Reply | Failure]]
+    ) -> Callable[[Conversation, SamplingParameters], Future[Reply | Failure]]:
+        def timed(
+            conversation: Conversation, sampling: SamplingParameters
+        ) -> Future[Reply | Failure]:
+            self._waiting.begin()
+            try:
+                future = submit(conversation, sampling)
+            except BaseException:
+                self._waiting.end()
+                raise
+            future.add_done_callback(lambda _: self._waiting.end())
+            return future
+
+        return timed
+
+
+class _Stopwatch:
+    """Runs from the first `begin` to the last `end`; any thread may call either."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._running = 0
+        self._began = 0.0
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._running:
+                self._began = time.perf_counter()
+            self._running += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._running -= 1
+            if not self._running:
+                self.seconds += time.perf_counter() - self._began

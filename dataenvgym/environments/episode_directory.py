@@ -1,0 +1,77 @@
+"""The folder of an episode: a run directory, or a temporary one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from dataenvgym.errors import RunDirectoryError
+
+
+class EpisodeDirectory:
+    """Where `iterations/` and what belongs to them is kept.
+
+    Args:
+        path: None is a temporary folder, made when it is first needed and gone after `close`.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self._path = None if path is None else Path(path)
+        self._forget_temporary: Callable[[], object] | None = None
+        self._is_mine = path is None
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        if self._path is None:
+            self._path = Path(tempfile.mkdtemp(prefix="dataenvgym-"))
+            # also when nobody calls close()
+            remove = partial(shutil.rmtree, self._path, ignore_errors=True)
+            self._forget_temporary = weakref.finalize(self, remove)
+        return self._path
+
+    @property
+    def iterations(self) -> Path:
+        """The folder of the iterations; it exists if there is an episode."""
+        return self.path / "iterations"
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it goes when the environment is closed."""
+        return self._path is None or self._forget_temporary is not None
+
+    def refuse_strange(self) -> None:
+        """Raise RunDirectoryError if it holds an episode that did not begin here."""
+        if not self._is_mine and self.iterations.exists():
+            raise RunDirectoryError(
+                f"{self.iterations} already holds an episode: reset with "
+                "options={'resume': True} to go on with it, or {'fresh': True} to replace it"
+            )
+
+    def adopt(self) -> None:
+        """From now on its episode is one that began here."""
+        self._is_mine = True
+
+    def clear(self) -> None:
+        """Remove what an earlier episode left: iterations, agent states, answered test problems.
+
+        The iterations go first, and all at once: without them nothing is gone on with.
+        """
+        if self.iterations.exists():
+            gone = self.iterations.with_name(".iterations.gone")
+            shutil.rmtree(gone, ignore_errors=True)
+            self.iterations.rename(gone)
+            shutil.rmtree(gone)
+        for name in ("agent", "test"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        (self.path / "summary.json").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove it if it is temporary."""
+        if self._forget_temporary is not None:
+            self._forget_temporary()
+            self._forget_temporary = self._path = None

@@ -1,0 +1,100 @@
+"""Seconds in which replies are waited for."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pytest
+
+from dataenvgym.environments import timed_predictor
+from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.interfaces import Reply, SamplingParameters
+from dataenvgym.records import Message
+
+ASKED = (Message(role="user", content="hello"),)
+GREEDY = SamplingParameters()
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(timed_predictor, "time", clock)
+    return clock
+
+
+class Remote:
+    """Answers when it is told to."""
+
+    def __init__(self):
+        self.futures = []
+
+    def predict(self, conversations, sampling):
+        raise NotImplementedError
+
+    def submit(self, conversation, sampling):
+        self.futures.append(Future())
+        return self.futures[-1]
+
+
+def test_the_time_of_predict_counts(clock):
+    class Slow:
+        def predict(self, conversations, sampling):
+            clock.now += 2.0
+            return [Reply(text="yes")]
+
+    timed = TimedPredictor(Slow())
+    timed.predict([ASKED], GREEDY)
+    timed.predict([ASKED], GREEDY)
+    assert timed.seconds == 4.0
+    assert not hasattr(timed, "submit")
+
+
+def test_a_predict_that_raises_has_taken_time_too(clock):
+    class Broken:
+        def predict(self, conversations, sampling):
+            clock.now += 3.0
+            raise RuntimeError("gone")
+
+    timed = TimedPredictor(Broken())
+    with pytest.raises(RuntimeError):
+        timed.predict([ASKED], GREEDY)
+    assert timed.seconds == 3.0
+
+
+def test_seconds_in_which_several_replies_are_waited_for_count_once(clock):
+    remote = Remote()
+    timed = TimedPredictor(remote)
+    timed.submit(ASKED, GREEDY)  # at 0
+    clock.now = 1.0
+    timed.submit(ASKED, GREEDY)
+    clock.now = 3.0
+    remote.futures[0].set_result(Reply(text="one"))
+    clock.now = 4.0
+    remote.futures[1].set_result(Reply(text="two"))
+    clock.now = 10.0  # nobody waits
+    timed.submit(ASKED, GREEDY)
+    clock.now = 11.0
+    remote.futures[2].cancel()
+    assert timed.seconds == 5.0
+
+
+def test_a_submit_that_raises_is_not_waited_for_any_longer(clock):
+    class Broken(Remote):
+        def submit(self, conversation, sampling):
+            clock.now += 1.0
+            raise RuntimeError("gone")
+
+    timed = TimedPredictor(Broken())
+    with pytest.raises(RuntimeError):
+        timed.submit(ASKED, GREEDY)
+    clock.now += 5.0
+    assert timed.seconds == 1.0
