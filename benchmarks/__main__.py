@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import dataset_writing, grading, iteration, overhead
+from benchmarks import dataset_writing, grading, growth, overhead
 
-for module in (overhead, grading, dataset_writing, iteration):
+for module in (overhead, grading, dataset_writing, growth):
     print(f"\n== {module.__name__}: {(module.__doc__ or '').strip().splitlines()[0]}")
     module.main([])

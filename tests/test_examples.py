@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py"))
+EXTERNAL = [Path("llamafactory_vllm.py")]  # need the environments of LLaMA-Factory and vLLM
 SHORT = {"custom_task.py": [], "math/open_ended.py": ["1"], "gymnasium_loop.py": []}
 README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
 
@@ -24,7 +25,7 @@ def run(path: Path, *arguments: str, folder: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=580,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -36,9 +37,17 @@ def test_a_short_example_runs(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [str(name) for name in EXAMPLES])
+@pytest.mark.parametrize("name", [str(name) for name in EXAMPLES if name not in EXTERNAL])
 def test_every_example_runs_whole(name, tmp_path):
     assert run(ROOT / "examples" / name, folder=tmp_path).strip()
+
+
+@pytest.mark.external
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", [str(name) for name in EXTERNAL])
+def test_every_example_with_external_programs_runs_whole(name, tmp_path):
+    scores = re.findall(r"validation (0\.\d+)", run(ROOT / "examples" / name, folder=tmp_path))
+    assert float(scores[-1]) > float(scores[0])
 
 
 def test_the_readme_shows_all_four_protocols():
