@@ -32,7 +32,7 @@ from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.learnt import train_on
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import read_json
-from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+from dataenvgym.trainers import LlamaFactoryTrainer
 
 SIZES = (
     "task.n_validation=200",

@@ -10,7 +10,7 @@ from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.progress import listening
-from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+from dataenvgym.trainers import LlamaFactoryTrainer
 
 if __name__ == "__main__":
     iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 2

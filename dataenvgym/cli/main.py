@@ -4,14 +4,18 @@
 1    the run (or evaluation) failed
 2    what was asked for cannot be: a typo, a configuration that does not fit
 130  interrupted; the same command goes on
+143  the same, by SIGTERM
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from dataenvgym.cli.parser import parse_arguments
@@ -26,7 +30,7 @@ from dataenvgym.errors import (
     UnsupportedStageError,
 )
 
-OK, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 USER_ERRORS = (
     AdapterError,
@@ -65,11 +69,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return main(["--help"])
     _import_from_current_folder()
     try:
-        _command(arguments.command)(arguments)
+        with _sigterm_interrupts():
+            _command(arguments.command)(arguments)
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as how:
         again = "; the same command goes on from here" if arguments.command == "run" else ""
-        return _end(INTERRUPTED, f"interrupted{again}")
+        code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
+        return _end(code, f"interrupted{again}")
     except BrokenPipeError:  # whoever reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except USER_ERRORS as error:
@@ -90,6 +96,27 @@ def _command(name: str) -> Callable[..., None]:
     module, _, function = _COMMANDS[name].partition(":")
     command: Callable[..., None] = getattr(import_module(f"dataenvgym.cli.{module}"), function)
     return command
+
+
+class _Terminated(KeyboardInterrupt):
+    """Interrupted by SIGTERM."""
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM is as good as Ctrl-C: servers and trainings that we started are ended."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _import_from_current_folder() -> None:

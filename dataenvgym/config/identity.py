@@ -14,7 +14,11 @@ from dataenvgym.errors import ConfigurationError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-FREE = ("name", "runs_dir", "episode.iterations", "episode.metrics")
+FREE = (
+    *("name", "runs_dir", "episode.iterations", "episode.metrics"),
+    *("trainer.command", "trainer.warm", "predictor.base_url", "predictor.port"),
+    "predictor.start_timeout",
+)
 """Keys that may differ between two calls of the same run."""
 
 FREE_SECTIONS = ("executor",)

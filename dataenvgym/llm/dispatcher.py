@@ -1,8 +1,8 @@
 """The queue of a chat client and the workers that empty it, in one event loop.
 
 A call waits in a plain queue at no cost but its own; at most `concurrency` workers, which are
-tasks, take calls from it, each seeing one through to its end: tries, pauses and all. A worker ends
-when the queue is empty, so that an idle dispatcher has none.
+tasks, take calls from it, each seeing one through to its end: tries, pauses and all. There are no
+more of them than were ever needed at the same time.
 
 Whoever waits for an answer is another thread, and each change of threads costs about as much as a
 request. So threads meet once in each turn of the loop and no more often: the answers that came in
@@ -69,6 +69,7 @@ class Call(Future[Reply | Failure]):
         self.sampling = sampling
         self.model = model
         self.worker: asyncio.Task[None] | None = None
+        self.timed_out = False
         self._hang_up = hang_up
 
     def cancel(self) -> bool:
@@ -93,7 +94,8 @@ class Dispatcher:
         self._options = options
         self._chat_url = URL(options.url + "/v1/chat/completions")
         self._waiting: deque[Call] = deque()
-        self._workers: set[asyncio.Task[None]] = set()
+        self._workers: list[asyncio.Task[None]] = []
+        self._idle: list[asyncio.Future[None]] = []
         self._outcomes: list[tuple[Call, Reply | Failure | DataEnvGymError]] = []
         self._woken = False
         self._closed = False
@@ -148,26 +150,33 @@ class Dispatcher:
     # --- in the loop ---
 
     def _wake(self) -> None:
-        """Start workers, once each turn of the loop until nothing new is put."""
+        """Set workers to work, once each turn of the loop until nothing new is put."""
         if not self._wanted():
             self._woken = False
             if not self._wanted():  # else it was put just now, by someone who saw us awake
                 return
             self._woken = True
         for _ in range(self._wanted()):
-            worker = asyncio.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+            if self._idle:
+                self._idle.pop().set_result(None)
+            else:
+                self._workers.append(asyncio.create_task(self._work()))
         asyncio.get_running_loop().call_soon(self._wake)
 
     def _wanted(self) -> int:
-        return min(len(self._waiting), self._options.concurrency - len(self._workers))
+        n_busy = len(self._workers) - len(self._idle)
+        return min(len(self._waiting), self._options.concurrency - n_busy)
 
     async def _work(self) -> None:
         worker = asyncio.current_task()
         assert worker is not None
-        while self._waiting:
-            call = self._waiting.popleft()
+        while True:
+            try:
+                call = self._waiting.popleft()
+            except IndexError:
+                self._idle.append(idle := asyncio.get_running_loop().create_future())
+                await idle
+                continue
             if call.cancelled():
                 continue
             call.worker = worker
@@ -206,7 +215,7 @@ class Dispatcher:
                     if error := await revival.after(generation):
                         return error
                     continue
-            answer = await self._try(body)
+            answer = await self._try(call, body)
             if not isinstance(answer, Trouble):
                 return answer
             if answer.disconnected and revival is not None:
@@ -230,21 +239,30 @@ class Dispatcher:
                 )
             await asyncio.sleep(pause)
 
-    async def _try(self, body: bytes) -> Reply | Failure | Trouble:
+    async def _try(self, call: Call, body: bytes) -> Reply | Failure | Trouble:
+        call.timed_out = False
+        clock = asyncio.get_running_loop().call_later(self._options.timeout, _time_out, call)
         try:
-            async with (
-                asyncio.timeout(self._options.timeout),
-                self._open_session().post(
-                    self._chat_url, data=body, allow_redirects=False
-                ) as response,
-            ):
+            async with self._open_session().post(
+                self._chat_url,
+                data=aiohttp.BytesPayload(body, content_type="application/json"),
+                allow_redirects=False,
+            ) as response:
                 answer = await response.read()
-        except TimeoutError:
+        except asyncio.CancelledError:
+            if not call.timed_out or call.cancelled() or self._closed:
+                raise
+            assert call.worker is not None
+            call.worker.uncancel()
             return Trouble(f"no answer within {self._options.timeout:g} s")
+        except TimeoutError:
+            return Trouble(f"no connection within {_CONNECT_S:g} s")
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
             return Trouble(_lost(error), disconnected=True)
         except aiohttp.ClientError as error:
             return Failure(reason=f"the server's answer is no HTTP: {error}")
+        finally:
+            clock.cancel()
         if response.status == 200:
             return parse_reply(answer)
         reason = f"HTTP {response.status}: {server_message(answer)}"
@@ -285,19 +303,18 @@ class Dispatcher:
                 headers["Authorization"] = f"Bearer {options.api_key}"
             self._session = aiohttp.ClientSession(
                 # no limit here: the workers are as many as may be, and `request` needs room;
-                # no total timeout either: aiohttp's own costs more than asyncio's around it
+                # no total timeout either: aiohttp's own costs more than a clock for each try
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
                 json_serialize_bytes=orjson.dumps,
-                skip_auto_headers=("Accept", "Accept-Encoding"),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
                 read_bufsize=2**18,
             )
         return self._session
 
     async def _finish(self) -> None:
-        for worker in list(self._workers):
+        for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._settle()
@@ -308,6 +325,11 @@ class Dispatcher:
 def _cancel_worker(call: Call) -> None:
     if call.worker is not None:
         call.worker.cancel()
+
+
+def _time_out(call: Call) -> None:
+    call.timed_out = True
+    _cancel_worker(call)
 
 
 def _lost(error: Exception) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dataenvgym.trainers.compute import Run
     from dataenvgym.trainers.objectives import Objective
 
+
 class InProcessTrainer:
     """Trains a LoRA adapter as a LLaMA-Factory file says, in this process.
 

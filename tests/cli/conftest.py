@@ -16,6 +16,8 @@ from dataenvgym.cli.quiet import SETTINGS
 PUPILS = '''
 """Students and agents that a user might have written."""
 
+import os
+import signal
 from functools import cache
 from zlib import crc32
 
@@ -64,6 +66,15 @@ class Impatient(Agent):
         if self.iteration == 2 and not hasattr(Impatient, "calmed"):
             Impatient.calmed = True
             raise KeyboardInterrupt
+        return super().__call__(completed, predictor)
+
+
+class Unwanted(Agent):
+    """Is sent SIGTERM in its second iteration."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
         return super().__call__(completed, predictor)
 '''
 SMALL = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,15 @@ def test_an_interrupted_run_says_so_and_the_same_command_goes_on(dataenvgym, sma
     assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
     assert dataenvgym(*command).code == 0
     assert len(read_json(only_run(folder) / "summary.json")["iterations"]) == 4
+
+
+def test_sigterm_ends_a_run_like_an_interrupt(dataenvgym, small, folder):
+    before = signal.getsignal(signal.SIGTERM)
+    result = dataenvgym("run", *small, *own_agent("Unwanted"))
+    assert result.code == 143
+    assert result.err == "dataenvgym: interrupted; the same command goes on from here\n"
+    assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_agents_malformed_record_fails_the_run_in_one_line(dataenvgym, small, folder):

@@ -95,6 +95,7 @@ GIVEN = {
     "task=custom": ["task._target_=my.Task"],
     "agent=custom": ["agent._target_=my.Agent"],
     "predictor=custom": ["predictor._target_=my.Student"],
+    "predictor=openai": ["predictor.model=somebody"],
     "student=hf": ["student.path=somebody/model"],
     **dict.fromkeys(("trainer/method", "trainer/deepspeed", "trainer/devices"), OF_LLAMA_FACTORY),
 }

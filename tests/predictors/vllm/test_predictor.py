@@ -124,7 +124,7 @@ def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in,
     predictor.load(adapter("good"))
     with pytest.raises(AdapterError, match=r"LoRA rank 64 is greater than max_lora_rank 16\."):
         predictor.load(adapter("large", rank=64))
-    with pytest.raises(AdapterError, match="holds no adapter, expected adapter_config.json"):
+    with pytest.raises(AdapterError, match="holds no adapter, expected"):
         predictor.load(Path("nowhere"))
     assert who(predictor) == str(adapter("good"))
     assert stand_in.events("unload") == []
