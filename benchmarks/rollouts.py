@@ -147,11 +147,12 @@ def raw_sockets(url: str) -> None:
         request = f"{head}{len(body)}\r\n\r\n".encode() + body
         left, done = [REQUESTS], asyncio.Event()
         where = urlsplit(url)
+        assert where.hostname is not None
+        assert where.port is not None
+        host, port = where.hostname, where.port
         loop = asyncio.get_running_loop()
         for _ in range(64):
-            await loop.create_connection(
-                lambda: _RawConnection(request, left, done), where.hostname, where.port
-            )
+            await loop.create_connection(lambda: _RawConnection(request, left, done), host, port)
         await done.wait()
 
     asyncio.run(send_all())

@@ -79,6 +79,7 @@ class ChatClient:
         }
         self._lock = threading.Lock()
         self._dispatcher: Dispatcher | None = None
+        self._finalizer: weakref.finalize[..., ChatClient] | None = None
         self._closed = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -120,8 +121,8 @@ class ChatClient:
         """Hang up. Conversations without an answer get a `Failure`; closing twice is fine."""
         with self._lock:
             self._closed = True
-        if self._dispatcher is not None:
-            self._dispatcher.close()
+        if self._finalizer is not None:
+            self._finalizer()
 
     def __enter__(self) -> ChatClient:
         return self
@@ -152,7 +153,7 @@ class ChatClient:
                 **options,
             )
         )
-        weakref.finalize(self, dispatcher.close)  # also when the process ends
+        self._finalizer = weakref.finalize(self, dispatcher.close)  # also when the process ends
         return dispatcher
 
 

@@ -177,20 +177,23 @@ class Dispatcher:
                 self._idle.append(idle := asyncio.get_running_loop().create_future())
                 await idle
                 continue
-            if call.cancelled():
-                continue
-            call.worker = worker
-            try:
-                self._answered(call, await self._see_through(call))
-            except asyncio.CancelledError:
-                if not call.cancelled():
-                    call.settle(_CLOSED)
-                    raise
-                worker.uncancel()
-            except Exception as error:
-                call.settle(error)
-            finally:
-                call.worker = None
+            if not call.cancelled():
+                await self._attend(call, worker)
+            del call  # through its callbacks it may hold on to the client, and it to all of this
+
+    async def _attend(self, call: Call, worker: asyncio.Task[None]) -> None:
+        call.worker = worker
+        try:
+            self._answered(call, await self._see_through(call))
+        except asyncio.CancelledError:
+            if not call.cancelled():
+                call.settle(_CLOSED)
+                raise
+            worker.uncancel()
+        except Exception as error:
+            call.settle(error)
+        finally:
+            call.worker = None
 
     def _answered(self, call: Call, outcome: Reply | Failure | DataEnvGymError) -> None:
         if not self._outcomes:
@@ -274,24 +277,25 @@ class Dispatcher:
     async def _request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
         url = URL(self._options.url + path)
         what = f"{method} {url}"
+        body = None if payload is None else orjson.dumps(payload)
         try:
             async with (
                 asyncio.timeout(timeout),
-                self._open_session().request(method, url, json=payload) as response,
+                self._open_session().request(method, url, data=body) as response,
             ):
-                body = await response.read()
+                answer = await response.read()
         except TimeoutError:
             raise ServerError(f"{what}: no answer within {timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise ServerError(f"{what}: {_lost(error)}") from error
         if not response.ok:
             raise ServerError(
-                f"{what}: HTTP {response.status}: {server_message(body)}", status=response.status
+                f"{what}: HTTP {response.status}: {server_message(answer)}", status=response.status
             )
         if response.content_type != "application/json":
-            return body.decode(errors="replace")
+            return answer.decode(errors="replace")
         try:
-            return orjson.loads(body)
+            return orjson.loads(answer)
         except orjson.JSONDecodeError as error:
             raise ServerError(f"{what}: the answer is no JSON: {error}") from None
 
@@ -307,7 +311,6 @@ class Dispatcher:
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
-                json_serialize_bytes=orjson.dumps,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
                 read_bufsize=2**18,
             )

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -541,6 +542,24 @@ def test_no_thread_starts_before_the_first_use_and_none_is_left_at_the_end(serve
     del forgotten
     gc.collect()
     assert len(loop_threads()) == before
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_nothing_of_a_client_is_left_even_if_callbacks_refer_to_it(server, closes):
+    client = ChatClient(server.url)
+    gone = weakref.ref(client)
+    future = client.submit(say("hi"), GREEDY, model="m")
+    called_back = threading.Event()
+    future.add_done_callback(lambda _, client=client: called_back.set())
+    assert called_back.wait(SOON)
+    ask(client)  # whatever follows on the first answer is over
+    if closes:
+        client.close()
+    before = len(loop_threads())
+    del client, future
+    gc.collect()
+    assert gone() is None
+    assert len(loop_threads()) == before - (not closes)
 
 
 def test_it_may_be_closed_from_the_answer_of_a_call(server):
