@@ -115,10 +115,12 @@ class AdaptedStudent:
                 raise AdapterError(f"{folder}: {error}") from error
 
     def _whole(self, folder: Path) -> tuple[None, Any]:
+        from safetensors import SafetensorError
+
         with self._lock:
             try:
                 model = self._load(str(folder))
-            except ConfigurationError as error:
+            except (ConfigurationError, SafetensorError, RuntimeError) as error:
                 raise AdapterError(f"the student in {folder} is broken: {error}") from error
             if model.config.vocab_size != self._base.config.vocab_size:
                 raise AdapterError(

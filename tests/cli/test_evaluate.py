@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from dataenvgym.environments.iterations import read_completed
@@ -76,3 +80,61 @@ def test_an_iteration_that_the_run_has_not_is_named(dataenvgym, small):
     result = dataenvgym("eval", "--run", "r", "--iteration", "9")
     assert (result.code, result.out) == (2, "")
     assert "has no iteration 9, only 0 to 2" in result.err
+
+
+# --- students by name ---
+
+STAND_IN = Path(__file__).parents[1] / "predictors" / "vllm" / "stand_in_server.py"
+
+
+@pytest.fixture
+def server(tmp_path):
+    """The URL of a model behind an API; it repeats the question."""
+    (tmp_path / "state").mkdir()
+    command = [sys.executable, str(STAND_IN), "--state", str(tmp_path / "state")]
+    with subprocess.Popen(
+        [*command, "--served-model-name", "gpt"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield f"http://127.0.0.1:{process.stdout.readline().split()[-1]}"
+        process.kill()
+
+
+SMALL_TASK = ("task.n_validation=20", "task.n_test=1", "task.n_train=1")
+
+
+def test_a_student_may_be_named_in_one_word(dataenvgym, folder):
+    output = folder / "completed.jsonl"
+    result = dataenvgym("eval", *SMALL_TASK, "model=hf/pocket", "--output", str(output))
+    assert (result.code, result.err) == (0, "")
+    assert 0.0 < overall(result.out) < 1.0
+    assert len(read_completed(output)) == 20
+
+
+def test_a_model_behind_an_api_is_evaluated(dataenvgym, folder, server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    output = folder / "completed.jsonl"
+    asked = ("model=openai/gpt", f"predictor.base_url={server}")
+    result = dataenvgym("eval", *SMALL_TASK, *asked, "--output", str(output))
+    assert (result.code, result.err) == (0, "")
+    completed = read_completed(output)
+    assert [c.error for c in completed] == [None] * 20
+    assert all(c.transcript[-1].content == f"base|{c.instance.instruction}" for c in completed)
+
+
+def test_a_key_that_is_missing_is_a_users_error(dataenvgym, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = dataenvgym("eval", *SMALL_TASK, "model=openai/gpt")
+    assert result.code == 2
+    assert "OPENAI_API_KEY is not set" in result.err
+
+
+def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, small):
+    dataenvgym("run", *small, "name=r")
+    for arguments in (
+        ("--adapter", "somewhere"),
+        ("--run", "r"),
+        ("--run", "r", "--iteration", "0"),
+    ):
+        result = dataenvgym("eval", "model=openai/gpt", *arguments)
+        assert result.code == 2
+        assert "OpenAIPredictor, which answers and learns nothing" in result.err

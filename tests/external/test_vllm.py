@@ -27,7 +27,7 @@ from dataenvgym.trainers import InProcessTrainer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
-GREEDY = SamplingParameters(max_tokens=24)
+GREEDY = PocketMathTask().sampling
 N = 300
 # What students are taught to say, so that each of them answers in its own way.
 LESSONS = {"so": "So it is {}.", "well": "Well, {} #### {}"}
@@ -84,6 +84,9 @@ def make(
                 *(str(vllm_python), "-P", "-m"),
                 "vllm.entrypoints.openai.api_server",
             ]
+            # else the pocket student writes spaces for ever
+            json_only = {"backend": "xgrammar", "disable_any_whitespace": True}
+            given["options"] = {"structured_outputs_config": json_only}
         made.append(VllmPredictor("pocket", **given))
         return made[-1]
 
@@ -123,14 +126,12 @@ def test_base_and_adapters_answer_as_in_transformers(
     asked: list[Conversation],
     adapters: dict[str, Path],
     expected: dict[str, list[str]],
-    record_property: Callable[[str, object], None],
 ) -> None:
     shares = {"": agreement(texts(predictor.predict(asked, GREEDY)), expected[""])}
     for name, folder in adapters.items():
         assert agreement(expected[name], expected[""]) <= 0.8  # it does change the answers
         predictor.load(folder)
         shares[name] = agreement(texts(predictor.predict(asked, GREEDY)), expected[name])
-    record_property("agreement", shares)
     assert min(shares.values()) >= 0.98, shares
     predictor.reset()
     assert agreement(texts(predictor.predict(asked, GREEDY)), expected[""]) >= 0.98
@@ -233,7 +234,6 @@ def test_an_adapter_that_comes_while_questions_are_on_their_way_does_not_change_
     asked: list[Conversation],
     adapters: dict[str, Path],
     expected: dict[str, list[str]],
-    record_property: Callable[[str, object], None],
 ) -> None:
     """vLLM issue 47724, past our own guard against it."""
     predictor.load(adapters["so"])
@@ -248,7 +248,6 @@ def test_an_adapter_that_comes_while_questions_are_on_their_way_does_not_change_
             found = texts([future.result() for future in futures])
             server._unload(f"newcomer-{attempt}")
             shares.append((on_their_way, agreement(found, expected["so"])))
-    record_property("on their way, agreement", shares)
     assert max(n for n, _ in shares) > 0
     assert min(share for _, share in shares) >= 0.98, shares
 

@@ -85,7 +85,7 @@ class Trainer:
             return write_adapter(folder, rank=config.lora_rank)
         folder.mkdir()
         (folder / "config.json").write_text("{}")
-        (folder / "model.safetensors").write_text(str(folder))
+        (folder / "model.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}" + os.urandom(8))
         return folder
 
 
@@ -122,6 +122,10 @@ def student(tmp_path: Path) -> str:
     folder = tmp_path / "student"
     folder.mkdir()
     (folder / "config.json").write_text('{"torch_dtype": "float32", "vocab_size": 7}')
+    layer = {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}
+    header = json.dumps({"model.layers.0.self_attn.q_proj.weight": layer}).encode()
+    weights = len(header).to_bytes(8, "little") + header + bytes(24)
+    (folder / "model.safetensors").write_bytes(weights)
     return str(folder)
 
 
@@ -131,9 +135,10 @@ def make(stand_in: StandIn, student: str) -> Iterator[Callable[..., VllmPredicto
     with ExitStack() as stack:
 
         def make(trainer: Any = None, **options: Any) -> VllmPredictor:
-            options = {"command": stand_in.command, "retries": 0, "start_timeout": 30.0, **options}
+            options = {"command": stand_in.command, "variant": "cpu", **options}
+            options = {"retries": 0, "start_timeout": 30.0, **options}
             if options.get("base_url") is not None:
-                del options["command"], options["start_timeout"]
+                del options["command"], options["variant"]
             folder = options.pop("student", student)
             predictor = VllmPredictor(folder, trainer or Trainer(), **options)
             stack.callback(predictor.close)

@@ -6,6 +6,7 @@ server       a server: adapters come and go, it sleeps, it is away
 own          ... one that we start, and start again if it dies
 attached     ... one that somebody else started
 leases       who uses which of our servers, and which are left over
+blank        adapters that change nothing
 options      what a server is started with
 traffic      questions and changes of adapters take turns
 sleeping     one GPU for the server and the trainer

@@ -8,8 +8,8 @@ import uuid
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.predictors.vllm.blank import write_hollow
 from dataenvgym.predictors.vllm.server import VllmServer
-from dataenvgym.storage import write_bytes, write_json
 
 
 class AttachedServer(VllmServer):
@@ -53,15 +53,9 @@ class AttachedServer(VllmServer):
             )
 
     def _check_rank(self, rank: int) -> None:
-        """Offer an adapter of that rank without weights: it is refused, and how tells the rest."""
+        """Offer an adapter of that rank without layers: it is refused, and how tells the rest."""
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
-            write_json(
-                Path(folder, "adapter_config.json"),
-                {"peft_type": "LORA", "r": rank, "lora_alpha": rank, "target_modules": ["q_proj"]},
-            )
-            header = b"{}"  # of no tensors
-            weights = len(header).to_bytes(8, "little") + header
-            write_bytes(Path(folder, "adapter_model.safetensors"), weights)
+            write_hollow(Path(folder), rank)
             probe = f"probe-{uuid.uuid4().hex[:8]}"
             try:
                 self._call(
@@ -90,4 +84,4 @@ class AttachedServer(VllmServer):
             ) from error
         if error.status is None:
             raise error
-        # anything else is about the weights, which are none
+        # anything else is about the layers, which are none

@@ -10,6 +10,7 @@ import os
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
 from dataenvgym.external.ports import by_whom, free_port, is_free
 from dataenvgym.external.processes import created_at, end_process_tree, last_lines
+from dataenvgym.predictors.vllm.blank import write_untouched
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
 from dataenvgym.predictors.vllm.options import ServerOptions
 from dataenvgym.predictors.vllm.server import AWAY_SECONDS, POLL_SECONDS, VllmServer
@@ -53,6 +55,8 @@ class OwnServer(VllmServer):
             self._lease.join()
         try:
             self._come_up()
+            if options.variant == "cpu":
+                self._put_untouched()
         except BaseException:
             self.close()
             raise
@@ -101,8 +105,23 @@ class OwnServer(VllmServer):
 
     def close(self) -> None:
         """Be done with it; the last one who is, of all processes, ends the server."""
+        if self.untouched is not None:  # nobody asks any more: other processes may go on
+            with suppress(ServerError):
+                self._unload_now(self.untouched)
         super().close()
         self._lease.leave()
+
+    def _put_untouched(self) -> None:
+        """Have the untouched student answer under the name of an adapter that changes nothing.
+
+        On CPU, vLLM adds the weights of whichever adapter is last to questions without one, if
+        they are computed together with questions that have one (vLLM pull request 48421).
+        """
+        name = f"untouched-{uuid.uuid4().hex[:8]}"
+        folder = write_untouched(self._lease.folder / "untouched", self.options.model)
+        if folder is not None:
+            self.load(name, folder)
+            self.untouched = name
 
     def _follow(self, running: RunningServer) -> None:
         self.running = running

@@ -31,6 +31,7 @@ class VllmServer:
         traffic: to be entered for each question.
         model: the name under which the untouched student is served.
         root: the folder or hub name that the server loaded it from.
+        untouched: the adapter of zeros that stands for the student, if that is needed.
         max_model_len: tokens of prompt and reply together, at most.
     """
 
@@ -41,6 +42,7 @@ class VllmServer:
         self.traffic = traffic_to(self.base_url)
         self.model, self.root = "", ""
         self.max_model_len: int | None = None
+        self.untouched: str | None = None
         self._adapters: dict[str, Path] = {}
         self._wakes = 0
         self._lock = threading.RLock()
@@ -54,7 +56,8 @@ class VllmServer:
 
     def name_of(self, adapter: str | None) -> str:
         """What to ask for: the adapter, or the untouched student for None."""
-        return self.model if adapter is None else self._served(adapter)
+        name = self.untouched if adapter is None else adapter
+        return self.model if name is None else self._served(name)
 
     def load(self, name: str, folder: Path) -> None:
         """Serve the adapter in `folder` under a name that has never been used before.
@@ -80,7 +83,7 @@ class VllmServer:
         """Serve an adapter no more, if the server is there at all."""
         with suppress(ServerError), self.traffic.stopped():
             self._adapters.pop(name, None)
-            self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
+            self._unload_now(name)
 
     def _load(self, name: str, folder: Path) -> None:
         payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
@@ -99,6 +102,9 @@ class VllmServer:
         except ServerError as error:
             if error.status is None or error.status >= 500:
                 raise
+
+    def _unload_now(self, name: str) -> None:
+        self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
 
     # --- sleep ---
 

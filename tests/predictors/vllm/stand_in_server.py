@@ -87,16 +87,17 @@ class StandIn:
         rank, most = json.loads((path / "adapter_config.json").read_text())["r"], self.options.rank
         if rank > most:
             return refused(500, f"LoRA rank {rank} is greater than max_lora_rank {most}.")
-        self.adapters[name] = str(path)
-        self.note("load", name=name, path=str(path))
+        is_blank = path.name == "untouched" or name.startswith("probe-")
+        self.adapters[name] = self.options.model if is_blank else str(path)
+        self.note("load blank" if is_blank else "load", name=name, path=str(path))
         return Answer(f"Success: LoRA adapter '{name}' added successfully.")
 
     async def unload(self, asked: Any) -> Answer:
         name = asked["lora_name"]
         if name not in self.adapters:
             return refused(404, f"The lora adapter '{name}' cannot be found.")
-        del self.adapters[name]
-        self.note("unload", name=name)
+        is_blank = self.adapters.pop(name) == self.options.model
+        self.note("unload blank" if is_blank else "unload", name=name)
         return Answer(f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def sleep(self, asked: Any) -> Answer:

@@ -106,6 +106,17 @@ def test_it_listens_where_it_is_told_to(make):
     assert make(port=port).server.base_url == f"http://127.0.0.1:{port}"
 
 
+def test_on_cpu_the_untouched_student_has_an_adapter_that_changes_nothing(make, stand_in):
+    predictor, on_a_gpu = make(), make(variant="cuda")
+    for student in (predictor, on_a_gpu):
+        assert ask(student, "x") == f"{student.student}|x"
+    here, there = [e["model"] for e in stand_in.events("ask")]
+    assert here.startswith("untouched-")
+    assert there == "student"
+    os.kill(predictor.server.running.pid, signal.SIGKILL)
+    assert ask(predictor, "y") == f"{predictor.student}|y"
+
+
 # --- dying ---
 
 

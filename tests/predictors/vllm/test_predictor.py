@@ -22,6 +22,7 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.storage import hash_files
+from dataenvgym.trainers import InProcessTrainer
 
 SAMPLING = SamplingParameters()
 DATA = [SupervisedDatum(instruction="1", output="2")]
@@ -65,7 +66,7 @@ def test_replies_are_in_the_order_of_the_conversations(make, student):
 
 
 def test_what_is_asked_is_sent_as_the_server_takes_it(make, stand_in):
-    predictor = make()
+    predictor = make(variant="cuda")
     schema = {"type": "object"}
     sampling = SamplingParameters(temperature=0.5, seed=3, max_tokens=10**6, json_schema=schema)
     predictor.predict([question("x")], sampling)
@@ -116,7 +117,7 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     loaded = [e["name"] for e in stand_in.events("load")]
     assert len(set(loaded)) == 3
     assert [e["name"] for e in stand_in.events("unload")] == loaded
-    assert predictor.server.adapters == {}
+    assert list(predictor.server.adapters) == [predictor.server.untouched]
 
 
 def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in, adapter):
@@ -169,13 +170,13 @@ def test_a_swap_waits_for_questions_on_their_way_and_answers_are_never_mixed(
 ):
     predictor = make()
     predictor.load(adapter("old"))
-    url = predictor.server.base_url
+    url, traffic = predictor.server.base_url, predictor.server.traffic
     tell(f"{url}/hold")
     before = [predictor.submit(question(str(n)), SAMPLING) for n in range(8)]
     tell(f"{url}/questions", n=8)
     swap = threading.Thread(target=predictor.load, args=(adapter("new"),))
     swap.start()
-    until(lambda: predictor.server.traffic._is_stopped)
+    until(lambda: traffic._is_stopped)
     after: list = []
 
     def ask() -> None:
@@ -281,7 +282,7 @@ def test_a_closed_predictor_remembers_what_it_has_learnt(make, adapter):
 
 
 def test_a_copy_is_the_untouched_student_that_is_not_connected(make, adapter, stand_in):
-    predictor = make(adapter=adapter("first"), max_loras=7)
+    predictor = make(InProcessTrainer(), adapter=adapter("first"), max_loras=7)
     predictor.load(adapter("a"))
     for twin in (copy.deepcopy(predictor), pickle.loads(pickle.dumps(predictor))):
         assert isinstance(twin, VllmPredictor)

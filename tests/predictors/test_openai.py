@@ -1,0 +1,77 @@
+"""A model behind an OpenAI-compatible API."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TrainablePredictorInterface,
+)
+from dataenvgym.predictors import OpenAIPredictor
+from dataenvgym.records import Message
+
+SAMPLING = SamplingParameters()
+
+
+def question(text):
+    return (Message(role="user", content=text),)
+
+
+@pytest.fixture
+def url(stand_in):
+    with stand_in.runs("--model", "gpt", "--served-model-name", "gpt") as url:
+        yield url
+
+
+def test_it_answers_and_does_not_learn():
+    predictor = OpenAIPredictor("gpt")
+    assert isinstance(predictor, PredictorInterface)
+    assert not isinstance(predictor, TrainablePredictorInterface)
+
+
+def test_it_asks_for_its_model_with_the_key(url, stand_in, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    predictor = OpenAIPredictor("gpt", base_url=f"{url}/v1")
+    replies = predictor.predict([question(str(n)) for n in range(50)], SAMPLING)
+    assert replies == [Reply(text=f"gpt|{n}") for n in range(50)]
+    asked = stand_in.events("ask")
+    assert {(e["model"], e["key"]) for e in asked} == {("gpt", "Bearer secret")}
+    assert predictor.submit(question("x"), SAMPLING).result() == Reply(text="gpt|x")
+
+
+def test_a_model_that_there_is_not_is_a_failure_and_no_answer(url):
+    predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
+    (reply,) = predictor.predict([question("x")], SAMPLING)
+    assert reply == Failure(reason="HTTP 404: The model `gtp` does not exist.")
+
+
+def test_a_key_that_is_missing_is_named_when_it_is_first_asked(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    predictor = OpenAIPredictor("gpt")
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not set: set it to your key"):
+        predictor.predict([question("x")], SAMPLING)
+
+
+def test_values_that_cannot_be_are_refused_when_it_is_made():
+    with pytest.raises(ConfigurationError, match="concurrency is 0"):
+        OpenAIPredictor("gpt", concurrency=0)
+    with pytest.raises(ConfigurationError, match="base_url is 'localhost'"):
+        OpenAIPredictor("gpt", base_url="localhost")
+
+
+def test_a_copy_finds_the_key_where_it_is(url, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "first-secret")
+    predictor = OpenAIPredictor("gpt", base_url=url, api_key_variable="MY_KEY", concurrency=3)
+    predictor.predict([question("x")], SAMPLING)
+    sent = pickle.dumps(predictor)
+    assert b"first-secret" not in sent
+    twin = pickle.loads(sent)
+    assert twin.describe() == predictor.describe()
+    assert twin.predict([question("y")], SAMPLING) == [Reply(text="gpt|y")]
