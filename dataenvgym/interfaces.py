@@ -97,7 +97,8 @@ class PredictorInterface(Protocol):
         Synchronous and batched; a remote predictor hides its own event loop. A predictor may
         also offer `submit(conversation, sampling) -> concurrent.futures.Future[Reply | Failure]`,
         and rollouts then go on with each conversation as soon as its reply is there; they call
-        it from several threads.
+        it from several threads. If it has `connect()`, rollouts call that first: a predictor
+        whose server has to start waits for it there, and raises there if it cannot work.
         """
         ...
 

@@ -69,6 +69,8 @@ def rollout(
         if value < 1:
             raise ConfigurationError(f"{name} is {value}, expected 1 or more")
     episodes = [_Episode(i, make_environment, sampling.seed) for i in instances]
+    if (connect := getattr(predictor, "connect", None)) is not None:
+        connect()  # here, where Ctrl-C arrives, and what it raises is not one instance's failure
     submit = getattr(predictor, "submit", None)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")
     try:

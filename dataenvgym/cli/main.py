@@ -4,7 +4,7 @@
 1    the run (or evaluation) failed
 2    what was asked for cannot be: a typo, a configuration that does not fit
 130  interrupted; the same command goes on
-143  the same, by SIGTERM
+143  the same, by SIGTERM or because the terminal was closed
 """
 
 from __future__ import annotations
@@ -98,13 +98,16 @@ def _command(name: str) -> Callable[..., None]:
     return command
 
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
 class _Terminated(KeyboardInterrupt):
-    """Interrupted by SIGTERM."""
+    """Interrupted by SIGTERM, or because the terminal was closed."""
 
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM is as good as Ctrl-C: servers and trainings that we started are ended."""
+    """SIGTERM and SIGHUP are as good as Ctrl-C: what we started is ended."""
 
     def interrupt(number: int, frame: object) -> None:
         raise _Terminated
@@ -112,11 +115,12 @@ def _sigterm_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in _ENDING}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _import_from_current_folder() -> None:

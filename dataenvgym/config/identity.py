@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 FREE = (
     *("name", "runs_dir", "episode.iterations", "episode.metrics"),
-    *("trainer.command", "trainer.warm", "predictor.base_url", "predictor.port"),
-    "predictor.start_timeout",
+    *("trainer.command", "trainer.warm", "trainer.variant"),
+    *("predictor.base_url", "predictor.api_key_variable", "predictor.command", "predictor.port"),
+    *("predictor.variant", "predictor.gpus", "predictor.sleep", "predictor.concurrency"),
+    *("predictor.timeout", "predictor.retries", "predictor.start_timeout"),
+    *("predictor.gpu_memory_utilization", "predictor.cpu_cache_gib"),
 )
 """Keys that may differ between two calls of the same run."""
 

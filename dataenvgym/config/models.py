@@ -26,9 +26,10 @@ def model_overrides(text: str) -> list[str]:
     kind, _, rest = text.partition("/")
     base, colon, adapter = rest.partition(":")
     if kind not in _PREDICTORS or not base or (colon and not adapter):
+        meant = "" if kind in _PREDICTORS else did_you_mean(kind, _PREDICTORS)
         raise ConfigurationError(
             f"model is {text!r}, expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE, "
-            f"hf/BASE:ADAPTER or openai/NAME.{did_you_mean(kind, _PREDICTORS)}"
+            f"hf/BASE:ADAPTER or openai/NAME.{meant}"
         )
     if kind == "openai":
         return ["predictor=openai", f"predictor.model={_quoted(rest)}"]

@@ -23,6 +23,8 @@ class TimedPredictor:
         self._waiting = _Stopwatch()
         if submit := getattr(predictor, "submit", None):
             self.submit = self._timed(submit)
+        if connect := getattr(predictor, "connect", None):
+            self.connect = connect  # a start is no waiting for replies
 
     @property
     def seconds(self) -> float:

@@ -49,7 +49,7 @@ def is_alive(pid: int, created: float) -> bool:
     """Whether the process that began at `created` (seconds since the epoch) still runs."""
     try:
         process = psutil.Process(pid)
-        return abs(process.create_time() - created) < 1.0 and _runs(process)
+        return abs(process.create_time() - created) < 5.0 and _runs(process)
     except psutil.NoSuchProcess:
         return False
 

@@ -190,10 +190,11 @@ class TrainingConfig(Model):
             value = options.get(name)
             if isinstance(value, str) and (name.endswith("_dir") or Path(value).is_dir()):
                 options[name] = os.path.abspath(value)
-        adapter = str(options.get("adapter_name_or_path", ""))
-        if "," in adapter and Path(adapter).is_dir():
+        # what is trained now is what the next training goes on from
+        adapters = (str(options.get("adapter_name_or_path", "")), str(options["output_dir"]))
+        for adapter in (path for path in adapters if "," in path and os.path.isabs(path)):
             raise ConfigurationError(
-                f"adapter_name_or_path is {adapter!r}, expected no comma in a folder's name: "
+                f"an adapter's folder is {adapter!r}, expected no comma in a folder's name: "
                 "LLaMA-Factory would take it for several"
             )
         for name, value in options.items():

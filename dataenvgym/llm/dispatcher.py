@@ -186,7 +186,8 @@ class Dispatcher:
         try:
             self._answered(call, await self._see_through(call))
         except asyncio.CancelledError:
-            if not call.cancelled():
+            # two cancellations may come as one: that of the call, and that of closing
+            if self._closed or not call.cancelled():
                 call.settle(_CLOSED)
                 raise
             worker.uncancel()

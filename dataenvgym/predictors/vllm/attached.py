@@ -29,13 +29,23 @@ class AttachedServer(VllmServer):
     ) -> None:
         super().__init__(base_url, api_key=api_key)
         try:
-            self._look()
+            self._look_well()
             self._check_model(student)
             if rank is not None:
                 self._check_rank(rank)
         except BaseException:
             self.close()
             raise
+
+    def _look_well(self) -> None:
+        try:
+            self._look()
+        except (ServerError, TypeError, KeyError, AttributeError) as error:
+            text = str(error).partition("\n")[0][:300]
+            raise ServerError(
+                f"no vLLM server answers at predictor.base_url {self.base_url} ({text}): start it, "
+                "correct the address, or leave it out to have one started"
+            ) from error
 
     def _check_model(self, student: str) -> None:
         if Path(self.root).is_dir():  # then it is one of this machine's

@@ -1,6 +1,6 @@
 """Which servers run on this machine, and who uses them: files that outlive a killed process.
 
-    <cache>/servers/<key>/{server.json, log.txt, users/<pid>-<began>}
+    <cache>/servers/<host>/<key>/{server.json, log.txt, users/<pid>-<began>}
 
 A server is ended by the last process that uses it. A process that was killed could not do so: what
 it left over is found by the next one that looks for a server, and taken over if it is the same,
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TextIO
 
 import psutil
 
+from dataenvgym.errors import ExternalError
 from dataenvgym.external import cache_directory
 from dataenvgym.external.processes import created_at, end_process_tree, is_alive
 from dataenvgym.storage import read_json, write_json
@@ -60,8 +63,7 @@ class Lease:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Start, take over or end servers one process at a time."""
-        _root().mkdir(parents=True, exist_ok=True)
-        with (_root() / ".lock").open("w") as lock:
+        with _opened_lock() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -104,7 +106,7 @@ class Lease:
     def users(self) -> list[int]:
         """The processes that use the server; those that were killed are forgotten."""
         found = []
-        for file in sorted(self.folder.glob("users/*")):
+        for file in sorted(self.folder.glob("users/[0-9]*-[0-9]*")):
             pid, _, began = file.name.partition("-")
             if is_alive(int(pid), float(began)):
                 found.append(int(pid))
@@ -166,4 +168,16 @@ def end_left_over(but: Lease) -> list[int]:
 
 
 def _root() -> Path:
-    return cache_directory() / "servers"
+    # machines may share a home, and do not see each other's processes
+    return cache_directory() / "servers" / (platform.node() or "localhost")
+
+
+def _opened_lock() -> TextIO:
+    try:
+        _root().mkdir(parents=True, exist_ok=True)
+        return (_root() / ".lock").open("w")
+    except OSError as error:
+        raise ExternalError(
+            f"{_root()} cannot be written to, where it is kept which servers run: {error}. Set "
+            "DATAENVGYM_CACHE to a folder that can"
+        ) from error

@@ -202,8 +202,9 @@ def _checked_rank(most: int | None, rank: int) -> int:
         )
     if rank > most:
         raise ConfigurationError(
-            f"trainer.lora_rank is {rank}, above max_lora_rank {most}: lower it, or set "
-            f"predictor.max_lora_rank={smallest_rank(rank)} (null follows the trainer)"
+            f"an adapter has rank {rank} (trainer.lora_rank, or student.adapter), above "
+            f"max_lora_rank {most}: lower it, or set "
+            f"predictor.max_lora_rank={smallest_rank(rank)} (null follows the adapters)"
         )
     return most
 

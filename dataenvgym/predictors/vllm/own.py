@@ -50,6 +50,8 @@ class OwnServer(VllmServer):
         self._restarts_left = 1
         with self._lease.alone():
             end_left_over(self._lease)
+            if options.sleep and not self._lease.users():
+                self._lease.end_server()  # whoever left it may have left it asleep
             self._follow(self._lease.running() or self._start(port))
             super().__init__(self.running.base_url)
             self._lease.join()
@@ -214,18 +216,19 @@ class OwnServer(VllmServer):
 
 
 _SHARED: dict[str, tuple[OwnServer, list[object]]] = {}
-_SHARING = threading.Lock()
+_SHARING = threading.RLock()  # finalizers release, and may run anywhere
 
 
 def shared_server(
     options: ServerOptions, *, port: int | None, start_timeout: float
 ) -> tuple[OwnServer, Callable[[], None]]:
     """The server with these options, and what to call once when done with it."""
+    key = options.key  # once: it may be another when the student's folder has changed
     with _SHARING:
-        if options.key not in _SHARED:
+        if key not in _SHARED:
             server = OwnServer(options, port=port, start_timeout=start_timeout)
-            _SHARED[options.key] = (server, [])
-        server, users = _SHARED[options.key]
+            _SHARED[key] = (server, [])
+        server, users = _SHARED[key]
         user = object()
         users.append(user)
 
@@ -234,7 +237,7 @@ def shared_server(
             if user in users:
                 users.remove(user)
                 if not users:
-                    del _SHARED[options.key]
+                    del _SHARED[key]
                     server.close()
 
     return server, release

@@ -31,6 +31,7 @@ from dataenvgym.predictors.vllm.options import server_options
 from dataenvgym.predictors.vllm.server import VllmServer
 from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.storage import read_json
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 
 
@@ -114,7 +115,7 @@ class VllmPredictor:
         self.sleep = sleep
         self._asking = Asking(concurrency, timeout, retries, api_key_variable)
         self._source: StartedHere | RunsAlready
-        rank = _lora_rank(self.trainer.config)
+        rank = _lora_rank(self.trainer.config, self.adapter)
         _check_trainer(self.trainer.config, base_url)
         if base_url is None:
             started = server_options(
@@ -171,6 +172,14 @@ class VllmPredictor:
         finally:
             for future in futures:
                 future.cancel()
+
+    def connect(self) -> None:
+        """Start the server, or find it; the first question would do so too.
+
+        Raises:
+            ConfigurationError, ServerError, AdapterError, ExternalError: if it cannot be.
+        """
+        self._connected()
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
@@ -337,9 +346,12 @@ _NOT_SERVED = {
 }
 
 
-def _lora_rank(config: TrainingConfig) -> int | None:
-    """The rank of the adapters that will come; None if none will."""
-    return config.lora_rank if config.finetuning_type == "lora" else None
+def _lora_rank(config: TrainingConfig, initial: Path | None) -> int | None:
+    """The largest rank of the adapters that will come; None if none will."""
+    ranks = [config.lora_rank] if config.finetuning_type == "lora" else []
+    if initial is not None and kind_of(initial) == "adapter":
+        ranks.append(int(read_json(initial / "adapter_config.json").get("r", 1)))
+    return max(ranks, default=None)
 
 
 def _check_trainer(config: TrainingConfig, base_url: str | None) -> None:

@@ -167,6 +167,15 @@ class VllmServer:
                     "start it again, then the same command goes on"
                 )
             time.sleep(POLL_SECONDS)
+        self._reload_lost()
+
+    def _reload_lost(self) -> None:
+        """Put adapters there again that the server has forgotten: it was started anew."""
+        served = {model["id"] for model in self._call("GET", "/v1/models")["data"]}
+        for name, folder in self._adapters.items():
+            if self._served(name) not in served:
+                payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
+                self._call("POST", "/v1/load_lora_adapter", payload)
 
     def restart(self) -> None:
         """End the server and start it again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dataenvgym.errors import ServerError
+from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.interfaces import Failure, PredictorInterface, SamplingParameters
 from dataenvgym.predictors.vllm.server import VllmServer
 from dataenvgym.records import Conversation, Message
@@ -33,9 +33,15 @@ def asleep(predictor: PredictorInterface, server: VllmServer) -> Iterator[None]:
     server.sleep()
     try:
         yield
-    finally:
-        server.wake()
-        _check_awake(predictor, server, before)
+    except BaseException as error:  # that is what counts, whatever waking comes to
+        try:
+            server.wake()
+            _check_awake(predictor, server, before)
+        except DataEnvGymError as another:
+            error.add_note(f"the server did not wake up either: {another}")
+        raise
+    server.wake()
+    _check_awake(predictor, server, before)
 
 
 def _check_awake(predictor: PredictorInterface, server: VllmServer, before: str) -> None:

@@ -19,12 +19,13 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
         "make room, then start the same command again",
     ),
     (
-        r"CUDA out of memory|OutOfMemoryError|DefaultCPUAllocator: can't allocate memory",
+        r"CUDA out of memory|OutOfMemoryError|DefaultCPUAllocator: can't allocate memory"
+        r"|exitcode\s*:\s*-9",
         "it ran out of memory",
         _LESS_MEMORY,
     ),
     (
-        r"CUDA is not available|No CUDA GPUs are available|no NVIDIA driver",
+        r"Error: .*(CUDA is not available|No CUDA GPUs are available|no NVIDIA driver)",
         "it found no GPU",
         "see `dataenvgym doctor`, and trainer.gpus",
     ),

@@ -72,8 +72,8 @@ def publish(staging: Path, output: Path, log: Path) -> None:
         with suppress(FileNotFoundError):
             (staging / name).replace(output.with_name(name))
     for path in staging.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
+        if path.is_dir():  # first out of sight: half a checkpoint is nothing to go on from
+            shutil.rmtree(path.replace(path.with_name(f".{path.name}")))
         elif path.name == "training_args.bin" or (is_adapter and path.name not in ADAPTER_FILES):
             path.unlink()
     shutil.rmtree(output, ignore_errors=True)

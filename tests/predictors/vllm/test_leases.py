@@ -130,9 +130,9 @@ def test_an_interrupt_while_the_server_starts_ends_it(other, stand_in):
     servers: list[RunningServer] = []
     while not servers:
         assert driver.process.poll() is None
-        files = Path(os.environ["DATAENVGYM_CACHE"]).glob("servers/*/server.json")
+        files = Path(os.environ["DATAENVGYM_CACHE"]).glob("servers/*/*/server.json")
         servers = [server for f in files if (server := Lease(f.parent.name).running())]
-        users = list(Path(os.environ["DATAENVGYM_CACHE"]).glob("servers/*/users/*"))
+        users = list(Path(os.environ["DATAENVGYM_CACHE"]).glob("servers/*/*/users/*"))
         servers = servers if users else []
     driver.process.send_signal(signal.SIGINT)
     assert driver.process.wait(30) != 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
+from dataenvgym.errors import AdapterError, ConfigurationError, ServerError, TrainingError
 from dataenvgym.interfaces import (
     Failure,
     Reply,
@@ -22,6 +23,7 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.storage import hash_files
+from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer
 
 SAMPLING = SamplingParameters()
@@ -84,7 +86,7 @@ def test_the_server_is_started_with_what_the_trainer_needs(make, stand_in, make_
 
 def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make_trainer):
     for options, expected in (
-        ({"max_lora_rank": 8}, "trainer.lora_rank is 16, above max_lora_rank 8"),
+        ({"max_lora_rank": 8}, r"an adapter has rank 16 \(.*\), above max_lora_rank 8"),
         ({"concurrency": 0}, "concurrency is 0"),
         ({"dtype": "int8"}, "dtype is 'int8'"),
         ({"options": {"port": 1}}, "which port sets"),
@@ -120,6 +122,20 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     assert list(predictor.server.adapters) == [predictor.server.untouched]
 
 
+def test_the_server_is_started_for_the_rank_of_what_the_student_has_learnt_already(make, adapter):
+    large = adapter("large", rank=64)
+    assert who(make(adapter=large)) == str(large)
+    with pytest.raises(ConfigurationError, match="an adapter has rank 64"):
+        make(adapter=large, max_lora_rank=16)
+
+
+def test_a_server_that_cannot_start_is_no_failure_of_an_instance(make, stand_in):
+    stand_in.plan({"deaf": True})
+    predictor = make(start_timeout=0.2)
+    with pytest.raises(ServerError, match="did not come up"):
+        PocketMathTask(n_validation=2).evaluate(predictor)
+
+
 def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in, adapter):
     predictor = make()
     predictor.load(adapter("good"))
@@ -134,9 +150,11 @@ def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in,
 def test_an_adapter_that_is_refused_on_a_new_server_never_becomes_the_untouched_student(
     make, stand_in, adapter
 ):
-    predictor = make(adapter=adapter("large", rank=64))
+    gone = adapter("gone")
+    predictor = make(adapter=gone)
+    shutil.rmtree(gone)
     for _ in range(2):  # not even the second time
-        with pytest.raises(AdapterError, match="LoRA rank 64"):
+        with pytest.raises(AdapterError, match="No adapter found"):
             who(predictor)
     assert stand_in.events("ask") == []
 
