@@ -7,6 +7,6 @@ ChatClient (client)       what the rest of the package uses, from any thread
     └── payloads, transient   requests and answers as bytes; what is worth another try
 """
 
-from dataenvgym.llm.client import ChatClient
+from dataenvgym.llm.client import ChatClient, ask_all, key_from
 
-__all__ = ["ChatClient"]
+__all__ = ["ChatClient", "ask_all", "key_from"]

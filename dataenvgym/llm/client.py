@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -155,6 +156,36 @@ class ChatClient:
         )
         self._finalizer = weakref.finalize(self, dispatcher.close)  # also when the process ends
         return dispatcher
+
+
+def ask_all(
+    submit: Callable[[Conversation, SamplingParameters], Future[Reply | Failure]],
+    conversations: Sequence[Conversation],
+    sampling: SamplingParameters,
+) -> list[Reply | Failure]:
+    """Submit all conversations and wait for all replies, in their order; none is left behind."""
+    futures = [submit(conversation, sampling) for conversation in conversations]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def key_from(variable: str | None) -> str | None:
+    """The API key in that environment variable; None for a server without keys.
+
+    Raises:
+        ConfigurationError: if the variable is not set.
+    """
+    if variable is None:
+        return None
+    if not (key := os.environ.get(variable)):
+        raise ConfigurationError(
+            f"the environment variable {variable} is not set: set it to your key, or set "
+            "predictor.api_key_variable to null for a server without keys"
+        )
+    return key
 
 
 def _normalised(base_url: str) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient
+from dataenvgym.llm import ChatClient, ask_all, key_from
 from dataenvgym.records import Conversation
 
 
@@ -66,12 +64,7 @@ class OpenAIPredictor:
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
         """One reply or failure for each conversation, in their order."""
-        futures = [self.submit(conversation, sampling) for conversation in conversations]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+        return ask_all(self.submit, conversations, sampling)
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
@@ -87,16 +80,6 @@ class OpenAIPredictor:
     def _client(self) -> ChatClient:
         with self._lock:
             if self._connected is None:
-                key = self._api_key()
+                key = key_from(self.api_key_variable)
                 self._connected = ChatClient(self.base_url, api_key=key, **self._options)
             return self._connected
-
-    def _api_key(self) -> str | None:
-        if self.api_key_variable is None:
-            return None
-        if not (key := os.environ.get(self.api_key_variable)):
-            raise ConfigurationError(
-                f"the environment variable {self.api_key_variable} is not set: set it to your key, "
-                "or set predictor.api_key_variable to null for a server without keys"
-            )
-        return key

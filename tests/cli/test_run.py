@@ -139,7 +139,7 @@ def test_debug_shows_the_traceback_of_a_users_error(dataenvgym, small):
 
 
 def test_scores_go_to_tensorboard_where_asked(dataenvgym, small, folder):
-    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard", reason="needs the extra [tensorboard]")
     assert dataenvgym("run", *small, "episode.metrics=tensorboard").code == 0
     assert list((only_run(folder) / "tensorboard").iterdir())
 

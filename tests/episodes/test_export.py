@@ -15,7 +15,7 @@ def load(monkeypatch, tmp_path):
     """`datasets.load_dataset`, offline, with a cache of its own."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets")
+    datasets = pytest.importorskip("datasets", reason="needs the extra [datasets]")
 
     def run(folder, *names):
         return datasets.load_dataset(

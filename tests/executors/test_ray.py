@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    ray = pytest.importorskip("ray")
+    ray = pytest.importorskip("ray", reason="needs the extra [ray]")
     ray.init(num_cpus=2, log_to_driver=False, logging_level="error", include_dashboard=False)
     yield
     ray.shutdown()

@@ -153,3 +153,15 @@ def test_an_error_in_a_file_names_the_file(text: str, message: str, tmp_path: Pa
     (tmp_path / "training.yaml").write_text(text)
     with pytest.raises(DatasetFormatError, match=rf"training\.yaml: .*{message}"):
         TrainingConfig.read(tmp_path / "training.yaml")
+
+
+def test_a_folder_that_the_next_training_could_not_go_on_from_is_refused_before_the_first(tmp_path):
+    config = TrainingConfig(
+        model_name_or_path="student",
+        dataset="data",
+        dataset_dir=tmp_path,
+        output_dir=tmp_path / "a,b" / "adapter",
+    )
+    with pytest.raises(ConfigurationError, match="no comma in a folder's name"):
+        config.write(tmp_path / "training.yaml")
+    assert not (tmp_path / "training.yaml").exists()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.llm import ChatClient
+from dataenvgym.llm import ChatClient, key_from
 from dataenvgym.predictors.vllm.attached import AttachedServer
 from dataenvgym.predictors.vllm.options import ServerOptions
 from dataenvgym.predictors.vllm.own import shared_server
@@ -44,20 +42,6 @@ class Asking:
 
     def __post_init__(self) -> None:
         self._client("http://127.0.0.1")  # checks the values
-
-    def api_key(self) -> str | None:
-        """The server's key, if it wants one.
-
-        Raises:
-            ConfigurationError: if it wants one and there is none.
-        """
-        if self.api_key_variable is None:
-            return None
-        if not (key := os.environ.get(self.api_key_variable)):
-            raise ConfigurationError(
-                f"the environment variable {self.api_key_variable} is not set; set it"
-            )
-        return key
 
     def client_of(self, server: VllmServer) -> ChatClient:
         """A client that has the server brought back if it dies."""
@@ -102,7 +86,9 @@ class RunsAlready:
 
     def connect(self, model: str, asking: Asking) -> Connection:
         """Connect to it, if it has that base model."""
-        server = AttachedServer(self.base_url, model, rank=self.rank, api_key=asking.api_key())
+        server = AttachedServer(
+            self.base_url, model, rank=self.rank, api_key=key_from(asking.api_key_variable)
+        )
         return Connection(model, server, asking.client_of(server), server.close)
 
 

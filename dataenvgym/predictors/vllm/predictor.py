@@ -16,6 +16,7 @@ from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.external.environments import Variant
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.llm import ask_all
 from dataenvgym.predictors.in_process import resolve_student
 from dataenvgym.predictors.learnt import (
     copy_learnt,
@@ -166,12 +167,7 @@ class VllmPredictor:
         Raises:
             ServerError: if the server is gone for good.
         """
-        futures = [self.submit(conversation, sampling) for conversation in conversations]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+        return ask_all(self.submit, conversations, sampling)
 
     def connect(self) -> None:
         """Start the server, or find it; the first question would do so too.

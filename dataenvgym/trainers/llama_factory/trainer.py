@@ -111,11 +111,6 @@ class LlamaFactoryTrainer:
         """The warm worker, if trainings run in one."""
         return self._launcher if isinstance(self._launcher, WarmWorker) else None
 
-    def prepare(self, log: Path) -> None:
-        """Let the warm worker start to import now, so that the first training need not wait."""
-        if self.worker is not None:
-            self.worker.start(log)
-
     def train(self, config_path: Path) -> Path:
         """Train as the YAML file says; the folder (option `output_dir`).
 

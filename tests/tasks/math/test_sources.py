@@ -68,7 +68,7 @@ def test_a_source_that_is_not_there_or_of_no_known_kind_is_refused(tmp_path):
 
 
 def test_a_dataset_is_loaded_by_name_through_the_datasets_library(tmp_path):
-    pytest.importorskip("datasets")
+    pytest.importorskip("datasets", reason="needs the extra [datasets]")
     folder = tmp_path / "my-gsm"
     folder.mkdir()
     (folder / "test.jsonl").write_text(LINES, encoding="utf-8")
@@ -78,7 +78,7 @@ def test_a_dataset_is_loaded_by_name_through_the_datasets_library(tmp_path):
 
 
 def test_a_dataset_that_cannot_be_loaded_is_an_error_that_names_it(tmp_path):
-    pytest.importorskip("datasets")
+    pytest.importorskip("datasets", reason="needs the extra [datasets]")
     source = HubDataset(dataset=str(tmp_path / "absent"), split="test")
     with pytest.raises(ConfigurationError, match=r"absent.*split 'test' could not be loaded"):
         list(read_rows(source))
