@@ -32,3 +32,16 @@ def test_the_name_follows_what_determines_results_and_nothing_else():
 def test_a_name_that_is_no_plain_folder_is_refused(name):
     with pytest.raises(ConfigurationError, match="expected the plain name of a folder"):
         run_name(compose([f"name={name}"]))
+
+
+def test_where_a_server_runs_and_how_it_is_asked_may_change_from_call_to_call():
+    vllm = ["predictor=vllm", "trainer=llama_factory"]
+    name = run_name(compose(vllm))
+    for free in (
+        *("predictor.port=8000", "predictor.base_url=http://localhost:1", "predictor.sleep=true"),
+        *("predictor.gpus=[0]", "predictor.timeout=5.0", "trainer.warm=false"),
+        "predictor.api_key_variable=KEY",
+    ):
+        assert run_name(compose([*vllm, free])) == name, free
+    assert run_name(compose([*vllm, "trainer.lora_rank=8"])) != name
+    assert run_name(compose([*vllm, "predictor.dtype=bfloat16"])) != name

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -254,4 +255,13 @@ def test_a_predictor_that_nobody_holds_any_more_ends_its_server(make, stand_in, 
     running = predictor.server.running
     del predictor
     gc.collect()
+    assert not running.is_alive
+
+
+def test_a_server_is_ended_although_its_students_folder_has_changed_meanwhile(make, student):
+    predictor = make()
+    running = predictor.server.running
+    for file in Path(student).iterdir():
+        os.utime(file, (1, 1))  # another key, from now on
+    predictor.close()
     assert not running.is_alive

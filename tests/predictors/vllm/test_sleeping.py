@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import pytest
@@ -109,3 +111,20 @@ def test_a_server_that_died_in_its_sleep_is_brought_back(sleeper, stand_in, adap
     predictor.train(DATA, TrainingRun(directory=tmp_path))
     assert who(predictor) == str(tmp_path / "adapter")
     assert len(stand_in.lives) == 2
+
+
+def test_a_failed_training_counts_more_than_a_server_that_does_not_wake_up(
+    make, make_trainer, stand_in, tmp_path
+):
+    stand_in.plan({}, {"deaf": True})
+    trainer = make_trainer()
+    predictor = make(trainer, sleep=True, variant="cuda", start_timeout=5.0)
+
+    def fail():
+        os.kill(predictor.server.running.pid, signal.SIGKILL)
+        raise TrainingError("the disk is full")
+
+    trainer.during = fail
+    with pytest.raises(TrainingError, match="the disk is full") as caught:
+        predictor.train(DATA, TrainingRun(directory=tmp_path))
+    assert "did not wake up either" in caught.value.__notes__[0]
