@@ -19,6 +19,7 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     │   └── PredictorLostError  ... because its process died, again and again
     ├── WorkerLostError         a worker process of an executor that died, again and again
     ├── ExternalError           a program outside this process that is not there, or fails
+    ├── BudgetSpentError        a teacher that may make no more calls
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit what is asked of it
         └── ConfigChangedError  ... because its configuration is another one
@@ -109,6 +110,10 @@ class WorkerLostError(DataEnvGymError):
 
 class ExternalError(DataEnvGymError):
     """A program outside this process that is not there, or that cannot be set up."""
+
+
+class BudgetSpentError(DataEnvGymError):
+    """A teacher whose budget (requests, tokens or money) is spent; an episode ends well by it."""
 
 
 class EvaluationError(DataEnvGymError):

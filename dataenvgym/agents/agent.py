@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from dataenvgym.agents.plans import Engine, Policy
+from dataenvgym.agents.plans import Engine, Policy, Situation
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface
+from dataenvgym.interfaces import PredictorInterface, Stateful
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
 
@@ -16,8 +16,8 @@ from dataenvgym.seeding import derive_rng
 class Agent:
     """A data-generation agent: `policy` says how much of what, `engine` writes it.
 
-    All chance derives from `seed` and the iteration, so that the state to save is the iteration
-    (and the policy's own, where it has one).
+    All chance derives from `seed` and the iteration, so that the state to save is the iteration,
+    and that of the policy and the engine where they have one.
 
     Args:
         policy: turns completed instances into a plan.
@@ -50,9 +50,9 @@ class Agent:
     def __call__(
         self, completed: Sequence[CompletedTaskInstance], predictor: PredictorInterface
     ) -> Sequence[TrainingDatum]:
+        situation = Situation(completed, self.engine.skills, predictor, self.iteration)
         plan = self.policy.plan(
-            completed,
-            self.engine.skills,
+            situation,
             self.records_per_iteration,
             derive_rng(self.seed, self.iteration, "policy"),
         )
@@ -63,12 +63,22 @@ class Agent:
         self.iteration += 1
 
     def state_dict(self) -> dict[str, JsonValue]:
-        return {"iteration": self.iteration}
+        state: dict[str, JsonValue] = {"iteration": self.iteration}
+        for name, part in self._stateful():
+            state[name] = part.state_dict()
+        return state
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
         iteration = state["iteration"]
         assert isinstance(iteration, int)
         self.iteration = iteration
+        for name, part in self._stateful():
+            if isinstance(saved := state.get(name), dict):
+                part.load_state_dict(saved)
+
+    def _stateful(self) -> list[tuple[str, Stateful]]:
+        parts = {"policy": self.policy, "engine": self.engine}
+        return [(name, part) for name, part in parts.items() if isinstance(part, Stateful)]
 
     def _signed(self, record: TrainingDatum) -> TrainingDatum:
         provenance = record.provenance.model_copy(update={"agent": self.name})

@@ -1,8 +1,15 @@
-"""What passes between a policy and an engine: a plan says which records, and how many."""
+"""What passes between a policy and an engine: a plan says which records, and how many.
+
+    Situation --policy--> Plan (assignments) --engine--> training records
+
+A policy or an engine that remembers something from one iteration to the next also has
+`state_dict() -> dict` (JSON) and `load_state_dict(dict)`; the agent saves it with its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -38,23 +45,33 @@ class Assignment:
 Plan = tuple[Assignment, ...]
 
 
+@dataclass(frozen=True)
+class Situation:
+    """What a policy sees before an iteration.
+
+    Attributes:
+        completed: the evaluated validation instances.
+        skills: what the engine can be asked for, besides examples; may be empty.
+        predictor: the student as it is now, for policies that let it try.
+        iteration: the iteration that is planned, from 1 on.
+    """
+
+    completed: Sequence[CompletedTaskInstance]
+    skills: Sequence[str]
+    predictor: PredictorInterface
+    iteration: int = 1
+
+
 @runtime_checkable
 class Policy(Protocol):
     """Turns what is seen into a plan."""
 
-    def plan(
-        self,
-        completed: Sequence[CompletedTaskInstance],
-        skills: Sequence[str],
-        count: int,
-        rng: np.random.Generator,
-    ) -> Plan:
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         """A plan for `count` records.
 
         Args:
-            completed: the evaluated validation instances.
-            skills: what the engine can be asked for, besides examples; may be empty.
-            count: how many records the plan adds up to.
+            situation: what there is to see.
+            count: how many records the plan adds up to, or fewer where there is nothing to teach.
             rng: where all chance comes from.
         """
         ...
@@ -74,6 +91,7 @@ class Engine(Protocol):
     ) -> Sequence[TrainingDatum]:
         """The records that the plan asks for, with `provenance.skill` where it is known.
 
-        `predictor` is the student as it is now, for engines that let it try.
+        `predictor` is the student as it is now, for engines that let it try. An engine that cannot
+        make them all returns what it has; it raises `BudgetSpentError` only if that is nothing.
         """
         ...

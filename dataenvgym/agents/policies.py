@@ -11,11 +11,10 @@ Instances whose call failed are neither right nor wrong, and no policy learns fr
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 
 import numpy as np
 
-from dataenvgym.agents.plans import Assignment, Plan
+from dataenvgym.agents.plans import Assignment, Plan, Situation
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 
@@ -23,13 +22,8 @@ from dataenvgym.records import CompletedTaskInstance
 class RandomPolicy:
     """Each record teaches a skill drawn uniformly from those the engine has."""
 
-    def plan(
-        self,
-        completed: Sequence[CompletedTaskInstance],
-        skills: Sequence[str],
-        count: int,
-        rng: np.random.Generator,
-    ) -> Plan:
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        skills = situation.skills
         if not skills:
             raise ConfigurationError(
                 "the random policy draws from the engine's skills, and this engine names none; "
@@ -46,14 +40,8 @@ class OpenEndedPolicy:
     A student without errors is taught from all instances alike.
     """
 
-    def plan(
-        self,
-        completed: Sequence[CompletedTaskInstance],
-        skills: Sequence[str],
-        count: int,
-        rng: np.random.Generator,
-    ) -> Plan:
-        tried = [c for c in completed if c.error is None]
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        tried = [c for c in situation.completed if c.error is None]
         models = [c for c in tried if not c.was_correct] or tried
         if not models:
             return ()
@@ -81,16 +69,10 @@ class SkillListPolicy:
         self.sharpness = sharpness
         self.floor = floor
 
-    def plan(
-        self,
-        completed: Sequence[CompletedTaskInstance],
-        skills: Sequence[str],
-        count: int,
-        rng: np.random.Generator,
-    ) -> Plan:
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         outcomes: defaultdict[str, list[bool]] = defaultdict(list)
         wrong: defaultdict[str, list[CompletedTaskInstance]] = defaultdict(list)
-        for c in completed:
+        for c in situation.completed:
             if c.error is None and c.instance.skill is not None:
                 outcomes[c.instance.skill].append(c.was_correct)
                 if not c.was_correct:

@@ -8,7 +8,7 @@ from pathlib import Path
 from dataenvgym.config.composition import default_options, options_by_group
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
-ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "episode")
+ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "teacher", "episode")
 
 
 def list_options(arguments: Namespace) -> None:

@@ -16,6 +16,7 @@ from dataenvgym.config.building import (
     build_environment,
     build_predictor,
     build_task,
+    build_teacher,
     make_open_ended,
     make_skill_list,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "build_environment",
     "build_predictor",
     "build_task",
+    "build_teacher",
     "check_fit",
     "compose",
     "config_directory",

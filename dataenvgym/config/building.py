@@ -1,16 +1,16 @@
 """Objects from a configuration: whatever its `_target_` entries name.
 
-`build_task`, `build_predictor` and `build_agent` make one section each; `build_environment` puts
-a task and a predictor into the teaching environment that `environment.id` names, the number of
-steps limited by `episode.iterations`. Nothing is loaded or downloaded yet: students and problems
-are loaded when they are first needed.
+`build_task`, `build_predictor`, `build_teacher` and `build_agent` make one section each;
+`build_environment` puts a task and a predictor into the teaching environment that `environment.id`
+names, the number of steps limited by `episode.iterations`. Nothing is loaded or downloaded yet:
+students and problems are loaded when they are first needed.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -23,6 +23,7 @@ from dataenvgym.interfaces import (
     DataGenerationAgentInterface,
     PredictorInterface,
     TaskInterface,
+    TeacherInterface,
     TrainablePredictorInterface,
 )
 
@@ -59,9 +60,37 @@ def build_predictor(config: DictConfig, *, trainable: bool = True) -> PredictorI
     return cast(PredictorInterface, check_protocol(predictor, expected, "predictor"))
 
 
-def build_agent(config: DictConfig) -> DataGenerationAgentInterface:
-    """The agent of `config.agent`."""
-    agent = build_section(config, "agent")
+def build_teacher(
+    config: DictConfig, predictor: PredictorInterface, directory: str | Path | None = None
+) -> TeacherInterface | None:
+    """The teacher of `config.teacher`, or None with `teacher=none`.
+
+    Args:
+        predictor: the student, for `teacher=student`.
+        directory: the run directory, for its transcript and its usage; None keeps none.
+    """
+    if config.teacher.get("_target_") is None:
+        return None
+    teacher = build_section(config, "teacher", predictor=predictor, directory=directory)
+    return cast(TeacherInterface, check_protocol(teacher, TeacherInterface, "teacher"))
+
+
+def build_agent(
+    config: DictConfig,
+    *,
+    task: TaskInterface | None = None,
+    teacher: TeacherInterface | None = None,
+) -> DataGenerationAgentInterface:
+    """The agent of `config.agent`.
+
+    Args:
+        task, teacher: for the policies and engines that have parameters of these names. The task
+            is built from the configuration if None.
+    """
+    given: dict[str, Any] = {"task": build_task(config) if task is None else task}
+    if teacher is not None:
+        given["teacher"] = teacher
+    agent = build_section(config, "agent", **given)
     expected = DataGenerationAgentInterface
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
 
@@ -72,23 +101,28 @@ def build_environment(
     *,
     task: TaskInterface | None = None,
     predictor: PredictorInterface | None = None,
+    teacher: TeacherInterface | None = None,
 ) -> gymnasium.Env[Any, Any]:
     """The teaching environment of `config.environment`, wrapped in a `TimeLimit`.
 
     Args:
         directory: its run directory; None is a temporary folder.
-        task, predictor: built from the configuration if None.
+        task, predictor, teacher: built from the configuration if None.
     """
-    options = _environment_options(config)
     _at_least(0, config, "seed")
+    task = build_task(config) if task is None else task
+    predictor = build_predictor(config) if predictor is None else predictor
+    if teacher is None:
+        teacher = build_teacher(config, predictor, directory)
+    options = _environment_options(config, task=task, predictor=predictor, teacher=teacher)
     try:
         return gymnasium.make(
             str(config.environment.id),
             max_episode_steps=_at_least(1, config, "episode.iterations"),
             disable_env_checker=True,
             directory=directory,
-            task=build_task(config) if task is None else task,
-            predictor=build_predictor(config) if predictor is None else predictor,
+            task=task,
+            predictor=predictor,
             **options,
         )
     except gymnasium.error.UnregisteredEnv as error:
@@ -126,23 +160,28 @@ def _defaults(
     options: dict[str, Any],
 ) -> dict[str, Any]:
     config = compose([f"environment={environment}"])
-    return {
-        "task": build_task(config) if task is None else task,
-        "predictor": build_predictor(config) if predictor is None else predictor,
-        **_environment_options(config),
-        **options,
-    }
+    task = build_task(config) if task is None else task
+    predictor = build_predictor(config) if predictor is None else predictor
+    made = _environment_options(config, task=task, predictor=predictor)
+    return {"task": task, "predictor": predictor, **made, **options}
 
 
-def _environment_options(config: DictConfig) -> dict[str, Any]:
+def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
+    """The arguments of the environment's class: its section, skill labels and quality checks."""
     from omegaconf import OmegaConf
 
-    options = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
-    options.pop("id")
     for name in ("target_score", "max_records"):
-        value = options.get(name)
+        value = config.environment.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ConfigurationError(f"environment.{name} is {value!r}, expected a number or null")
+    given = {name: thing for name, thing in given.items() if thing is not None}
+    section = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
+    section.pop("id")
+    options = cast(dict[str, Any], _build(section, "environment", given))
+    if config.skills.get("_target_") is not None:
+        options["labeler"] = build_section(config, "skills", **given)
+    if checks := build_section(config, "quality", **given)["checks"]:
+        options["quality"] = tuple(checks.values())
     return options
 
 
@@ -159,28 +198,53 @@ def _at_least(minimum: int, config: DictConfig, key: str) -> int:
 
 
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
-    """What `config[section]` describes, made with the arguments there and the `given` ones."""
-    import hydra
-    from hydra.errors import InstantiationException
+    """What `config[section]` describes: its `_target_` called with what stands beside it.
 
-    target = _target(config, section)
-    try:
-        make = hydra.utils.instantiate(config[section], _partial_=True, _convert_="all")
-        return make(**given)
-    except (InstantiationException, TypeError, ValidationError) as error:
-        cause = error.__cause__ if isinstance(error, InstantiationException) else error
-        if isinstance(cause, DataEnvGymError):
-            raise cause from None
+    Sections within it that have a `_target_` are made first. Every class gets those of the `given`
+    objects that it has a parameter for and that its section does not set.
+    """
+    from omegaconf import OmegaConf
+
+    return _build(OmegaConf.to_container(config[section], resolve=True), section, given)
+
+
+def _build(value: Any, key: str, given: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_build(item, f"{key}.{i}", given) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    arguments = {n: _build(v, f"{key}.{n}", given) for n, v in value.items() if n != "_target_"}
+    if "_target_" not in value:
+        return arguments
+    target = _imported(value["_target_"], f"{key}._target_")
+    parameters = inspect.signature(target).parameters
+    arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
+    if _needs_teacher(parameters) and "teacher" not in arguments:
         raise ConfigurationError(
-            f"{section}: {target.__module__}.{target.__qualname__} cannot be made: "
-            f"{_first_line(cause or error)}"
+            f"{key}: {target.__qualname__} asks a teacher, and there is none: choose one, such as "
+            "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
+        )
+    try:
+        return target(**arguments)
+    except DataEnvGymError:
+        raise
+    except (TypeError, ValidationError) as error:
+        raise ConfigurationError(
+            f"{key}: {target.__module__}.{target.__qualname__} cannot be made: {_first_line(error)}"
         ) from error
+
+
+def _needs_teacher(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    parameter = parameters.get("teacher")
+    return parameter is not None and parameter.default is parameter.empty
 
 
 def _target(config: DictConfig, section: str) -> Callable[..., Any]:
     """The class (or function) that `config[section]._target_` names."""
-    path = config[section].get("_target_")
-    key = f"{section}._target_"
+    return _imported(config[section].get("_target_"), f"{section}._target_")
+
+
+def _imported(path: Any, key: str) -> Callable[..., Any]:
     if not isinstance(path, str) or "." not in path:
         raise ConfigurationError(f"{key} is {path!r}, expected a class such as my_module.MyClass")
     module_name, _, name = path.rpartition(".")

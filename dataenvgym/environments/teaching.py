@@ -38,7 +38,13 @@ from dataenvgym.errors import (
     RunDirectoryError,
     did_you_mean,
 )
-from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface, TrainingRun
+from dataenvgym.interfaces import (
+    RecordCheckInterface,
+    SkillLabelerInterface,
+    TaskInterface,
+    TrainablePredictorInterface,
+    TrainingRun,
+)
 from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -67,6 +73,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         target_score: the validation score at which the episode ends, or None.
         max_records: the most records that the episode trains on, or None.
         similarity: Jaccard threshold of the near-duplicate check.
+        labeler: says which skills the instances need, in place of the task's gold skills.
+        quality: further checks of records, by which what fails is dropped.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
@@ -83,6 +91,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         target_score: float | None = None,
         max_records: int | None = None,
         similarity: float = 0.9,
+        labeler: SkillLabelerInterface | None = None,
+        quality: Sequence[RecordCheckInterface] = (),
     ) -> None:
         if mode not in ("incremental", "accumulate"):
             raise ConfigurationError(
@@ -102,6 +112,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         self.target_score = target_score
         self.max_records = max_records
         self.similarity = similarity
+        self.labeler = labeler
+        self.quality = tuple(quality)
         self.clock = PhaseClock()
         self.action_space = RecordsSpace()
         self.observation_space = gymnasium.spaces.Dict(

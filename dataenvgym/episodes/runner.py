@@ -25,8 +25,9 @@ from dataenvgym.episodes.summary import (
     read_summary,
     summarize_iteration,
 )
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful, TaskInterface
+from dataenvgym.llm.usage import read_usage
 from dataenvgym.storage import read_json, write_json
 
 
@@ -54,7 +55,8 @@ def run_episode(
         callbacks: told of everything. `events.jsonl` is kept in any case.
 
     Returns:
-        The summary, which also stands in `summary.json`.
+        The summary, which also stands in `summary.json`. An episode whose teacher's budget is
+        spent ends like any other, and says so in `summary.ended`.
     """
     teaching = environment.unwrapped
     if not isinstance(teaching, TeachingEnvironment):
@@ -80,12 +82,17 @@ def run_episode(
         observation, _ = environment.reset(seed=seed, options=options)
         episode.restore_agent()
         episode.announce()
+        ended = None
         while len(teaching.results) <= iterations and not teaching.is_over:
-            records = episode.next_records(observation)
-            observation, *_ = environment.step(records)
+            try:
+                records = episode.next_records(observation)
+                observation, *_ = environment.step(records)
+            except BudgetSpentError as error:
+                ended = str(error)
+                break
             agent.step()
             episode.announce()
-        return episode.conclude(test_task)
+        return episode.conclude(test_task, ended)
 
 
 class _Episode:
@@ -189,15 +196,19 @@ class _Episode:
         self._announced = len(self.teaching.results)
         self._write(self._summary("running"))
 
-    def conclude(self, test_task: TaskInterface | None) -> Summary:
-        """Score the test split of the base and of the best iteration, and sum up."""
+    def conclude(self, test_task: TaskInterface | None, ended: str | None) -> Summary:
+        """Score the test split of the base and of the best iteration, and sum up.
+
+        Args:
+            ended: what ended the episode before its time, or None.
+        """
         best = best_iteration(self.teaching.results)
         before = after = None
         if test_task is not None:
             before = self._test_score(test_task, 0)
             after = self._test_score(test_task, best)
         self.teaching.load_iteration(len(self.teaching.results) - 1)
-        return self._end("finished", before=before, after=after)
+        return self._end("finished", before=before, after=after, ended=ended)
 
     def _test_score(self, task: TaskInterface, iteration: int) -> float:
         path = self.directory / "test" / f"{iteration:03d}.jsonl"
@@ -230,8 +241,9 @@ class _Episode:
         *,
         before: float | None = None,
         after: float | None = None,
+        ended: str | None = None,
     ) -> Summary:
-        summary = self._summary(status, before=before, after=after)
+        summary = self._summary(status, before=before, after=after, ended=ended)
         self._write(summary)
         self._tell_end(summary)
         return summary
@@ -263,6 +275,7 @@ class _Episode:
         *,
         before: float | None = None,
         after: float | None = None,
+        ended: str | None = None,
         error: str | None = None,
     ) -> Summary:
         results = self.teaching.results
@@ -275,6 +288,8 @@ class _Episode:
             best_iteration=best_iteration(results) if results else 0,
             test_score_before=before,
             test_score_after=after,
+            ended=ended,
+            teacher=read_usage(self.directory),
             error=error,
         )
 

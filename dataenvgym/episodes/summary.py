@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
 
@@ -47,6 +48,8 @@ class Summary(Model):
         best_iteration: the earliest iteration with the best validation score.
         test_score_before, test_score_after: of the base student, and of `best_iteration`; None
             before the end, or if the task has no test split.
+        ended: what ended a finished episode before its last iteration, such as a spent budget.
+        teacher: what its teacher was asked and cost, or None if it had none.
         error: why a failed episode failed.
     """
 
@@ -58,6 +61,8 @@ class Summary(Model):
     best_iteration: int
     test_score_before: float | None = None
     test_score_after: float | None = None
+    ended: str | None = None
+    teacher: TeacherUsage | None = None
     error: str | None = None
 
     @property

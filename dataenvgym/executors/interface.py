@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from dataenvgym.config.building import build_agent, build_environment, build_task
+from dataenvgym.config.building import (
+    build_agent,
+    build_environment,
+    build_predictor,
+    build_task,
+    build_teacher,
+)
 from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.run_directory import run_directory
 from dataenvgym.interfaces import DataGenerationAgentInterface, TrainablePredictorInterface
@@ -86,8 +92,13 @@ def build_episode(
     Raises:
         ConfigurationError: if the configuration cannot work.
     """
-    task, agent = build_task(config), build_agent(config)
-    environment = build_environment(config, directory, task=task, predictor=predictor)
+    task = build_task(config)
+    student = build_predictor(config) if predictor is None else predictor
+    teacher = build_teacher(config, student, directory)
+    agent = build_agent(config, task=task, teacher=teacher)
+    environment = build_environment(
+        config, directory, task=task, predictor=student, teacher=teacher
+    )
     shows_skills = bool(getattr(environment.unwrapped, "shows_skills", True))
     check_fit(task, agent, shows_skills=shows_skills)
     return environment, agent

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dataenvgym.agents import OpenEndedPolicy, RandomPolicy, SkillListPolicy
+from dataenvgym.agents import OpenEndedPolicy, RandomPolicy, Situation, SkillListPolicy
 from dataenvgym.agents.policies import apportion
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 
 
@@ -25,6 +26,10 @@ def completed(skill: str | None, n_right: int, n_wrong: int, n_errors: int = 0):
     ]
 
 
+def situation(completed, skills=()) -> Situation:
+    return Situation(completed, skills, ScriptedPredictor(lambda conversation: ""))
+
+
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
@@ -32,7 +37,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 def test_random_spreads_over_the_engines_skills_whatever_the_student_did():
     skills = ["a", "b", "c", "d"]
     plans = [
-        RandomPolicy().plan(seen, skills, 400, rng())
+        RandomPolicy().plan(situation(seen, skills), 400, rng())
         for seen in (completed("a", 9, 0), completed("a", 0, 9))
     ]
     counts = [{a.skill: a.count for a in plan} for plan in plans]
@@ -43,24 +48,24 @@ def test_random_spreads_over_the_engines_skills_whatever_the_student_did():
 
 def test_random_needs_an_engine_with_skills():
     with pytest.raises(ConfigurationError, match="open_ended"):
-        RandomPolicy().plan([], [], 3, rng())
+        RandomPolicy().plan(situation([]), 3, rng())
 
 
 def test_open_ended_models_records_on_errors_only_each_as_often_as_the_others():
     seen = completed("a", 5, 3, n_errors=4)
-    plan = OpenEndedPolicy().plan(seen, [], 7, rng())
+    plan = OpenEndedPolicy().plan(situation(seen), 7, rng())
     assert sorted(a.count for a in plan) == [2, 2, 3]
     assert {a.examples[0].instance.id for a in plan} == {"a-5", "a-6", "a-7"}
 
 
 def test_open_ended_teaches_a_student_without_errors_from_all_instances():
-    plan = OpenEndedPolicy().plan(completed("a", 5, 0), [], 5, rng())
+    plan = OpenEndedPolicy().plan(situation(completed("a", 5, 0)), 5, rng())
     assert len(plan) == 5
 
 
 def test_skill_list_gives_weaker_skills_more_records():
     seen = completed("weak", 1, 9) + completed("strong", 9, 1) + completed("medium", 5, 5)
-    plan = SkillListPolicy().plan(seen, [], 100, rng())
+    plan = SkillListPolicy().plan(situation(seen), 100, rng())
     counts = {a.skill: a.count for a in plan}
     assert sum(counts.values()) == 100
     assert counts["weak"] > counts["medium"] > counts["strong"] > 0
@@ -68,18 +73,20 @@ def test_skill_list_gives_weaker_skills_more_records():
 
 def test_skill_list_ignores_failed_calls():
     seen = completed("a", 5, 5) + completed("b", 5, 5, n_errors=50)
-    counts = {a.skill: a.count for a in SkillListPolicy().plan(seen, [], 10, rng())}
+    counts = {a.skill: a.count for a in SkillListPolicy().plan(situation(seen), 10, rng())}
     assert counts == {"a": 5, "b": 5}
 
 
 def test_skill_list_says_what_it_needs_where_there_are_no_skills():
     with pytest.raises(ConfigurationError, match="environment=skill_list"):
-        SkillListPolicy().plan(completed(None, 1, 1), [], 10, rng())
+        SkillListPolicy().plan(situation(completed(None, 1, 1)), 10, rng())
 
 
 def test_sharpness_zero_spreads_evenly():
     seen = completed("weak", 0, 9) + completed("strong", 9, 0)
-    counts = {a.skill: a.count for a in SkillListPolicy(sharpness=0).plan(seen, [], 10, rng())}
+    counts = {
+        a.skill: a.count for a in SkillListPolicy(sharpness=0).plan(situation(seen), 10, rng())
+    }
     assert counts == {"weak": 5, "strong": 5}
 
 

@@ -1,0 +1,40 @@
+"""What a teacher was asked and what that cost: `teacher/usage.json` in the run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dataenvgym.records import Model
+from dataenvgym.storage import read_json
+
+
+class TeacherUsage(Model):
+    """Calls of a teacher, all purposes together.
+
+    Attributes:
+        requests: questions that went to the server; a retry by the client is the same request.
+        cached: questions answered from the cache, at no cost.
+        failed: requests without an answer.
+        malformed: answers that could not be used, even after repair.
+        prompt_tokens, completion_tokens: as the server counts them; 0 where it does not say.
+        cost: in US dollars; None if the model has no known price (never 0 for that reason).
+    """
+
+    requests: int = 0
+    cached: int = 0
+    failed: int = 0
+    malformed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+
+
+def usage_file(directory: Path) -> Path:
+    """Where the usage of a run's teacher stands."""
+    return directory / "teacher" / "usage.json"
+
+
+def read_usage(directory: Path) -> TeacherUsage | None:
+    """The usage so far of the teacher of the run in `directory`; None if it asked nothing."""
+    path = usage_file(directory)
+    return TeacherUsage.model_validate(read_json(path)) if path.exists() else None
