@@ -51,6 +51,7 @@ setup(
         "pyyaml>=6.0",
         "rich>=13.7",
         "safetensors>=0.4",
+        "scipy>=1.11",
         "sh>=2.2",
         "sympy>=1.13",
         "tokenizers>=0.21",
@@ -60,6 +61,9 @@ setup(
     extras_require={
         "datasets": ["datasets>=3.0"],
         "ray": ["ray>=2.40"],
+        "redis": ["redis>=5.0"],
+        "rl": ["stable-baselines3>=2.4"],
+        "skills": ["scikit-learn>=1.5"],
         "reasoning-gym": ["reasoning-gym>=0.1.25"],
         "tensorboard": ["tensorboard>=2.18"],
         "wandb": ["wandb>=0.19"],
