@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+# Not started as a service: the tests start one of their own. The second try has fresh lists.
+APT_REDIS := { apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq "$$@"; }; \
+  install() { apt install --yes --no-install-recommends redis-server; }; \
+  install || { apt update && install; }; }
 ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
-  bench bench-iteration bench-swap bench-rollouts figures student clean-venv
+  bench bench-iteration bench-swap bench-rollouts bench-simulation figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -31,8 +35,17 @@ $(VENV)/.installed: setup.py $(VENV)/.dependencies
 run: setup
 	@$(BIN)/dataenvgym run --fresh $(ARGS)
 
-test: setup
+test: setup $(VENV)/.redis
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Tests of the cache that processes share want Debian's redis-server. What came of it stands in
+# the file: "there" or "not to be had"; without it those tests are skipped.
+$(VENV)/.redis: | $(VENV)/.created
+	@if command -v redis-server >/dev/null; then echo "there" >$@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && $(APT_REDIS) >/dev/null 2>&1; \
+	then echo "there" >$@; \
+	else echo "not to be had" >$@; \
+	  echo "redis-server is not there and cannot be installed: tests that need it are skipped"; fi
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
@@ -59,6 +72,10 @@ bench: setup
 # Needs no external program.
 bench-rollouts: setup
 	$(BIN)/python -m benchmarks.rollouts
+
+# Teaching steps a second of the simulated student.
+bench-simulation: setup
+	$(BIN)/python -m benchmarks.simulation
 
 # With LLaMA-Factory and vLLM themselves: the published protocol against ours, and adapter swaps.
 bench-iteration: external-llamafactory external-vllm

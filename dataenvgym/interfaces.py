@@ -49,10 +49,16 @@ class SamplingParameters(Model):
 
 
 class Reply(Model):
-    """The student's answer to one conversation. `length`: it was cut off at `max_tokens`."""
+    """The answer to one conversation. `length`: it was cut off at `max_tokens`.
+
+    Attributes:
+        prompt_tokens, completion_tokens: as the server counts them; None where it does not say.
+    """
 
     text: str
     finish_reason: Literal["stop", "length"] = "stop"
+    prompt_tokens: int | None = Field(default=None, ge=0)
+    completion_tokens: int | None = Field(default=None, ge=0)
 
 
 class Failure(Model):
@@ -162,6 +168,25 @@ class DataGenerationAgentInterface(Protocol):
     def step(self) -> None:
         """Called after each iteration, once its records are trained on and evaluated."""
         ...
+
+
+@runtime_checkable
+class ActingAgentInterface(Protocol):
+    """Someone who teaches by other actions than records, as `SkillTree-v0` has them.
+
+    It may be `Stateful` as any agent.
+    """
+
+    def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> Any:
+        """The environment's next action, given its observation."""
+        ...
+
+    def step(self) -> None:
+        """Called after each iteration."""
+        ...
+
+
+TeachingAgent = DataGenerationAgentInterface | ActingAgentInterface
 
 
 @runtime_checkable

@@ -1,8 +1,12 @@
-"""What tests share: a student small enough for them."""
+"""What tests share: a student small enough for them, and a Redis server of their own."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -89,3 +93,47 @@ def make_student() -> MakeStudent:
 def tiny_student(make_student: MakeStudent, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of such a student, in Hugging Face format; not to be changed."""
     return make_student(tmp_path_factory.mktemp("students") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Redis server, started for the tests on a free port and ended with them."""
+    if (program := shutil.which("redis-server")) is None:
+        pytest.skip("redis-server is not installed: `make test` installs Debian's where it may")
+    from dataenvgym.external.ports import free_port
+
+    folder = tmp_path_factory.mktemp("redis")
+    port = free_port()
+    options = f"--port {port} --bind 127.0.0.1 --appendonly no --save".split()
+    with (folder / "log.txt").open("wb") as log:
+        process = subprocess.Popen(
+            [program, *options, "", "--dir", str(folder)], stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        _wait_for_redis(process, port, folder / "log.txt")
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """The same server, with nothing in it."""
+    from redis import Redis
+
+    Redis.from_url(redis_server).flushall()
+    return redis_server
+
+
+def _wait_for_redis(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    from redis import ConnectionError, Redis
+
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            Redis(port=port).ping()
+            return
+        except ConnectionError:
+            time.sleep(0.02)
+    raise RuntimeError(f"redis-server did not come up on port {port}: {log.read_text()}")

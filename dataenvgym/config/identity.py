@@ -21,6 +21,10 @@ FREE = (
     *("predictor.variant", "predictor.gpus", "predictor.sleep", "predictor.concurrency"),
     *("predictor.timeout", "predictor.retries", "predictor.start_timeout"),
     *("predictor.gpu_memory_utilization", "predictor.cpu_cache_gib"),
+    *("teacher.base_url", "teacher.api_key_variable", "teacher.api_key_header"),
+    *("teacher.concurrency", "teacher.timeout", "teacher.retries", "teacher.max_tokens_field"),
+    *("teacher.cache", "teacher.max_requests", "teacher.max_tokens", "teacher.max_cost"),
+    *("teacher.price", "teacher.price.prompt", "teacher.price.completion"),
 )
 """Keys that may differ between two calls of the same run."""
 

@@ -1,12 +1,31 @@
-"""Large language models behind OpenAI-compatible servers.
+"""Large language models: a client of OpenAI-compatible servers, and teachers that answer engines.
 
+Teacher (teacher), StudentTeacher (student_teacher)   who is asked: a server, or the student
+└── MeteredTeacher (metered_teacher)   `ask`, from any thread
+    ├── Enquiry (enquiry)         one call to `ask`
+    ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
+    └── Books (books)             what outlives the process, in the run directory
+        ├── Account (budget)      what was spent, and whether more may be (prices, usage)
+        └── Transcript (transcript)   every call, one line each
 ChatClient (client)       what the rest of the package uses, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop
     ├── LoopThread (loop)     that loop, in a daemon thread
+    ├── Session (session)     the connections to the server
     ├── Revival (revival)     the one call that brings a dead server back
     └── payloads, transient   requests and answers as bytes; what is worth another try
 """
 
 from dataenvgym.llm.client import ChatClient, ask_all, key_from
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import Teacher
+from dataenvgym.llm.usage import TeacherUsage, count_malformed
 
-__all__ = ["ChatClient", "ask_all", "key_from"]
+__all__ = [
+    "ChatClient",
+    "StudentTeacher",
+    "Teacher",
+    "TeacherUsage",
+    "ask_all",
+    "count_malformed",
+    "key_from",
+]

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ class ChatClient:
     Args:
         base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
         api_key: sent as bearer token, if there is one.
+        api_key_header: the header that the key is sent in as it is, in place of the bearer token;
+            Azure's is "api-key".
+        form: how the server wants its requests.
         concurrency: how many conversations the server gets at the same time, at most; a call that
             pauses before another try counts. The others queue up, as many as there are.
         timeout: seconds that one try may take.
@@ -56,6 +60,8 @@ class ChatClient:
         base_url: str,
         *,
         api_key: str | None = None,
+        api_key_header: str | None = None,
+        form: RequestForm = PLAIN,
         concurrency: int = 256,
         timeout: float = 600.0,
         retries: int = 4,
@@ -71,6 +77,8 @@ class ChatClient:
         self.base_url = _normalised(base_url)
         self._options: dict[str, Any] = {
             "api_key": api_key,
+            "api_key_header": api_key_header,
+            "form": form,
             "concurrency": concurrency,
             "timeout": timeout,
             "retries": retries,
@@ -146,9 +154,11 @@ class ChatClient:
 
         options = dict(self._options)
         first_backoff, jitter = options.pop("backoff"), options.pop("jitter")
+        key, header = options.pop("api_key"), options.pop("api_key_header")
         dispatcher = Dispatcher(
             Options(
                 url=self.base_url,
+                headers=_key_headers(key, header),
                 first_backoff=first_backoff,
                 jitter=jitter or random.Random(),
                 **options,
@@ -172,8 +182,11 @@ def ask_all(
             future.cancel()
 
 
-def key_from(variable: str | None) -> str | None:
+def key_from(variable: str | None, *, option: str = "predictor.api_key_variable") -> str | None:
     """The API key in that environment variable; None for a server without keys.
+
+    Args:
+        option: that names the variable, for the message.
 
     Raises:
         ConfigurationError: if the variable is not set.
@@ -183,9 +196,15 @@ def key_from(variable: str | None) -> str | None:
     if not (key := os.environ.get(variable)):
         raise ConfigurationError(
             f"the environment variable {variable} is not set: set it to your key, or set "
-            "predictor.api_key_variable to null for a server without keys"
+            f"{option} to null for a server without keys"
         )
     return key
+
+
+def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
+    if key is None:
+        return {}
+    return {"Authorization": f"Bearer {key}"} if header is None else {header: key}
 
 
 def _normalised(base_url: str) -> str:

@@ -14,30 +14,26 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
-import orjson
 from pydantic import JsonValue
-from yarl import URL
 
 from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.loop import LoopThread
-from dataenvgym.llm.payloads import chat_payload, parse_reply, server_message
+from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
 from dataenvgym.llm.revival import Revival
+from dataenvgym.llm.session import CONNECT_S, Session, lost_connection
 from dataenvgym.llm.transient import Trouble, backoff, is_transient, parse_retry_after
 from dataenvgym.records import Conversation
 
 _CLOSED = Failure(reason="the client was closed before an answer came")
 _MOST_DEATHS = 5
-# Servers hang up on idle connections (uvicorn after 5 s): be first, or a request may meet that.
-_KEEP_ALIVE_S = 3.0
-_CONNECT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,8 @@ class Options:
     """What a dispatcher is made with; `ChatClient` explains them. `url` ends before "/v1"."""
 
     url: str
-    api_key: str | None = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    form: RequestForm
     concurrency: int
     timeout: float
     retries: int
@@ -92,14 +89,13 @@ class Dispatcher:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._chat_url = URL(options.url + "/v1/chat/completions")
         self._waiting: deque[Call] = deque()
         self._workers: list[asyncio.Task[None]] = []
         self._idle: list[asyncio.Future[None]] = []
         self._outcomes: list[tuple[Call, Reply | Failure | DataEnvGymError]] = []
         self._woken = False
         self._closed = False
-        self._session: aiohttp.ClientSession | None = None
+        self._session = Session(options.url, options.headers)
         self._revival = (
             None
             if options.on_disconnect is None
@@ -123,7 +119,7 @@ class Dispatcher:
     def request(self, method: str, path: str, payload: JsonValue, timeout: float | None) -> Any:
         """Any other request; see `ChatClient.request`."""
         limit = self._options.timeout if timeout is None else timeout
-        future = self._loop.start(self._request, method, path, payload, limit)
+        future = self._loop.start(self._session.request, method, path, payload, limit)
         try:
             return future.result()
         except CancelledError:
@@ -209,7 +205,7 @@ class Dispatcher:
     async def _see_through(self, call: Call) -> Reply | Failure | DataEnvGymError:
         """Try until there is an answer, or no hope."""
         options, revival = self._options, self._revival
-        body = chat_payload(call.conversation, call.sampling, model=call.model)
+        body = chat_payload(call.conversation, call.sampling, model=call.model, form=options.form)
         tries = deaths = 0
         while True:
             generation = 0
@@ -247,8 +243,8 @@ class Dispatcher:
         call.timed_out = False
         clock = asyncio.get_running_loop().call_later(self._options.timeout, _time_out, call)
         try:
-            async with self._open_session().post(
-                self._chat_url,
+            async with self._session.http.post(
+                self._session.chat_url,
                 data=aiohttp.BytesPayload(body, content_type="application/json"),
                 allow_redirects=False,
             ) as response:
@@ -260,9 +256,9 @@ class Dispatcher:
             call.worker.uncancel()
             return Trouble(f"no answer within {self._options.timeout:g} s")
         except TimeoutError:
-            return Trouble(f"no connection within {_CONNECT_S:g} s")
+            return Trouble(f"no connection within {CONNECT_S:g} s")
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
-            return Trouble(_lost(error), disconnected=True)
+            return Trouble(lost_connection(error), disconnected=True)
         except aiohttp.ClientError as error:
             return Failure(reason=f"the server's answer is no HTTP: {error}")
         finally:
@@ -275,55 +271,12 @@ class Dispatcher:
             return Trouble(reason, retry_after=wait)
         return Failure(reason=reason)
 
-    async def _request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
-        url = URL(self._options.url + path)
-        what = f"{method} {url}"
-        body = None if payload is None else orjson.dumps(payload)
-        try:
-            async with (
-                asyncio.timeout(timeout),
-                self._open_session().request(method, url, data=body) as response,
-            ):
-                answer = await response.read()
-        except TimeoutError:
-            raise ServerError(f"{what}: no answer within {timeout:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise ServerError(f"{what}: {_lost(error)}") from error
-        if not response.ok:
-            raise ServerError(
-                f"{what}: HTTP {response.status}: {server_message(answer)}", status=response.status
-            )
-        if response.content_type != "application/json":
-            return answer.decode(errors="replace")
-        try:
-            return orjson.loads(answer)
-        except orjson.JSONDecodeError as error:
-            raise ServerError(f"{what}: the answer is no JSON: {error}") from None
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            options = self._options
-            headers = {"Content-Type": "application/json", "User-Agent": "dataenvgym"}
-            if options.api_key is not None:
-                headers["Authorization"] = f"Bearer {options.api_key}"
-            self._session = aiohttp.ClientSession(
-                # no limit here: the workers are as many as may be, and `request` needs room;
-                # no total timeout either: aiohttp's own costs more than a clock for each try
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers=headers,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
-                read_bufsize=2**18,
-            )
-        return self._session
-
     async def _finish(self) -> None:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._settle()
-        if self._session is not None:
-            await self._session.close()
+        await self._session.close()
 
 
 def _cancel_worker(call: Call) -> None:
@@ -334,7 +287,3 @@ def _cancel_worker(call: Call) -> None:
 def _time_out(call: Call) -> None:
     call.timed_out = True
     _cancel_worker(call)
-
-
-def _lost(error: Exception) -> str:
-    return f"no connection: {type(error).__name__}: {error}"

@@ -7,9 +7,12 @@ the ids are made up here: `call_0`, `call_1`, ... through the conversation.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
+from pydantic import JsonValue
 
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
@@ -18,21 +21,45 @@ _NO_ANSWER = ("abort", "error", "content_filter")
 _SHOWN = 500
 
 
-def chat_payload(conversation: Conversation, sampling: SamplingParameters, *, model: str) -> bytes:
+@dataclass(frozen=True)
+class RequestForm:
+    """How a server wants its requests, where that differs from what most of them take.
+
+    Attributes:
+        max_tokens_field: the field with the longest reply; OpenAI's newer models want
+            "max_completion_tokens".
+        fields: more fields of each request, or other values of ours; None leaves a field out.
+    """
+
+    max_tokens_field: str = "max_tokens"
+    fields: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+PLAIN = RequestForm()
+
+
+def chat_payload(
+    conversation: Conversation,
+    sampling: SamplingParameters,
+    *,
+    model: str,
+    form: RequestForm = PLAIN,
+) -> bytes:
     """The body of a chat completions request; a greedy one has no seed."""
     payload: dict[str, Any] = {
         "model": model,
         "messages": to_messages(conversation),
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
-        "max_tokens": sampling.max_tokens,
+        form.max_tokens_field: sampling.max_tokens,
     }
     if sampling.temperature > 0.0:
         payload["seed"] = sampling.seed
     if sampling.json_schema is not None:
         schema = {"name": "reply", "schema": sampling.json_schema, "strict": True}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return orjson.dumps(payload)
+    payload |= form.fields
+    return orjson.dumps({name: payload[name] for name in payload if payload[name] is not None})
 
 
 def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
@@ -65,7 +92,8 @@ def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
 def parse_reply(body: bytes) -> Reply | Failure:
     """The reply in an answer with status 200, or why there is none."""
     try:
-        choice = orjson.loads(body)["choices"][0]
+        answer = orjson.loads(body)
+        choice = answer["choices"][0]
         text = choice["message"]["content"]
         ended = choice.get("finish_reason")
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
@@ -75,7 +103,15 @@ def parse_reply(body: bytes) -> Reply | Failure:
             reason=f"the server gave no answer (finish_reason {ended!r}): {_shown(body)}"
         )
     finish_reason: Literal["stop", "length"] = "length" if ended == "length" else "stop"
-    return Reply(text=text, finish_reason=finish_reason)
+    return Reply(text=text, finish_reason=finish_reason, **_token_counts(answer.get("usage")))
+
+
+def _token_counts(usage: Any) -> dict[str, int]:
+    """The tokens of prompt and reply, as far as the server says."""
+    if not isinstance(usage, dict):
+        return {}
+    counts = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    return {name: n for name, n in counts.items() if type(n) is int and n >= 0}
 
 
 def server_message(body: bytes) -> str:

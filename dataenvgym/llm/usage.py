@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
@@ -17,7 +18,9 @@ class TeacherUsage(Model):
         failed: requests without an answer.
         malformed: answers that could not be used, even after repair.
         prompt_tokens, completion_tokens: as the server counts them; 0 where it does not say.
-        cost: in US dollars; None if the model has no known price (never 0 for that reason).
+        uncounted: answers of which the server did not say how many tokens they took.
+        cost: in US dollars; None if the model has no known price, or if there are uncounted
+            answers (never 0 for that reason).
     """
 
     requests: int = 0
@@ -26,7 +29,23 @@ class TeacherUsage(Model):
     malformed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    uncounted: int = 0
     cost: float | None = None
+
+
+@runtime_checkable
+class CountsMalformed(Protocol):
+    """A teacher that keeps count of answers which turned out to be of no use."""
+
+    def count_malformed(self, n: int = 1) -> None:
+        """Count `n` answers as malformed."""
+        ...
+
+
+def count_malformed(teacher: object, n: int = 1) -> None:
+    """Tell the teacher that `n` of its answers were of no use, if it keeps count of that."""
+    if n and isinstance(teacher, CountsMalformed):
+        teacher.count_malformed(n)
 
 
 def usage_file(directory: Path) -> Path:

@@ -13,10 +13,13 @@ from aiohttp import web
 Respond = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
 
-def completion(text: str | None, finish_reason: str = "stop") -> web.Response:
+def completion(
+    text: str | None, finish_reason: str = "stop", usage: dict[str, Any] | None = None
+) -> web.Response:
     """An answer as OpenAI's servers give it."""
     message = {"role": "assistant", "content": text}
-    return web.json_response({"choices": [{"message": message, "finish_reason": finish_reason}]})
+    answer: dict[str, Any] = {"choices": [{"message": message, "finish_reason": finish_reason}]}
+    return web.json_response(answer if usage is None else answer | {"usage": usage})
 
 
 async def echo(request: web.Request, payload: dict[str, Any]) -> web.StreamResponse:
@@ -51,6 +54,22 @@ class FakeServer:
 
         async def respond(request: web.Request, payload: dict[str, Any]) -> web.StreamResponse:
             return await (left.pop(0) if left else echo)(request, payload)
+
+        self.respond = respond
+
+    def answer(
+        self,
+        answer: Callable[[dict[str, Any]], str],
+        *,
+        tokens: tuple[int, int] | None = None,
+    ) -> None:
+        """Answer with `answer(payload)`, and say how many tokens prompt and answer have."""
+        usage = None
+        if tokens is not None:
+            usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}
+
+        async def respond(request: web.Request, payload: dict[str, Any]) -> web.StreamResponse:
+            return completion(answer(payload), usage=usage)
 
         self.respond = respond
 

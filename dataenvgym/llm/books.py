@@ -1,0 +1,92 @@
+"""A teacher's books in the run directory: its account, and the files that outlive the process.
+
+    teacher/calls.jsonl   the transcript: every call
+    teacher/usage.json    the account: what all calls came to (`TeacherUsage`)
+
+A resumed run goes on counting from what is there. `usage.json` is written when calls have ended,
+and once a second while they are under way, so a process that is killed may leave one that lags
+behind the transcript; what counts is the larger of both. What was under way in the last second
+before a kill, and stands in neither, is not counted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.llm.budget import Account, Budget
+from dataenvgym.llm.prices import Price
+from dataenvgym.llm.transcript import Transcript, calls_file, whole_lines
+from dataenvgym.llm.usage import TeacherUsage, read_usage, usage_file
+from dataenvgym.storage import write_json
+
+_LAG_S = 1.0
+
+
+class Books:
+    """Opened when the first question is asked; nothing on disk is read or written before.
+
+    Args:
+        directory: the run directory; None keeps the account in memory, and no transcript.
+
+    Raises:
+        RunDirectoryError: if what stands there cannot be read.
+    """
+
+    def __init__(self, directory: Path | None, budget: Budget, price: Price | None) -> None:
+        self._directory = directory
+        self.account = Account(budget, price, _usage_so_far(directory))
+        self.transcript = Transcript(None if directory is None else calls_file(directory))
+        self._saved_at = -_LAG_S
+        self._lock = threading.Lock()
+
+    def save(self, *, soon: bool = False) -> None:
+        """Write the account. `soon`: unless that was done within the last second."""
+        if self._directory is None:
+            return
+        with self._lock:
+            if soon and time.monotonic() - self._saved_at < _LAG_S:
+                return
+            self._saved_at = time.monotonic()
+            write_json(usage_file(self._directory), self.account.usage.model_dump(mode="json"))
+
+
+def _usage_so_far(directory: Path | None) -> TeacherUsage:
+    if directory is None:
+        return TeacherUsage()
+    try:
+        written = read_usage(directory) or TeacherUsage()
+        counted = _count_calls(calls_file(directory))
+    except (ValidationError, ValueError, KeyError, TypeError) as error:
+        raise RunDirectoryError(
+            f"the teacher's files in {directory / 'teacher'} cannot be read: {error}. Mend or "
+            "remove them; removed, the budget counts from zero again"
+        ) from error
+    return written.model_copy(
+        update={name: max(getattr(written, name), n) for name, n in counted.items()}
+    )
+
+
+def _count_calls(path: Path) -> dict[str, int]:
+    """The account by the transcript."""
+    names = ("requests", "cached", "failed", "prompt_tokens", "completion_tokens", "uncounted")
+    counts = dict.fromkeys(names, 0)
+    for line in whole_lines(path):
+        call = orjson.loads(line)
+        if call["cached"]:
+            counts["cached"] += 1
+            continue
+        counts["requests"] += 1
+        if call["failure"] is not None:
+            counts["failed"] += 1
+            continue
+        tokens = call["prompt_tokens"], call["completion_tokens"]
+        counts["prompt_tokens"] += tokens[0] or 0
+        counts["completion_tokens"] += tokens[1] or 0
+        counts["uncounted"] += None in tokens
+    return counts

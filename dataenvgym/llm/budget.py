@@ -1,0 +1,151 @@
+"""How much a teacher may be asked, and the account that sees to it."""
+
+from __future__ import annotations
+
+import threading
+
+from pydantic import Field
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.llm.prices import Price
+from dataenvgym.llm.usage import TeacherUsage
+from dataenvgym.records import Model
+
+
+class Budget(Model):
+    """What may be spent in a whole run; None is without limit.
+
+    Attributes:
+        max_requests: kept exactly: the request after the last one is not made.
+        max_tokens: of prompts and completions. No request is made once so many are counted; those
+            that are under way then are waited for, so that the sum ends over it by what they take.
+        max_cost: in US dollars, kept as `max_tokens` is.
+    """
+
+    max_requests: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
+
+
+class Account:
+    """Counts what a teacher is asked, from several threads, and says when its budget is spent.
+
+    Args:
+        price: None if it is not known; the cost is None then.
+        usage: what was spent before.
+    """
+
+    def __init__(self, budget: Budget, price: Price | None, usage: TeacherUsage) -> None:
+        self._budget = budget
+        self._price = price
+        self._usage = usage
+        self._lock = threading.Lock()
+
+    @property
+    def usage(self) -> TeacherUsage:
+        """What was spent so far, the requests that are under way included."""
+        with self._lock:
+            return self._priced(self._usage)
+
+    def reserve(self) -> str | None:
+        """Enter one request, to be made now; or else the reason why there is no budget for it."""
+        with self._lock:
+            if (spent := self._spent()) is None:
+                self._add(requests=1)
+            return spent
+
+    def count(self, outcome: Reply | Failure) -> None:
+        """Enter what came of a request.
+
+        Raises:
+            ConfigurationError: if the answer's tokens are not counted, and the budget needs them.
+        """
+        with self._lock:
+            if isinstance(outcome, Failure):
+                self._add(failed=1)
+                return
+            counts = outcome.prompt_tokens, outcome.completion_tokens
+            self._add(
+                prompt_tokens=counts[0] or 0,
+                completion_tokens=counts[1] or 0,
+                uncounted=int(None in counts),
+            )
+            if None in counts and (limit := self._limit_on_tokens()) is not None:
+                raise ConfigurationError(
+                    f"{limit} is set, and the teacher's server does not say how many tokens an "
+                    "answer took: limit its max_requests instead"
+                )
+
+    def count_cached(self) -> None:
+        """Enter a question that the cache answered."""
+        with self._lock:
+            self._add(cached=1)
+
+    def count_malformed(self, n: int) -> None:
+        """Enter answers that were of no use."""
+        with self._lock:
+            self._add(malformed=n)
+
+    def cost_of(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """US dollars for so many tokens; None if that cannot be known."""
+        if self._price is None or prompt_tokens is None or completion_tokens is None:
+            return None
+        return self._price.cost(prompt_tokens, completion_tokens)
+
+    def _add(self, **counts: int) -> None:
+        sums = {name: getattr(self._usage, name) + n for name, n in counts.items()}
+        self._usage = self._usage.model_copy(update=sums)
+
+    def _priced(self, usage: TeacherUsage) -> TeacherUsage:
+        """From all tokens at once: the sum of many small costs would drift."""
+        cost = None
+        if self._price is not None and not usage.uncounted:
+            cost = self._price.cost(usage.prompt_tokens, usage.completion_tokens)
+        return usage.model_copy(update={"cost": cost})
+
+    def _spent(self) -> str | None:
+        usage, budget = self._priced(self._usage), self._budget
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        for name, limit, spent, text in (
+            ("max_requests", budget.max_requests, usage.requests, f"{usage.requests} requests"),
+            ("max_tokens", budget.max_tokens, tokens, f"{tokens} tokens"),
+            ("max_cost", budget.max_cost, usage.cost, f"${usage.cost or 0.0:.4f}"),
+        ):
+            if limit is not None and spent is not None and spent >= limit:
+                return (
+                    f"the teacher's budget is spent: {text}, and teacher.{name} is {limit:g}; "
+                    f"go on with a higher teacher.{name}"
+                )
+        return None
+
+    def _limit_on_tokens(self) -> str | None:
+        limits = {"max_tokens": self._budget.max_tokens, "max_cost": self._budget.max_cost}
+        return next((name for name, limit in limits.items() if limit is not None), None)
+
+
+def parse_budget(
+    max_requests: int | None,
+    max_tokens: int | None,
+    max_cost: float | None,
+    price: Price | None,
+) -> Budget:
+    """The budget in a configuration.
+
+    Raises:
+        ConfigurationError: for a limit that is none, and for one in money of a model without a
+            known price.
+    """
+    limits = {"max_requests": max_requests, "max_tokens": max_tokens, "max_cost": max_cost}
+    for name, limit in limits.items():
+        kinds = (int, float) if name == "max_cost" else (int,)
+        is_number = isinstance(limit, kinds) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and 0 <= limit < float("inf")):
+            raise ConfigurationError(f"{name} is {limit!r}, expected 0 or more, or null")
+    if max_cost is not None and price is None:
+        raise ConfigurationError(
+            f"max_cost is {max_cost!r}, and the price of the model is not known: set price, such "
+            "as {prompt: 0.15, completion: 0.6} in US dollars for a million tokens, or limit "
+            "max_tokens instead"
+        )
+    return Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)

@@ -1,0 +1,135 @@
+"""Replies that need not be asked for again: in a folder, or in Redis (see `redis_cache`).
+
+A reply is filed under the hash of everything that it depends on: who is asked, the request as it
+is sent, and which sample of that request it is. Only replies are kept, never failures. Whatever
+cannot be read, or is not what was filed, is as if it were not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+from pydantic import Field, ValidationError
+
+from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.interfaces import Reply, SamplingParameters
+from dataenvgym.records import Model
+
+_REDIS = ("redis://", "rediss://", "unix://")
+
+log = logging.getLogger(__name__)
+
+
+class ReplyCache(Protocol):
+    """Keeps replies by key; from any thread, and for several processes at once."""
+
+    def get(self, keys: Sequence[str]) -> list[Reply | None]:
+        """The reply under each key, or None."""
+        ...
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a reply."""
+        ...
+
+
+class FolderCache:
+    """One file for each reply, in 256 folders; several processes may share it.
+
+    A file appears whole or not at all.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser()
+
+    def get(self, keys: Sequence[str]) -> list[Reply | None]:
+        """The reply under each key, or None.
+
+        Raises:
+            ExternalError: if the folder cannot be read.
+        """
+        return [self._read(key) for key in keys]
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a reply; the log says so if the folder does not take it."""
+        path = self._path(key)
+        # a name of its own: another process may be writing the same reply
+        temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                temporary.write_bytes(to_entry(key, reply))
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the cache in %s did not take a reply: %s", self.folder, error)
+
+    def _read(self, key: str) -> Reply | None:
+        try:
+            return from_entry(key, self._path(key).read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ExternalError(
+                f"the cache in {self.folder} cannot be read: {error}. Set teacher.cache to a "
+                "folder that you may read and write, or to null for none"
+            ) from error
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
+
+
+def open_cache(where: str | Path) -> ReplyCache:
+    """The cache in a folder, or in Redis for "redis://HOST:PORT".
+
+    Raises:
+        ConfigurationError: if it is neither.
+    """
+    if str(where).startswith(_REDIS):
+        from dataenvgym.llm.redis_cache import RedisCache
+
+        return RedisCache(str(where))
+    if not str(where) or "://" in str(where):
+        raise ConfigurationError(
+            f"cache is {str(where)!r}, expected a folder, a server such as "
+            "'redis://127.0.0.1:6379', or null for none"
+        )
+    return FolderCache(where)
+
+
+def request_key(identity: str, body: bytes, sampling: SamplingParameters, sample: int) -> str:
+    """Where a reply is filed (SHA-256, hex).
+
+    Args:
+        identity: who is asked.
+        body: the request as it is sent, with model and messages.
+        sampling: what the request may not say, such as the seed of a greedy one.
+        sample: the how manieth (from 0) of several samples of the same request.
+    """
+    request = [identity, body.decode(), sampling.model_dump(mode="json"), sample]
+    return hashlib.sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+class _Entry(Model):
+    key: str = Field(min_length=1)
+    reply: Reply
+
+
+def to_entry(key: str, reply: Reply) -> bytes:
+    """What is kept of a reply."""
+    return _Entry(key=key, reply=reply).model_dump_json().encode()
+
+
+def from_entry(key: str, entry: bytes) -> Reply | None:
+    """The reply in an entry; None if it is broken, or of another key."""
+    try:
+        read = _Entry.model_validate_json(entry)
+    except ValidationError:
+        return None
+    return read.reply if read.key == key else None

@@ -1,0 +1,114 @@
+"""A teacher that remembers replies, keeps to its budget, and writes down every call.
+
+Who answers is left to subclasses: `Teacher` asks an OpenAI-compatible server, `StudentTeacher` the
+student. They say who is asked (`identity`), what a request is (`body`), and ask it (`send`).
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.llm.books import Books
+from dataenvgym.llm.budget import Budget
+from dataenvgym.llm.cache import open_cache
+from dataenvgym.llm.enquiry import Enquiry, Outcome, Request
+from dataenvgym.llm.prices import Price
+from dataenvgym.llm.usage import TeacherUsage
+from dataenvgym.records import Conversation
+
+
+class MeteredTeacher(ABC):
+    """All methods may be called from any thread.
+
+    A conversation that stands k times in one call to `ask` is k samples: each is drawn with a seed
+    of its own (the first with the one that is given), and is an entry of its own in the cache. The
+    same call again, with the same seed, gets the same replies from there.
+
+    Args:
+        model: who is asked, for the transcript.
+        concurrency: how many requests are under way at the same time, at most.
+        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
+        directory: the run directory; None keeps no transcript, and counts in memory.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        concurrency: int,
+        cache: str | Path | None,
+        budget: Budget,
+        price: Price | None,
+        directory: str | Path | None,
+    ) -> None:
+        self.model = model
+        self.cache = None if cache is None else open_cache(cache)
+        self._budget = budget
+        self._price = price
+        self._directory = None if directory is None else Path(directory)
+        self.slots = threading.Semaphore(concurrency)
+        self._lock = threading.Lock()
+        self._opened: Books | None = None
+
+    @abstractmethod
+    def identity(self) -> str:
+        """Who is asked now, for the cache: another identity never gets this one's replies."""
+
+    @abstractmethod
+    def body(self, request: Request) -> bytes:
+        """The request with all that its reply depends on, for the cache."""
+
+    @abstractmethod
+    def send(self, requests: Sequence[Request]) -> Sequence[Future[Outcome]]:
+        """Ask; a future for each request. Cancelling one that is not answered gives it up."""
+
+    def ask(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+        *,
+        purpose: str,
+    ) -> list[Outcome]:
+        """One reply or failure for each conversation, in their order.
+
+        What the cache knows costs nothing, and is answered whatever the budget. The other
+        conversations are asked in their order, as far as the budget goes.
+
+        Args:
+            purpose: what the calls are for, in the transcript.
+
+        Raises:
+            BudgetSpentError: if there is none that could be answered for lack of budget. If there
+                are some, those that the budget did not reach are failures.
+            ExternalError: if the cache cannot be reached.
+        """
+        if not conversations:
+            return []
+        books = self._books
+        try:
+            with books.transcript.page(len(conversations)) as page:
+                return Enquiry(self, books, page, purpose).answers(conversations, sampling)
+        finally:
+            books.save()
+
+    def count_malformed(self, n: int = 1) -> None:
+        """Count answers that turned out to be of no use, in `usage.malformed`."""
+        self._books.account.count_malformed(n)
+        self._books.save()
+
+    @property
+    def usage(self) -> TeacherUsage:
+        """What was asked so far, in the runs before this one was resumed too, and what it cost."""
+        return self._books.account.usage
+
+    @property
+    def _books(self) -> Books:
+        with self._lock:
+            if self._opened is None:
+                self._opened = Books(self._directory, self._budget, self._price)
+            return self._opened

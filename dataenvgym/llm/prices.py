@@ -1,0 +1,46 @@
+"""What a model's tokens cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field, ValidationError
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Model
+
+_MILLION = 1_000_000
+
+
+class Price(Model):
+    """US dollars for a million tokens.
+
+    Attributes:
+        prompt: of what is asked; discounts for prompts that the server has cached are not known
+            here, so that a cost is the most that it can have been.
+        completion: of what is answered.
+    """
+
+    prompt: float = Field(ge=0.0, allow_inf_nan=False)
+    completion: float = Field(ge=0.0, allow_inf_nan=False)
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """US dollars for so many tokens."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
+
+
+def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
+    """The price in a configuration; None if the model has no known price.
+
+    Raises:
+        ConfigurationError: if it is no price.
+    """
+    if price is None or isinstance(price, Price):
+        return price
+    try:
+        return Price.model_validate(price)
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"price is {price!r}, expected US dollars for a million tokens, such as "
+            "{prompt: 0.15, completion: 0.6}, or null where the price is not known"
+        ) from error

@@ -1,0 +1,90 @@
+"""The HTTP session of a chat client: its connections to one server, in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import orjson
+from pydantic import JsonValue
+from yarl import URL
+
+from dataenvgym.errors import ServerError
+from dataenvgym.llm.payloads import server_message
+
+CONNECT_S = 30.0
+"""Seconds after which a connection that is not there yet will not come."""
+# Servers hang up on idle connections (uvicorn after 5 s): be first, or a request may meet that.
+_KEEP_ALIVE_S = 3.0
+
+
+class Session:
+    """Connects when it is first used; lives in the event loop of that use.
+
+    Args:
+        url: the server, without "/v1".
+        headers: sent with every request, beside our own.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self._url = url
+        self._headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "dataenvgym",
+            **headers,
+        }
+        self._http: aiohttp.ClientSession | None = None
+        self.chat_url = URL(url + "/v1/chat/completions")
+
+    @property
+    def http(self) -> aiohttp.ClientSession:
+        """aiohttp's session."""
+        if self._http is None:
+            self._http = aiohttp.ClientSession(
+                # no limit here: the workers are as many as may be, and `request` needs room;
+                # no total timeout either: aiohttp's own costs more than a clock for each try
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=self._headers,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+                read_bufsize=2**18,
+            )
+        return self._http
+
+    async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
+        """One request of any kind; see `ChatClient.request`."""
+        url = URL(self._url + path)
+        what = f"{method} {url}"
+        body = None if payload is None else orjson.dumps(payload)
+        try:
+            async with (
+                asyncio.timeout(timeout),
+                self.http.request(method, url, data=body) as response,
+            ):
+                answer = await response.read()
+        except TimeoutError:
+            raise ServerError(f"{what}: no answer within {timeout:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise ServerError(f"{what}: {lost_connection(error)}") from error
+        if not response.ok:
+            raise ServerError(
+                f"{what}: HTTP {response.status}: {server_message(answer)}", status=response.status
+            )
+        if response.content_type != "application/json":
+            return answer.decode(errors="replace")
+        try:
+            return orjson.loads(answer)
+        except orjson.JSONDecodeError as error:
+            raise ServerError(f"{what}: the answer is no JSON: {error}") from None
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._http is not None:
+            await self._http.close()
+
+
+def lost_connection(error: Exception) -> str:
+    """What happened to the connection, in words."""
+    return f"no connection: {type(error).__name__}: {error}"

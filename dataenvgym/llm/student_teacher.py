@@ -1,0 +1,133 @@
+"""The student as its own teacher, for self-improvement."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters
+from dataenvgym.llm.budget import parse_budget
+from dataenvgym.llm.enquiry import Outcome, Request
+from dataenvgym.llm.metered_teacher import MeteredTeacher
+from dataenvgym.llm.payloads import chat_payload
+from dataenvgym.llm.prices import Price, parse_price
+from dataenvgym.records import Conversation
+from dataenvgym.storage import hash_files
+
+
+class StudentTeacher(MeteredTeacher):
+    """Asks the student, as it is at that moment; see `MeteredTeacher` for the rest.
+
+    A student that cannot be held to a JSON schema is asked without it.
+
+    Args:
+        predictor: the student.
+        batch_size: conversations that it gets at the same time, at most.
+        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT"). A student that
+            has learnt is another one: for each call to `ask`, what it has learnt is written to a
+            temporary folder and hashed, which for a large student may take longer than asking it.
+        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is without
+            limit. The last two need a predictor that counts tokens, as servers do.
+        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
+            not known.
+        directory: the run directory; None keeps no transcript, and counts in memory.
+
+    Raises:
+        ConfigurationError: for a value that cannot be, for `max_cost` without a price, and for a
+            cache with a predictor that does not say who it is.
+    """
+
+    def __init__(
+        self,
+        predictor: PredictorInterface,
+        *,
+        batch_size: int = 256,
+        cache: str | Path | None = None,
+        max_requests: int | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        price: Price | Mapping[str, float] | None = None,
+        directory: str | Path | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ConfigurationError(f"batch_size is {batch_size}, expected 1 or more")
+        if cache is not None and not hasattr(predictor, "describe"):
+            raise ConfigurationError(
+                f"cache is {str(cache)!r}, and {type(predictor).__name__} does not say who it is: "
+                "give it a method `describe() -> dict`, or set teacher.cache to null"
+            )
+        price = parse_price(price)
+        super().__init__(
+            "student",
+            concurrency=batch_size,
+            cache=cache,
+            budget=parse_budget(max_requests, max_tokens, max_cost, price),
+            price=price,
+            directory=directory,
+        )
+        self._predictor = predictor
+        self._takes_schema = True
+        self._predicting = threading.Lock()
+
+    def identity(self) -> str:
+        """Who the student is, and a hash of what it has learnt since the base."""
+        predictor: Any = self._predictor
+        known: dict[str, Any] = {"predictor": predictor.describe()}
+        if hasattr(predictor, "save"):
+            with tempfile.TemporaryDirectory() as folder:
+                learnt = Path(folder) / "learnt"
+                predictor.save(learnt)
+                known["learnt"] = hash_files(learnt) if learnt.exists() else None
+        return orjson.dumps(known, default=str, option=orjson.OPT_SORT_KEYS).decode()
+
+    def body(self, request: Request) -> bytes:
+        """The request as a server would get it."""
+        return chat_payload(request.conversation, request.sampling, model=self.model)
+
+    def send(self, requests: Sequence[Request]) -> Sequence[Future[Outcome]]:
+        """Have the student answer, all requests that are sampled alike at once."""
+        answers: dict[int, Outcome] = {}
+        alike = sorted(requests, key=_seed)  # stable: otherwise in their order
+        for _, group in groupby(alike, key=_seed):
+            members = list(group)
+            asked = [request.conversation for request in members]
+            replies = self._predict(asked, members[0].sampling)
+            answers |= {r.position: a for r, a in zip(members, replies, strict=True)}
+        return [_ended(answers[request.position]) for request in requests]
+
+    def describe(self) -> dict[str, Any]:
+        """Who teaches."""
+        return {"name": type(self).__name__}
+
+    def _predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Outcome]:
+        with self._predicting:
+            if sampling.json_schema is not None and self._takes_schema:
+                try:
+                    return self._predictor.predict(conversations, sampling)
+                except ConfigurationError:
+                    free = sampling.model_copy(update={"json_schema": None})
+                    replies = self._predictor.predict(conversations, free)
+                    self._takes_schema = False  # so that was what it refused
+                    return replies
+            free = sampling.model_copy(update={"json_schema": None})
+            return self._predictor.predict(conversations, free)
+
+
+def _seed(request: Request) -> int:
+    return request.sampling.seed
+
+
+def _ended(outcome: Outcome) -> Future[Outcome]:
+    future: Future[Outcome] = Future()
+    future.set_result(outcome)
+    return future

@@ -1,0 +1,117 @@
+"""A teacher behind an OpenAI-compatible server: OpenAI, Azure, vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.llm.budget import parse_budget
+from dataenvgym.llm.client import ChatClient, key_from
+from dataenvgym.llm.enquiry import Outcome, Request
+from dataenvgym.llm.metered_teacher import MeteredTeacher
+from dataenvgym.llm.payloads import RequestForm, chat_payload
+from dataenvgym.llm.prices import Price, parse_price
+
+
+class Teacher(MeteredTeacher):
+    """Asks a model by its name; see `MeteredTeacher` for cache, budget and transcript.
+
+    What the server does not answer, or not in time, is a failure after some more tries.
+
+    Args:
+        model: its name on the server; for Azure, that of the deployment.
+        base_url: the server, with or without "/v1"; for Azure
+            "https://NAME.openai.azure.com/openai/v1".
+        api_key_variable: the environment variable with the key; None for a server without.
+        api_key_header: the header that the key is sent in, such as Azure's "api-key"; None sends
+            it as bearer token, which Azure takes too.
+        concurrency: requests that the server gets at the same time, at most.
+        timeout: seconds that one try of one request may take.
+        retries: how often a request is tried again after a failure that may pass.
+        max_tokens_field: the field of a request that limits the reply: "max_tokens", or
+            "max_completion_tokens", without which OpenAI's newer models refuse.
+        fields: more fields of each request (`{reasoning_effort: low}`), or other values of ours;
+            None leaves a field out (`{temperature: null}`).
+        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
+        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is without
+            limit.
+        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
+            not known.
+        directory: the run directory; None keeps no transcript, and counts in memory.
+
+    Raises:
+        ConfigurationError: for a value that cannot be, a key that is not there, and for `max_cost`
+            without a price.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        api_key_variable: str | None = "OPENAI_API_KEY",
+        api_key_header: str | None = None,
+        concurrency: int = 32,
+        timeout: float = 120.0,
+        retries: int = 4,
+        max_tokens_field: str = "max_tokens",
+        fields: Mapping[str, JsonValue] | None = None,
+        cache: str | Path | None = None,
+        max_requests: int | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        price: Price | Mapping[str, float] | None = None,
+        directory: str | Path | None = None,
+    ) -> None:
+        if fields is not None and not isinstance(fields, Mapping):
+            raise ConfigurationError(f"fields is {fields!r}, expected values by name, or null")
+        self._form = RequestForm(max_tokens_field, dict(fields or {}))
+        self._client = ChatClient(
+            base_url,
+            api_key=key_from(api_key_variable, option="teacher.api_key_variable"),
+            api_key_header=api_key_header,
+            form=self._form,
+            concurrency=concurrency,
+            timeout=timeout,
+            retries=retries,
+        )
+        price = parse_price(price)
+        super().__init__(
+            model,
+            concurrency=concurrency,
+            cache=cache,
+            budget=parse_budget(max_requests, max_tokens, max_cost, price),
+            price=price,
+            directory=directory,
+        )
+
+    def identity(self) -> str:
+        """The server; the model stands in the request."""
+        return self._client.base_url
+
+    def body(self, request: Request) -> bytes:
+        """The request as it is sent."""
+        return chat_payload(
+            request.conversation, request.sampling, model=self.model, form=self._form
+        )
+
+    def send(self, requests: Sequence[Request]) -> Sequence[Future[Outcome]]:
+        """Put the requests to the server."""
+        client, model = self._client, self.model
+        return [client.submit(r.conversation, r.sampling, model=model) for r in requests]
+
+    def describe(self) -> dict[str, str]:
+        """Who teaches."""
+        return {
+            "name": type(self).__name__,
+            "model": self.model,
+            "base_url": self._client.base_url,
+        }
+
+    def close(self) -> None:
+        """Hang up; what is under way fails."""
+        self._client.close()

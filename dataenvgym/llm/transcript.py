@@ -1,0 +1,157 @@
+"""Every call of a teacher, one JSON line each: `teacher/calls.jsonl` in the run directory.
+
+Lines stand in the order of the calls to `ask` and of the conversations in them, whatever the order
+in which replies come: each call to `ask` fills a page of its own, and a page is written as far as
+nothing before it is missing. A process that is killed may leave a torn last line, which readers
+pass over and the next process removes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import Conversation, Model
+
+
+class TeacherCall(Model):
+    """One conversation that a teacher was asked, and what came of it.
+
+    Attributes:
+        time: when the answer came, in UTC, ISO 8601.
+        purpose: what it was asked for.
+        model: who was asked.
+        messages: the conversation.
+        sampling: how the reply was to be drawn.
+        sample: the how manieth (from 0) of several samples of the same request.
+        reply: the answer's text; None if there is none.
+        finish_reason: "stop" or "length"; None if there is no answer.
+        failure: why there is no answer, or None.
+        cached: whether the cache answered.
+        prompt_tokens, completion_tokens: what this call took, so 0 from the cache; None where the
+            server does not say.
+        cost: in US dollars, 0 from the cache; None where it is not known.
+        seconds: from sending the request to its answer, retries included.
+    """
+
+    time: str
+    purpose: str
+    model: str
+    messages: Conversation
+    sampling: SamplingParameters
+    sample: int
+    reply: str | None
+    finish_reason: str | None
+    failure: str | None
+    cached: bool
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    seconds: float
+
+
+def calls_file(directory: Path) -> Path:
+    """Where the calls of a run's teacher stand."""
+    return directory / "teacher" / "calls.jsonl"
+
+
+def read_calls(directory: Path) -> Iterator[TeacherCall]:
+    """The calls of the teacher of the run in `directory`, in their order; none if it has none."""
+    for line in whole_lines(calls_file(directory)):
+        yield TeacherCall.model_validate_json(line)
+
+
+def whole_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, less a torn last one; none if there is no file."""
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        return
+    with stream:
+        yield from (line for line in stream if line.endswith(b"\n"))
+
+
+class Page:
+    """The calls of one call to `ask`, by the position of their conversations."""
+
+    def __init__(self, transcript: Transcript, n: int) -> None:
+        self._transcript = transcript
+        self._calls: list[TeacherCall | None] = [None] * n
+        self._written = 0
+        self.is_full = False
+
+    def put(self, position: int, call: TeacherCall) -> None:
+        """Enter a call; it is written once those before it are."""
+        self._calls[position] = call
+        self._transcript.flush()
+
+    def due(self) -> list[TeacherCall]:
+        """The calls that may be written now; a full page has no more to wait for."""
+        calls = self._calls
+        end = len(calls) if self.is_full else self._written
+        while end < len(calls) and calls[end] is not None:
+            end += 1
+        due, self._written = calls[self._written : end], end
+        return [call for call in due if call is not None]
+
+
+class Transcript:
+    """Appends calls to a file, from several threads.
+
+    Args:
+        path: of the file; None keeps no transcript.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._pages: deque[Page] = deque()
+        self._lock = threading.Lock()
+        self._is_mended = False
+
+    @contextmanager
+    def page(self, n: int) -> Iterator[Page]:
+        """A page for `n` conversations, behind those that were begun before."""
+        page = Page(self, n)
+        with self._lock:
+            self._pages.append(page)
+        try:
+            yield page
+        finally:
+            page.is_full = True
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what nothing is missing before."""
+        with self._lock:
+            due: list[TeacherCall] = []
+            while self._pages:
+                due += self._pages[0].due()
+                if not self._pages[0].is_full:
+                    break
+                self._pages.popleft()
+            if due and self._path is not None:
+                self._append(self._path, b"".join(_line(call) for call in due))
+
+    def _append(self, path: Path, lines: bytes) -> None:
+        if not self._is_mended:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_torn_line(path)
+            self._is_mended = True
+        with path.open("ab") as stream:
+            stream.write(lines)
+
+
+def _line(call: TeacherCall) -> bytes:
+    return orjson.dumps(call.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _remove_torn_line(path: Path) -> None:
+    if path.exists():
+        os.truncate(path, sum(len(line) for line in whole_lines(path)))

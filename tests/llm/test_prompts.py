@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.config import config_directory
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.llm.prompts import Prompt, as_prompt, default_prompt, read_prompt
+
+OURS = sorted(path.stem for path in (config_directory() / "prompt").glob("*.yaml"))
+
+
+def said(prompt: Prompt, **values) -> str:
+    return prompt.render(**values)[-1].content
+
+
+def test_names_stand_for_values_in_both_messages():
+    prompt = Prompt(system="You know {topic}.", user="Write {count} about {topic}.")
+    system, user = prompt.render(topic="sums", count=3)
+    assert (system.role, system.content) == ("system", "You know sums.")
+    assert (user.role, user.content) == ("user", "Write 3 about sums.")
+
+
+def test_without_a_system_text_there_is_no_system_message():
+    assert [m.role for m in Prompt(user="Hi").render()] == ["user"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\frac{aa}{bb} and \boxed{answer}",
+        r"x^{two} and a_{ij}",
+        '{"records": [{"instruction": "...", "output": "..."}]}',
+        "{} and {x} and {3} and { count }",
+    ],
+)
+def test_other_braces_are_text(text):
+    assert said(Prompt(user=text)) == text
+
+
+def test_a_doubled_brace_is_the_text_of_a_name():
+    assert said(Prompt(user="{{count}} is {count}"), count=2) == "{count} is 2"
+
+
+def test_braces_in_values_are_text():
+    assert said(Prompt(user="{first} {second}"), first="{second}", second="x") == "{second} x"
+
+
+def test_a_paragraph_without_any_value_is_left_out():
+    prompt = Prompt(user="Write {count}.\n\nThe skill:\n{skill}\n\nLike {a_} or {b_}.\n\nEnd.")
+    assert said(prompt, count=1, skill=None, a_="", b_="y") == "Write 1.\n\nLike  or y.\n\nEnd."
+
+
+def test_a_value_that_is_not_given_is_an_error_before_anything_is_sent():
+    with pytest.raises(ConfigurationError, match=r"no value.* Did you mean 'count'"):
+        Prompt(user="{cuont}").render(count=1)
+
+
+def test_an_unknown_name_is_found_when_the_prompt_is_read():
+    with pytest.raises(ConfigurationError, match=r"has a \{skil\}.*Did you mean 'skill'"):
+        as_prompt({"user": "{count} {skil}"}, needs=("count",), may=("skill",))
+
+
+def test_a_missing_name_is_found_when_the_prompt_is_read():
+    with pytest.raises(ConfigurationError, match=r"'records' has no \{problem\}"):
+        as_prompt(
+            "records",
+            needs=("problem",),
+            may=("count", "skill", "examples", "samples", "written"),
+        )
+
+
+def test_a_misspelt_field_is_named():
+    with pytest.raises(ConfigurationError, match=r"sytem.*Did you mean 'system'"):
+        as_prompt({"user": "Hi", "sytem": "x"})
+
+
+def test_an_unknown_prompt_gets_a_suggestion():
+    with pytest.raises(ConfigurationError, match="Did you mean 'math_records'"):
+        default_prompt("math_record")
+
+
+def test_a_file_that_is_no_prompt_is_named(tmp_path):
+    (tmp_path / "mine.yaml").write_text("- a\n")
+    with pytest.raises(ConfigurationError, match=r"mine\.yaml is \['a'\]"):
+        read_prompt(tmp_path / "mine.yaml")
+    (tmp_path / "mine.yaml").write_text("user: [")
+    with pytest.raises(ConfigurationError, match="cannot be read as a prompt"):
+        read_prompt(tmp_path / "mine.yaml")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_of_our_prompts_is_described_reads_and_says_all_its_values(name):
+    prompt = default_prompt(name)
+    values = {n: f"<{n}>" for n in prompt.names}
+    text = "".join(m.content for m in prompt.render(**values))
+    assert all(value in text for value in values.values())
+    comment = (config_directory() / "prompt" / f"{name}.yaml").read_text().split("system:")[0]
+    assert comment.startswith("# ")
+    if not name.startswith("math_"):
+        assert all(f"{{{n}}}" in comment for n in prompt.names)

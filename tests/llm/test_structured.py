@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm.repair import json_in
+from dataenvgym.llm.structured import ask_json, parse_reply, problem_with
+from dataenvgym.records import Message
+
+LABELS = {
+    "type": "object",
+    "properties": {
+        "labels": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"number": {"type": "integer"}, "skill": {"type": "string"}},
+                "required": ["number", "skill"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["labels"],
+    "additionalProperties": False,
+}
+LABEL = {"number": 1, "skill": "sum"}
+
+
+class Teacher:
+    """Answers with what it is given, and keeps what it was asked."""
+
+    def __init__(self, *outcomes: str | Failure) -> None:
+        self.outcomes = list(outcomes)
+        self.asked: list[tuple[Sequence, SamplingParameters, str]] = []
+        self.malformed = 0
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.asked.append((conversations, sampling, purpose))
+        outcomes = [self.outcomes.pop(0) for _ in conversations]
+        return [Reply(text=o) if isinstance(o, str) else o for o in outcomes]
+
+    def count_malformed(self, n: int = 1) -> None:
+        self.malformed += n
+
+
+def first(text: str):
+    return next(json_in(text), None)
+
+
+# --- repair -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_good_json_is_read_as_every_reader_reads_it(seed):
+    value = [_random_value(np.random.default_rng(seed), 0)]
+    assert first(json.dumps(value)) == value
+    assert first(json.dumps(value, indent=2, ensure_ascii=False)) == value
+
+
+def _random_value(rng: np.random.Generator, depth: int):
+    kind = rng.integers(7 if depth < 4 else 5)
+    if kind == 5:
+        return [_random_value(rng, depth + 1) for _ in range(rng.integers(4))]
+    if kind == 6:
+        return {f"k{i} {{[": _random_value(rng, depth + 1) for i in range(rng.integers(4))}
+    choices = (None, True, int(rng.integers(-99, 99)), float(rng.normal() * 1e9), 'é "\\ \n 😀 ]}')
+    return choices[int(kind)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('Sure, here it is:\n```json\n{"a": 1}\n```\nAnything else?', {"a": 1}),
+        ('The answer is {"a": [1, 2,],}.', {"a": [1, 2]}),
+        ('[{"a": 1}\n{"a": 2}]', [{"a": 1}, {"a": 2}]),
+        ("{'a': \"it's\", 'b': True, 'c': None}", {"a": "it's", "b": True, "c": None}),
+        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
+        (r'{"a": "\(x\) \frac{1}{2} \times \text{cm} \neq \nnext"}', None),
+        ('<think>Perhaps {"a": 0}?</think>{"a": 1}', {"a": 1}),
+        (r'{"a": "\ud83d\ude00"}', {"a": "😀"}),
+    ],
+)
+def test_what_models_do_to_json_is_repaired(text, value):
+    latex = {"a": r"\(x\) \frac{1}{2} \times \text{cm} \neq " + "\nnext"}
+    assert first(text) == (value or latex)
+
+
+def test_of_what_was_cut_off_the_whole_members_stay():
+    whole = '[{"a": "one", "b": "x"}, {"a": "two", "b": "yes"}]'
+    for end in range(1, len(whole)):
+        found = first(whole[:end]) or []
+        for item, full in zip(found, json.loads(whole), strict=False):
+            assert item.items() <= full.items()
+    assert first(whole[:-12]) == [{"a": "one", "b": "x"}, {"a": "two"}]
+    assert first('{"a": [1, 22') == {"a": [1]}  # there may have been more digits
+
+
+def test_of_several_values_each_is_found_and_none_within_another():
+    assert list(json_in('As in [1], {"a": [2]} and {"b": 3}')) == [[1], {"a": [2]}, {"b": 3}]
+
+
+@pytest.mark.parametrize("text", ["", "no idea", "{}", "[]", "{,,", "[NaN]", "[1e999]", '"a"'])
+def test_where_there_is_no_json_nothing_is_found(text):
+    assert [v for v in json_in(text) if v not in ([], {})] == []
+
+
+@pytest.mark.parametrize("piece", ["[", "{", '{"a":', '"', "```", "[1,", '{"', "\\", '{"a": 1e9'])
+def test_garbage_of_any_length_is_read_in_no_time(piece):
+    began = time.perf_counter()
+    list(json_in(piece * 50_000))
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_garbage_never_raises(seed):
+    rng = np.random.default_rng(seed)
+    pieces = [*"{}[]\",:\\\n '", "true", "1", "-", "e", "\ud83d", "```json", "u12", "é"]
+    list(json_in("".join(rng.choice(pieces, 400))))
+
+
+# --- schemas ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"labels": [LABEL]}),
+        json.dumps([LABEL]),
+        json.dumps(LABEL),
+        json.dumps({"labels": LABEL}),
+        "As in [1]: " + json.dumps({"labels": [LABEL]}),
+        json.dumps({"labels": [LABEL], "note": "done"})[:-1],
+    ],
+)
+def test_one_item_or_the_list_alone_is_brought_into_shape(text):
+    assert parse_reply(Reply(text=text), LABELS)["labels"] == [LABEL]
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"labels": [{"number": "1", "skill": "a"}]}, "labels: 0: number: '1' is no integer"),
+        ({"labels": [{"number": True, "skill": "a"}]}, "labels: 0: number: True is no integer"),
+        ({"labels": [{"number": 1}]}, "labels: 0: there is no 'skill'"),
+        ([], r"\[\] is no object"),
+    ],
+)
+def test_what_does_not_fit_is_said(value, problem):
+    import re
+
+    assert re.match(problem, problem_with(value, LABELS) or "")
+
+
+def test_bounds_enums_and_choices_are_checked():
+    action = {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "integer", "minimum": 2}]}
+    assert [problem_with(v, action) is None for v in ("a", "c", 2, 1)] == [True, False, True, False]
+    assert problem_with([1], {"type": "array", "minItems": 2}) == "there are 1 items"
+    assert problem_with("", {"type": "string", "minLength": 1}) == "it has 0 characters"
+
+
+def test_a_keyword_that_would_not_be_checked_is_refused():
+    with pytest.raises(ConfigurationError, match="'pattern'"):
+        problem_with("a", {"type": "string", "pattern": "b"})
+
+
+# --- asking -------------------------------------------------------------------------------------
+
+
+def test_useless_answers_and_failed_calls_are_none_and_only_the_first_are_malformed():
+    good = json.dumps({"labels": [LABEL]})
+    teacher = Teacher(good, "no idea", Failure(reason="500"), '{"labels": [{"number": 1}]}')
+    asked = [(Message(role="user", content=str(i)),) for i in range(4)]
+    sampling = SamplingParameters(temperature=0.5, seed=3)
+    found = ask_json(teacher, asked, LABELS, sampling, purpose="skills")
+    assert found == [{"labels": [LABEL]}, None, None, None]
+    assert teacher.malformed == 2
+    ((conversations, used, purpose),) = teacher.asked
+    assert (conversations, purpose) == (asked, "skills")
+    assert used == sampling.model_copy(update={"json_schema": LABELS})
+
+
+def test_a_teacher_that_keeps_no_count_will_do():
+    class Bare:
+        def ask(self, conversations, sampling, *, purpose):
+            return [Reply(text="?") for _ in conversations]
+
+    asked = [(Message(role="user", content="x"),)]
+    assert ask_json(Bare(), asked, LABELS, SamplingParameters(), purpose="x") == [None]
