@@ -1,0 +1,160 @@
+"""What a teacher is asked about skills: to name them, and to sort names into fewer.
+
+Whatever it answers, nothing breaks: what cannot be used is None, or left out, and whoever asked
+finds another way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.interfaces import SamplingParameters, TeacherInterface
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.records import Conversation
+
+PromptLike = Prompt | Mapping[str, Any] | str
+_LONGEST_NAME = 80
+_LINES = 100
+_log = logging.getLogger(__name__)
+
+
+class SkillTeacher:
+    """A teacher with the two prompts of skill discovery.
+
+    Args:
+        teacher: who is asked.
+        label_prompt: with {count}, {problems} and maybe {known}.
+        merge_prompt: with {count} and {skills}.
+        batch_size: questions in one conversation.
+        attempts: how often a question without a usable answer is asked.
+        temperature, max_tokens, seed: of the teacher's replies.
+    """
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        *,
+        label_prompt: PromptLike = "label_skills",
+        merge_prompt: PromptLike = "merge_skills",
+        batch_size: int = 10,
+        attempts: int = 2,
+        temperature: float = 0.0,
+        max_tokens: int = 2048,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (("batch_size", batch_size), ("attempts", attempts)):
+            if value < 1:
+                raise ConfigurationError(f"skills.{name} is {value}, expected 1 or more")
+        self.teacher = teacher
+        self.label_prompt = as_prompt(label_prompt, needs=("problems",), may=("count", "known"))
+        self.merge_prompt = as_prompt(merge_prompt, needs=("skills",), may=("count",))
+        self.batch_size = batch_size
+        self.attempts = attempts
+        self.sampling = SamplingParameters(
+            temperature=temperature, max_tokens=max_tokens, seed=seed
+        )
+
+    def name_skills(self, questions: Sequence[str], known: Sequence[str] = ()) -> list[str | None]:
+        """The name of the skill that each question needs; None where no answer was of use.
+
+        What has no name after one attempt is asked again, with the names that there are by then.
+
+        Args:
+            known: names that it should use where they fit.
+
+        Raises:
+            BudgetSpentError, PredictionError: if the teacher could answer nothing at all.
+        """
+        names: list[str | None] = [None] * len(questions)
+        for attempt in range(self.attempts):
+            missing = [i for i, name in enumerate(names) if name is None]
+            if not missing:
+                break
+            known = list(dict.fromkeys([*known, *(name for name in names if name)]))
+            batches = [
+                missing[start : start + self.batch_size]
+                for start in range(0, len(missing), self.batch_size)
+            ]
+            conversations = [self._to_label([questions[i] for i in b], known) for b in batches]
+            try:
+                answers = self._ask(conversations, _LABELS)
+            except (BudgetSpentError, PredictionError) as error:
+                if attempt == 0:
+                    raise
+                _log.warning("skills: %d questions stay without an answer: %s", len(missing), error)
+                break
+            for batch, answer in zip(batches, answers, strict=True):
+                for entry in answer["labels"] if answer else ():
+                    place = entry["number"] - 1
+                    if 0 <= place < len(batch) and names[batch[place]] is None:
+                        names[batch[place]] = clean_name(entry["skill"])
+        return names
+
+    def sort(self, names: Sequence[str], count: int) -> dict[str, str]:
+        """The group of each name, at most `count` of them; names that it left out are missing.
+
+        Many names are sorted in parts, so that there may be more groups than that.
+        """
+        parts = [names[start : start + _LINES] for start in range(0, len(names), _LINES)]
+        conversations = [
+            self.merge_prompt.render(count=count, skills="\n".join(part)) for part in parts
+        ]
+        try:
+            answers = self._ask(conversations, _CATEGORIES)
+        except (BudgetSpentError, PredictionError) as error:
+            _log.warning("skills: %d names are not sorted: %s", len(names), error)
+            return {}
+        groups: dict[str, str] = {}
+        for part, answer in zip(parts, answers, strict=True):
+            of_part = set(part)
+            for entry in answer["categories"] if answer else ():
+                if (group := clean_name(entry["category"])) is None:
+                    continue
+                members = (clean_name(skill) for skill in entry["skills"])
+                groups |= {m: group for m in members if m in of_part and m not in groups}
+        return groups
+
+    def _to_label(self, questions: list[str], known: Sequence[str]) -> Conversation:
+        problems = "\n\n".join(f"{i}. {text}" for i, text in enumerate(questions, start=1))
+        return self.label_prompt.render(
+            count=len(questions), problems=problems, known="; ".join(known[-_LINES:])
+        )
+
+    def _ask(self, conversations: Sequence[Conversation], schema: Schema) -> list[Any | None]:
+        return ask_json(self.teacher, conversations, schema, self.sampling, purpose="skills")
+
+
+def clean_name(name: str) -> str | None:
+    """A name as we keep it: lower case, single spaces for underscores; None if it is no name."""
+    cleaned = " ".join(name.replace("_", " ").casefold().split()).strip(" .:;\"'`*-")
+    return cleaned if 0 < len(cleaned) <= _LONGEST_NAME else None
+
+
+def _list_of(name: str, properties: Schema) -> Schema:
+    """A schema of an object with a list `name` of objects with these properties."""
+    item: Schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {name: {"type": "array", "items": item}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+_LABELS = _list_of("labels", {"number": {"type": "integer"}, "skill": {"type": "string"}})
+_CATEGORIES = _list_of(
+    "categories",
+    {
+        "category": {"type": "string"},
+        "skills": {"type": "array", "items": {"type": "string"}},
+    },
+)

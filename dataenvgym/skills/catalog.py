@@ -1,0 +1,115 @@
+"""A skill catalog: which skills a task's questions need, found once, then a file like any other.
+
+`skills.json` in a run directory is one; another run, and another task's people, can read it. It
+holds the questions that it was made from, so that a question which it does not know can be compared
+with those that it does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import Field, JsonValue, ValidationError, model_validator
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import SkillLabel
+from dataenvgym.records import Model, TaskInstance
+from dataenvgym.storage import read_json, write_json
+
+
+class Skill(Model):
+    """A skill, and the category that it belongs to, or None."""
+
+    name: str = Field(min_length=1)
+    category: str | None = None
+
+
+class LabelledQuestion(Model):
+    """An instance, by its id and as the student reads it, and the name of the skill it needs."""
+
+    id: str
+    question: str
+    skill: str
+
+
+class SkillCatalog(Model):
+    """Skills, and the questions that need them.
+
+    Attributes:
+        method: how it was made: "clusters", "discovered" or "gold".
+        task: name of the task whose questions these are.
+        options: what else determined it, by name.
+        skills: sorted by category and name; every label names one of them.
+        labels: one for each question, in the order of the task's instances.
+        counts: what there is to know about the making, such as how many labels came about by
+            similarity because the teacher's answer was of no use.
+    """
+
+    method: str
+    task: str
+    options: dict[str, JsonValue] = {}
+    skills: tuple[Skill, ...] = Field(min_length=1)
+    labels: tuple[LabelledQuestion, ...]
+    counts: dict[str, int] = {}
+
+    @model_validator(mode="after")
+    def _labels_name_skills(self) -> SkillCatalog:
+        names = [skill.name for skill in self.skills]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"two skills have the name {min(twice)!r}")
+        if strange := {label.skill for label in self.labels} - set(names):
+            raise ValueError(f"a label names {min(strange)!r}, which is none of the skills")
+        return self
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits of SHA-256 over everything in it."""
+        content = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    def label_of(self, skill: str) -> SkillLabel:
+        """The skill of that name with its category; KeyError if there is none."""
+        for known in self.skills:
+            if known.name == skill:
+                return SkillLabel(known.name, known.category)
+        raise KeyError(skill)
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, atomically."""
+        write_json(path, self.model_dump(mode="json"))
+
+
+def read_catalog(path: Path) -> SkillCatalog:
+    """The catalog in a file that `SkillCatalog.save` wrote, or in that run directory.
+
+    Raises:
+        ConfigurationError: if there is none.
+    """
+    file = path / "skills.json" if path.is_dir() else path
+    if not file.exists():
+        raise ConfigurationError(
+            f"there is no skill catalog {str(file)!r}: expected a file that a run with "
+            "skills=discovered or skills=clusters wrote (skills.json), or its run directory"
+        )
+    try:
+        return SkillCatalog.model_validate(read_json(file))
+    except (orjson.JSONDecodeError, ValidationError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigurationError(
+            f"{file} is no skill catalog: {reason}; remove it, and the skills are found again"
+        ) from error
+
+
+def sorted_skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
+    """By category and name; those without a category first."""
+    return tuple(sorted(skills, key=lambda skill: (skill.category or "", skill.name)))
+
+
+def hash_of_questions(instances: Sequence[TaskInstance]) -> str:
+    """16 hex digits that tell these questions from others."""
+    asked: list[Any] = [[instance.id, instance.instruction] for instance in instances]
+    return hashlib.sha256(orjson.dumps(asked)).hexdigest()[:16]

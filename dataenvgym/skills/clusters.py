@@ -1,0 +1,153 @@
+"""Skills as clusters of the questions' texts: no teacher, no gold, only wording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.seeding import derive_seed
+from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.embeddings import (
+    EmbedderInterface,
+    TfidfEmbedder,
+    Vectors,
+    require_scikit_learn,
+)
+from dataenvgym.skills.labeler import CatalogLabeler
+from dataenvgym.skills.naming import telling_words
+from dataenvgym.skills.similarity import most_similar
+
+
+class ClusteredSkills(CatalogLabeler):
+    """Embeds the questions, and takes clusters (k-means) for skills and clusters of them for
+    categories; a question that it does not know belongs to the nearest centre.
+
+    Args:
+        clusters: how many skills, or fewer where there are fewer different questions.
+        categories: how many categories, or None for none.
+        embedder: turns questions into vectors (default: `TfidfEmbedder()`).
+        task, directory, options: those of `CatalogLabeler`.
+
+    Raises:
+        ConfigurationError: if scikit-learn is not installed.
+    """
+
+    method: ClassVar[str] = "clusters"
+
+    def __init__(
+        self,
+        *,
+        clusters: int = 20,
+        categories: int | None = 5,
+        embedder: EmbedderInterface | None = None,
+        task: TaskInterface | None = None,
+        directory: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        if clusters < 1 or (categories is not None and categories < 1):
+            raise ConfigurationError(
+                f"skills.clusters is {clusters} and skills.categories is {categories}, expected 1 "
+                "or more of both (categories: or null)"
+            )
+        require_scikit_learn()
+        super().__init__(task=task, directory=directory, **options)
+        self.clusters = clusters
+        self.categories = categories
+        self.embedder = TfidfEmbedder() if embedder is None else embedder
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        return {
+            "clusters": self.clusters,
+            "categories": self.categories,
+            "embedder": type(self.embedder).__name__,
+        }
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        questions = [instance.instruction for instance in instances]
+        vectors = self.embedder.embed(questions, questions)
+        groups = _k_means(vectors, self.clusters, derive_seed(self.seed, "skills"))
+        centres = _centres(vectors, groups)
+        names = telling_words(_grouped(questions, groups), count=3)
+        skills = self._with_categories(names, questions, groups, centres)
+        labels = (
+            LabelledQuestion(id=i.id, question=i.instruction, skill=names[group])
+            for i, group in zip(instances, groups, strict=True)
+        )
+        return SkillCatalog(
+            method=self.method,
+            task=self._task_name,
+            skills=sorted_skills(skills),
+            labels=tuple(labels),
+            counts={"questions": len(questions), "clusters": len(names)},
+        )
+
+    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
+        corpus = [label.question for label in catalog.labels]
+        names = sorted({label.skill for label in catalog.labels})
+        groups = [names.index(label.skill) for label in catalog.labels]
+        centres = _centres(self.embedder.embed(corpus, corpus), groups)
+        texts = [instance.instruction for instance in instances]
+        nearest = most_similar(self.embedder.embed(texts, corpus), centres)
+        skills = {skill.name: skill for skill in catalog.skills}
+        return [skills[names[i]] for i in nearest]
+
+    def _with_categories(
+        self, names: list[str], questions: list[str], groups: list[int], centres: np.ndarray
+    ) -> list[Skill]:
+        if self.categories is None:
+            return [Skill(name=name) for name in names]
+        seed = derive_seed(self.seed, "skills", "categories")
+        above = _k_means(centres, self.categories, seed)
+        texts = _grouped(questions, [above[group] for group in groups])
+        categories = telling_words(texts, count=2)
+        return [
+            Skill(name=name, category=categories[group])
+            for name, group in zip(names, above, strict=True)
+        ]
+
+
+def _k_means(vectors: Vectors, k: int, seed: int) -> list[int]:
+    """The cluster of each row, numbered in the order in which they first appear.
+
+    One thread: the sums of several come in any order, and equal seeds would not be equal.
+    """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    k = min(k, _n_different(vectors))
+    with threadpool_limits(limits=1):
+        found = KMeans(k, n_init=10, random_state=seed % 2**32).fit_predict(vectors)
+    order = {group: i for i, group in enumerate(dict.fromkeys(found.tolist()))}
+    return [order[group] for group in found.tolist()]
+
+
+def _n_different(vectors: Vectors) -> int:
+    """How many different rows there are."""
+    if hasattr(vectors, "tocsr"):
+        rows = vectors.tocsr()
+        ends = zip(rows.indptr, rows.indptr[1:], strict=False)
+        return len({(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in ends})
+    return len(np.unique(vectors, axis=0))
+
+
+def _centres(vectors: Vectors, groups: Sequence[int]) -> np.ndarray:
+    """(n groups, d): the mean of each group's rows, at length 1."""
+    members = [np.flatnonzero(np.array(groups) == g) for g in range(max(groups) + 1)]
+    means = np.stack([np.asarray(vectors[rows].mean(axis=0)).ravel() for rows in members])
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return np.asarray(means / np.where(lengths > 0, lengths, 1.0))
+
+
+def _grouped(texts: Sequence[str], groups: Sequence[int]) -> list[list[str]]:
+    found: list[list[str]] = [[] for _ in range(max(groups) + 1)]
+    for text, group in zip(texts, groups, strict=True):
+        found[group].append(text)
+    return found

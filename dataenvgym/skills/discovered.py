@@ -1,0 +1,171 @@
+"""Skills that a teacher discovers, in two stages.
+
+    questions --name--> labels, one for each --merge--> skills --sort--> categories
+
+A question that gets no usable label has that of the most similar one. A question that is new later
+on is put to the teacher with the skills that there are; it may name a new one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TaskInterface, TeacherInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.skills.asking import PromptLike, SkillTeacher
+from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.embeddings import (
+    EmbedderInterface,
+    TfidfEmbedder,
+    require_scikit_learn,
+)
+from dataenvgym.skills.labeler import CatalogLabeler
+from dataenvgym.skills.placing import place
+from dataenvgym.skills.similarity import nearest
+
+_ROUNDS = 4
+
+
+class DiscoveredSkills(CatalogLabeler):
+    """Skills by two stages of questions to a teacher.
+
+    Args:
+        teacher: who names and merges.
+        skills: how many skills are left after merging, at most.
+        categories: how many categories at most, or None for none.
+        embedder: tells what is similar where the teacher's answer is of no use.
+        label_prompt, merge_prompt, batch_size, attempts, temperature, max_tokens: see
+            `SkillTeacher`.
+        task, directory, options: those of `CatalogLabeler`.
+
+    Raises:
+        ConfigurationError: if scikit-learn is not installed, or a prompt lacks what it needs.
+    """
+
+    method: ClassVar[str] = "discovered"
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        *,
+        skills: int = 20,
+        categories: int | None = 5,
+        embedder: EmbedderInterface | None = None,
+        label_prompt: PromptLike = "label_skills",
+        merge_prompt: PromptLike = "merge_skills",
+        batch_size: int = 10,
+        attempts: int = 2,
+        temperature: float = 0.0,
+        max_tokens: int = 2048,
+        task: TaskInterface | None = None,
+        directory: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        if skills < 1 or (categories is not None and categories < 1):
+            raise ConfigurationError(
+                f"skills.skills is {skills} and skills.categories is {categories}, expected 1 or "
+                "more of both (categories: or null)"
+            )
+        require_scikit_learn()
+        super().__init__(task=task, directory=directory, **options)
+        self.skills = skills
+        self.categories = categories
+        self.embedder = TfidfEmbedder() if embedder is None else embedder
+        self.teacher = SkillTeacher(
+            teacher,
+            label_prompt=label_prompt,
+            merge_prompt=merge_prompt,
+            batch_size=batch_size,
+            attempts=attempts,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            seed=self.seed,
+        )
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        return {
+            "skills": self.skills,
+            "categories": self.categories,
+            "embedder": type(self.embedder).__name__,
+        }
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        """Ask the teacher for everything.
+
+        Raises:
+            ConfigurationError: if not one of its answers is of use.
+            BudgetSpentError, PredictionError: if it could answer nothing at all.
+        """
+        questions = [instance.instruction for instance in instances]
+        names = self.teacher.name_skills(questions)
+        labels = self._completed(questions, names)
+        merged = self._merged(Counter(name for name in names if name is not None))
+        skills = sorted(set(merged.values()))
+        sort = self.categories is not None and len(skills) > self.categories
+        groups = self.teacher.sort(skills, self.categories or 1) if sort else {}
+        return SkillCatalog(
+            method=self.method,
+            task=self._task_name,
+            skills=sorted_skills(Skill(name=s, category=groups.get(s)) for s in skills),
+            labels=tuple(
+                LabelledQuestion(id=i.id, question=i.instruction, skill=merged[label])
+                for i, label in zip(instances, labels, strict=True)
+            ),
+            counts={
+                "questions": len(questions),
+                "labelled by similarity": names.count(None),
+                "labels before merging": len(merged),
+                "skills without category": sum(s not in groups for s in skills),
+            },
+        )
+
+    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
+        return place(instances, catalog, self.embedder, self.teacher)
+
+    def _completed(self, questions: list[str], names: list[str | None]) -> list[str]:
+        """The names, with that of the most similar question where one is missing."""
+        known = {i: name for i, name in enumerate(names) if name is not None}
+        if not known:
+            raise ConfigurationError(
+                f"the teacher named a skill for none of {len(questions)} questions: its answers "
+                "were no JSON of the form that was asked for, or there were none. Try another "
+                "teacher, or skills=clusters"
+            )
+        places = list(known)
+        left = [i for i in range(len(questions)) if i not in known]
+        similar = nearest(
+            [questions[i] for i in left], [questions[i] for i in places], self.embedder
+        )
+        known |= {i: known[places[s]] for i, s in zip(left, similar, strict=True)}
+        return [known[i] for i in range(len(questions))]
+
+    def _merged(self, counts: Counter[str]) -> dict[str, str]:
+        """For each label the skill that it becomes, `skills` of them at most.
+
+        What the teacher does not merge is merged by the similarity of the names, into the skills
+        that most questions have.
+        """
+        merged = {label: label for label in sorted(counts)}
+        for _ in range(_ROUNDS):
+            names = sorted(set(merged.values()))
+            if len(names) <= self.skills:
+                return merged
+            groups = self.teacher.sort(names, self.skills)
+            if len({groups.get(name, name) for name in names}) == len(names):
+                break
+            merged = {label: groups.get(name, name) for label, name in merged.items()}
+        sizes: Counter[str] = Counter()
+        for label, name in merged.items():
+            sizes[name] += counts[label]
+        kept = sorted(sizes, key=lambda name: (-sizes[name], name))[: self.skills]
+        rest = sorted(set(sizes) - set(kept))
+        similar = nearest(rest, kept, self.embedder)
+        into = {name: kept[i] for name, i in zip(rest, similar, strict=True)}
+        return {label: into.get(name, name) for label, name in merged.items()}

@@ -1,0 +1,175 @@
+"""Text embeddings: texts as vectors of unit length, so that their products are similarities.
+
+- `TfidfEmbedder`: words and pieces of words, weighted by how rare they are (scikit-learn); local,
+  without a model.
+- `EndpointEmbedder`: any server with OpenAI's `/v1/embeddings`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.llm import ChatClient, key_from
+from dataenvgym.llm.transient import is_transient
+from dataenvgym.tasks.base import words_of
+
+Vectors = Any
+"""(n, d), each row of length 1 or 0: an array, or a sparse matrix of scipy."""
+
+
+@runtime_checkable
+class EmbedderInterface(Protocol):
+    """Turns texts into vectors."""
+
+    def embed(self, texts: Sequence[str], corpus: Sequence[str]) -> Vectors:
+        """One row for each text.
+
+        Args:
+            texts: what to embed.
+            corpus: the texts among which they are to be told apart; vectors are only comparable
+                with those that were made with the same corpus.
+        """
+        ...
+
+
+class TfidfEmbedder:
+    """Words, and their pieces of 3 to 5 characters, by TF-IDF. The same words, the same vector.
+
+    Args:
+        mask_numbers: let all numbers, and rows of numbers, look alike: what a problem is about
+            seldom hangs on its numbers.
+        max_features: keep the most frequent of them, at most so many.
+
+    Raises:
+        ConfigurationError: if scikit-learn is not installed.
+    """
+
+    def __init__(self, *, mask_numbers: bool = True, max_features: int = 50_000) -> None:
+        if max_features < 1:
+            raise ConfigurationError(f"max_features is {max_features}, expected 1 or more")
+        require_scikit_learn()
+        self.mask_numbers = mask_numbers
+        self.max_features = max_features
+
+    def embed(self, texts: Sequence[str], corpus: Sequence[str]) -> Vectors:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        vectorizer = TfidfVectorizer(
+            analyzer=self._features, sublinear_tf=True, max_features=self.max_features
+        )
+        vectorizer.fit(corpus)
+        return vectorizer.transform(texts)
+
+    def _features(self, text: str) -> Iterator[str]:
+        if self.mask_numbers:
+            text = masked(text)
+        for word in words_of(text) or [text.strip() or "(none)"]:
+            yield word
+            padded = f" {word} "
+            for size in range(3, 6):
+                yield from (padded[i : i + size] for i in range(len(padded) - size + 1))
+
+
+class EndpointEmbedder:
+    """The embeddings of a server that speaks OpenAI's protocol.
+
+    What is embedded once is remembered while the process runs. A call that fails for now is tried
+    again; these calls do not count against the teacher's budget.
+
+    Args:
+        model: its name there.
+        base_url: the server, with or without "/v1".
+        api_key_variable: the environment variable with the key; None: none.
+        batch_size: texts in one request.
+        timeout: seconds that one request may take.
+        retries: how often a request is tried again, after 1, 2, 4 ... seconds.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        api_key_variable: str | None = "OPENAI_API_KEY",
+        batch_size: int = 128,
+        timeout: float = 60.0,
+        retries: int = 4,
+    ) -> None:
+        if batch_size < 1:
+            raise ConfigurationError(f"batch_size is {batch_size}, expected 1 or more")
+        self.model = model
+        self.batch_size = batch_size
+        self.retries = retries
+        self._client = ChatClient(base_url, api_key=key_from(api_key_variable), timeout=timeout)
+        self._known: dict[str, np.ndarray] = {}
+
+    def embed(self, texts: Sequence[str], corpus: Sequence[str] = ()) -> Vectors:
+        """One row for each text; the corpus changes nothing.
+
+        Raises:
+            ServerError: if the server does not answer, or not with embeddings.
+        """
+        missing = list(dict.fromkeys(t for t in texts if t not in self._known))
+        for start in range(0, len(missing), self.batch_size):
+            batch = missing[start : start + self.batch_size]
+            self._known.update(zip(batch, self._ask(batch), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+    def _ask(self, texts: list[str]) -> np.ndarray:
+        payload: dict[str, JsonValue] = {
+            "model": self.model,
+            "input": [*texts],
+            "encoding_format": "float",
+        }
+        for tried in range(self.retries + 1):
+            try:
+                answer = self._client.request("POST", "/v1/embeddings", payload)
+                return _parsed(answer, len(texts), self._client.base_url)
+            except ServerError as error:
+                passing = error.status is None or is_transient(error.status)
+                if tried == self.retries or not passing:
+                    raise
+            time.sleep(2.0**tried)
+        raise AssertionError("the last try returns or raises")
+
+
+def masked(text: str) -> str:
+    """The text with every number, and every row of numbers, as the same word."""
+    return _ROW_OF_NUMBERS.sub(_NUMBER, text)
+
+
+def require_scikit_learn() -> None:
+    """Raise ConfigurationError if scikit-learn is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("sklearn") is None:
+        raise ConfigurationError(
+            'skills need scikit-learn, which is not installed: pip install "dataenvgym[skills]", '
+            "or use skills=gold"
+        )
+
+
+_NUMBER = "0"
+_ROW_OF_NUMBERS = re.compile(r"\d+(?:[.,;:\s]*\d+)*")
+
+
+def _parsed(answer: Any, count: int, server: str) -> np.ndarray:
+    """(count, d) unit vectors from the answer of the endpoint."""
+    try:
+        rows = sorted(answer["data"], key=lambda row: int(row["index"]))
+        vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
+    except (LookupError, TypeError, ValueError) as error:
+        raise ServerError(f"{server}/v1/embeddings answered no embeddings", status=200) from error
+    if vectors.ndim != 2 or len(vectors) != count or not np.isfinite(vectors).all():
+        raise ServerError(
+            f"{server}/v1/embeddings answered {vectors.shape} numbers for {count} texts", status=200
+        )
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))

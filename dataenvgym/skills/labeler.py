@@ -1,0 +1,189 @@
+"""A labeler that keeps a catalog: made when it is first needed, once for a run directory.
+
+    the task's instances --discover--> SkillCatalog = skills.json
+    an instance that it does not know --place--> a label, kept in skills_added.json
+
+Made in the same way from the same questions, the catalog of the run directory is taken up again,
+also by an episode that starts anew there: delete `skills.json` to have the skills found again.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.interfaces import SkillLabel, TaskInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.skills.added import Added, Labels, labels_of, read_added
+from dataenvgym.skills.catalog import (
+    LabelledQuestion,
+    Skill,
+    SkillCatalog,
+    hash_of_questions,
+    read_catalog,
+)
+
+_SPLITS = ("validation", "train")
+_log = logging.getLogger(__name__)
+
+
+class CatalogLabeler(ABC):
+    """Labels instances from a catalog; a subclass says how that is made.
+
+    Args:
+        task: whose questions the skills are found in. A task without `instances` is known by those
+            that are labelled first.
+        directory: the run directory; None keeps everything in memory.
+        splits: of the questions that skills are found in: "validation", "train", or both. The test
+            split stays unseen.
+        seed: where all chance comes from.
+    """
+
+    method: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        task: TaskInterface | None = None,
+        directory: str | Path | None = None,
+        splits: Sequence[str] = ("validation",),
+        seed: int = 0,
+    ) -> None:
+        for split in splits:
+            if split not in _SPLITS:
+                raise ConfigurationError(
+                    f"skills.splits has {split!r}, expected {' or '.join(_SPLITS)}."
+                    f"{did_you_mean(str(split), _SPLITS)} Skills are never found in test questions."
+                )
+        if not splits:
+            raise ConfigurationError(f"skills.splits is empty, expected {' or '.join(_SPLITS)}")
+        self.task = task
+        self.directory = None if directory is None else Path(directory)
+        self.splits = tuple(splits)
+        self.seed = seed
+        self._catalog: SkillCatalog | None = None
+        self._added = Added(catalog="")
+        self._labels: Labels = {}
+
+    # --- what a subclass overrides ---
+
+    @property
+    @abstractmethod
+    def options(self) -> dict[str, JsonValue]:
+        """What determines the catalog besides the questions."""
+
+    @abstractmethod
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        """The catalog, with one label for each of these instances (at least one)."""
+
+    @abstractmethod
+    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
+        """For each instance that the catalog does not know a skill, of its own or a new one."""
+
+    # --- what it offers ---
+
+    @property
+    def catalog(self) -> SkillCatalog:
+        """The catalog; made now if need be.
+
+        Raises:
+            ConfigurationError: if the task has no instances to make it from.
+        """
+        if self._catalog is None:
+            if not (instances := self._instances()):
+                raise ConfigurationError(
+                    f"task {self._task_name!r} offers no instances, so its skills are found when "
+                    "the first instances are labelled"
+                )
+            self._take(instances)
+        assert self._catalog is not None
+        return self._catalog
+
+    def label(self, instances: Sequence[TaskInstance]) -> list[SkillLabel]:
+        """The label of each instance; new ones get theirs now, and keep it."""
+        if not instances:
+            return []
+        if self._catalog is None:
+            self._take(self._instances() or tuple(instances))
+        unseen = {_key(i): i for i in instances if _key(i) not in self._labels}
+        if unseen:
+            self._add(list(unseen.values()))
+        return [self._labels[_key(instance)] for instance in instances]
+
+    def describe(self) -> dict[str, Any]:
+        """What makes it this one, for `environment.json`: the method, and the catalog's hash.
+
+        A task without `instances` has no catalog yet when an episode begins, and no hash here.
+        """
+        if not self._instances():
+            return {"method": self.method, **self.options}
+        return {"method": self.catalog.method, "hash": self.catalog.hash}
+
+    # --- machinery ---
+
+    @property
+    def _task_name(self) -> str:
+        return str(getattr(self.task, "name", type(self.task).__name__))
+
+    def _instances(self) -> tuple[TaskInstance, ...]:
+        on = getattr(self.task, "on", None)
+        tasks = [on(split) for split in self.splits] if on is not None else [self.task]
+        return tuple(i for task in tasks for i in getattr(task, "instances", ()))
+
+    def _take(self, instances: Sequence[TaskInstance]) -> None:
+        """The catalog of the run directory if it was made so from these; else make it."""
+        made_by: dict[str, JsonValue] = {
+            **self.options,
+            "splits": list(self.splits),
+            "seed": self.seed,
+            "questions": hash_of_questions(instances),
+        }
+        file = None if self.directory is None else self.directory / "skills.json"
+        catalog = read_catalog(file) if file is not None and file.exists() else None
+        if catalog is None or not self._is_mine(catalog, made_by):
+            catalog = self.discover(instances).model_copy(update={"options": made_by})
+            _log.info(
+                "skills: %d in %d questions, by %s (%s)",
+                len(catalog.skills),
+                len(catalog.labels),
+                catalog.method,
+                ", ".join(f"{name} {count}" for name, count in catalog.counts.items()),
+            )
+            if file is not None:
+                catalog.save(file)
+        self._catalog = catalog
+        self._added = read_added(self.directory, catalog)
+        self._labels = labels_of(self._added.to(catalog))
+
+    def _is_mine(self, catalog: SkillCatalog, made_by: dict[str, JsonValue]) -> bool:
+        return catalog.task == self._task_name and catalog.options == made_by
+
+    def _add(self, unseen: list[TaskInstance]) -> None:
+        assert self._catalog is not None
+        catalog = self._added.to(self._catalog)
+        placed = self.place(unseen, catalog)
+        names = {skill.name for skill in catalog.skills}
+        new = {skill.name: skill for skill in placed if skill.name not in names}
+        labels = (
+            LabelledQuestion(id=i.id, question=i.instruction, skill=skill.name)
+            for i, skill in zip(unseen, placed, strict=True)
+        )
+        self._added = self._added.model_copy(
+            update={
+                "skills": (*self._added.skills, *new.values()),
+                "labels": (*self._added.labels, *labels),
+            }
+        )
+        if self.directory is not None:
+            self._added.save(self.directory)
+        self._labels = labels_of(self._added.to(self._catalog))
+
+
+def _key(instance: TaskInstance) -> tuple[str, str]:
+    return instance.id, instance.instruction

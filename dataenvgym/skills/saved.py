@@ -1,0 +1,112 @@
+"""Skills that an earlier run found, used again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TaskInterface, TeacherInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.skills.asking import PromptLike, SkillTeacher
+from dataenvgym.skills.catalog import (
+    LabelledQuestion,
+    Skill,
+    SkillCatalog,
+    read_catalog,
+    sorted_skills,
+)
+from dataenvgym.skills.embeddings import (
+    EmbedderInterface,
+    TfidfEmbedder,
+    require_scikit_learn,
+)
+from dataenvgym.skills.labeler import CatalogLabeler
+from dataenvgym.skills.placing import place
+
+
+class SavedSkills(CatalogLabeler):
+    """The catalog of another run. Questions that it does not know are placed by a teacher, if there
+    is one, or by similarity; the run keeps a copy, and no longer needs the file.
+
+    Args:
+        path: a `skills.json`, or the run directory that has one.
+        other_task: take a catalog that was made from another task's questions; refused if False.
+        teacher: who places what is unknown; None leaves it to similarity.
+        embedder: tells what is similar.
+        label_prompt: see `SkillTeacher`.
+        task, directory, options: those of `CatalogLabeler`.
+
+    Raises:
+        ConfigurationError: if scikit-learn is not installed.
+    """
+
+    method: ClassVar[str] = "saved"
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        other_task: bool = False,
+        teacher: TeacherInterface | None = None,
+        embedder: EmbedderInterface | None = None,
+        label_prompt: PromptLike = "label_skills",
+        task: TaskInterface | None = None,
+        directory: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        require_scikit_learn()
+        super().__init__(task=task, directory=directory, **options)
+        self.path = Path(path).expanduser()
+        self.other_task = other_task
+        self.embedder = TfidfEmbedder() if embedder is None else embedder
+        self.teacher = (
+            None
+            if teacher is None
+            else SkillTeacher(teacher, label_prompt=label_prompt, seed=self.seed)
+        )
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        return {"path": str(self.path)}
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        """Read the catalog, and bring it to these instances.
+
+        Raises:
+            ConfigurationError: if it cannot be read, or is another task's.
+        """
+        saved = read_catalog(self.path)
+        if saved.task != self._task_name and not self.other_task:
+            raise ConfigurationError(
+                f"the skills in {self.path} were found in task {saved.task!r}, not in "
+                f"{self._task_name!r}: choose another catalog, or set skills.other_task=true to "
+                "place this task's questions among them"
+            )
+        known = {(label.id, label.question): label.skill for label in saved.labels}
+        by_question = {label.question: label.skill for label in saved.labels}
+        found = [
+            known.get((i.id, i.instruction)) or by_question.get(i.instruction) for i in instances
+        ]
+        unknown = [i for i, skill in zip(instances, found, strict=True) if skill is None]
+        placed = place(unknown, saved, self.embedder, self.teacher) if unknown else []
+        names = iter(skill.name for skill in placed)
+        labels = tuple(
+            LabelledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
+            for i, skill in zip(instances, found, strict=True)
+        )
+        new = {s.name: s for s in placed if s not in saved.skills}
+        return saved.model_copy(
+            update={
+                "task": self._task_name,
+                "skills": sorted_skills((*saved.skills, *new.values())),
+                "labels": labels,
+                "counts": {"questions": len(instances), "unknown to the catalog": len(unknown)},
+            }
+        )
+
+    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
+        return place(instances, catalog, self.embedder, self.teacher)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import TaskInstance
+from dataenvgym.skills import ClusteredSkills, SavedSkills, read_catalog
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+from .conftest import KeywordTeacher
+
+
+@pytest.fixture
+def earlier(task, tmp_path):
+    """The run directory of an earlier run."""
+    (tmp_path / "earlier").mkdir()
+    ClusteredSkills(task=task, directory=tmp_path / "earlier").label(task.instances)
+    return tmp_path / "earlier"
+
+
+def test_another_run_labels_the_same_questions_in_the_same_way(task, earlier, tmp_path):
+    before = read_catalog(earlier)
+    labeler = SavedSkills(earlier, task=task, directory=tmp_path / "run")
+    found = [label.skill for label in labeler.label(task.instances)]
+    assert found == [label.skill for label in before.labels]
+    kept = read_catalog(tmp_path / "run")
+    assert (kept.skills, kept.labels, kept.method) == (
+        before.skills,
+        before.labels,
+        "clusters",
+    )
+
+
+def test_the_run_keeps_a_copy_and_no_longer_needs_the_file(task, earlier, tmp_path):
+    first = SavedSkills(earlier, task=task, directory=tmp_path / "run")
+    described = first.describe()
+    (earlier / "skills.json").unlink()
+    assert SavedSkills(earlier, task=task, directory=tmp_path / "run").describe() == described
+
+
+def test_questions_it_does_not_know_are_placed_by_similarity(earlier):
+    other = PocketMathTask(n_validation=120, seed=5)
+    labeler = SavedSkills(earlier, task=other)
+    found = [label.skill for label in labeler.label(other.instances)]
+    assert adjusted_rand_score([i.skill for i in other.instances], found) > 0.6
+    assert labeler.catalog.counts["unknown to the catalog"] > 100
+    assert {label.question for label in labeler.catalog.labels} == {
+        i.instruction for i in other.instances
+    }
+
+
+def test_questions_it_does_not_know_are_placed_by_a_teacher_if_there_is_one(earlier):
+    other = PocketMathTask(n_validation=20, seed=5)
+    teacher = KeywordTeacher()
+    labeler = SavedSkills(earlier, task=other, teacher=teacher)
+    assert {label.skill[:3] for label in labeler.label(other.instances)} >= {"do "}
+    assert read_catalog(earlier).skills[0].name in teacher.asked[0]
+
+
+class Riddles:
+    name = "riddles"
+    instances = (TaskInstance(id="r", task="riddles", instruction="Sort 3 1 2 in rising order"),)
+
+
+def test_a_catalog_of_another_task_is_refused_unless_it_is_asked_for(earlier):
+    with pytest.raises(ConfigurationError, match=r"'pocket_math', not in 'riddles'.*other_task"):
+        SavedSkills(earlier, task=Riddles()).label(Riddles.instances)
+    labeler = SavedSkills(earlier, task=Riddles(), other_task=True)
+    assert "rising" in labeler.label(Riddles.instances)[0].skill
+    assert labeler.catalog.task == "riddles"
+
+
+def test_a_path_without_a_catalog_is_named(task, tmp_path):
+    with pytest.raises(ConfigurationError, match="there is no skill catalog"):
+        SavedSkills(tmp_path / "nowhere", task=task).label(task.instances)
