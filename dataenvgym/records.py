@@ -180,12 +180,14 @@ class Provenance(Model):
     Attributes:
         id: unique within a run; empty until the environment stamps it.
         skill: the skill that it teaches, or None.
+        subskill: the part of that skill, or None.
         agent: name of the agent that made it, or None.
         iteration: the 1-based iteration that it was made for, or None.
     """
 
     id: str = ""
     skill: str | None = None
+    subskill: str | None = None
     agent: str | None = None
     iteration: int | None = None
 

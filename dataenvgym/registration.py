@@ -13,6 +13,7 @@ TASK_ENVIRONMENTS = {
 TEACHING_ENVIRONMENTS = {
     "dataenvgym/OpenEnded-v0": "dataenvgym.config:make_open_ended",
     "dataenvgym/SkillList-v0": "dataenvgym.config:make_skill_list",
+    "dataenvgym/SkillTree-v0": "dataenvgym.config:make_skill_tree",
 }
 MAX_ITERATIONS = 5
 """Steps of a teaching episode, as `episode.iterations` has them by default."""

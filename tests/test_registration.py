@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
+from dataenvgym.agents import PocketMathEngine
 from dataenvgym.config import build_environment, compose
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
@@ -53,8 +54,9 @@ def test_gymnasiums_checker_passes_with_warnings_as_errors(name):
 @pytest.mark.parametrize("name", list(TEACHING_ENVIRONMENTS))
 def test_a_bare_make_is_the_environment_of_the_default_run(name):
     bare = gymnasium.make(name)
-    options = ["agent=skill_list" if "SkillList" in name else "agent=open_ended"]
-    default = build_environment(compose(options))
+    agents = {"SkillList": "skill_list", "SkillTree": "skill_tree", "OpenEnded": "open_ended"}
+    agent = agents[name.removeprefix("dataenvgym/").removesuffix("-v0")]
+    default = build_environment(compose([f"agent={agent}"]))
     limits = [e.get_wrapper_attr("_max_episode_steps") for e in (bare, default)]
     assert limits == [MAX_ITERATIONS] * 2
     assert compose([]).episode.iterations == MAX_ITERATIONS
@@ -65,6 +67,12 @@ def test_a_bare_make_is_the_environment_of_the_default_run(name):
     assert one.predictor.trainer.config == two.predictor.trainer.config
     for option in ("mode", "replay", "target_score", "max_records", "similarity"):
         assert getattr(one, option) == getattr(two, option)
+
+
+def test_a_bare_skill_tree_writes_with_the_pocket_engine_for_an_agent_it_does_not_know():
+    environment = gymnasium.make("dataenvgym/SkillTree-v0").unwrapped
+    assert isinstance(environment.engine, PocketMathEngine)
+    assert environment.agent_name is None
 
 
 def test_the_time_limit_truncates_a_teaching_episode():

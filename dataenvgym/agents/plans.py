@@ -4,6 +4,17 @@
 
 A policy or an engine that remembers something from one iteration to the next also has
 `state_dict() -> dict` (JSON) and `load_state_dict(dict)`; the agent saves it with its own.
+
+What does not fit together is refused before anything is run (`dataenvgym.config.check_fit`), by
+what policies and engines say of themselves, where they do:
+
+- `policy.needs_skills`: True if it works on instances with a skill only;
+- `policy.needs_engine_skills`: True if it asks for skills that the engine has to name;
+- `policy.leaves_choice`: True if it gives assignments without skill and examples, and
+  `engine.chooses`: True if the engine can work on those;
+- `policy.asks_student`: True if it lets the student try problems;
+- `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
+- `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
 """
 
 from __future__ import annotations
@@ -21,24 +32,29 @@ from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 class Assignment:
     """`count` records, to teach a skill, in the manner of some examples, or both.
 
+    With neither, the engine chooses what to give, if it can.
+
     Attributes:
         count: how many records, at least 1.
         skill: the skill to teach, or None where only `examples` say it.
+        subskill: the part of `skill` to teach, or None for all of it.
         examples: evaluated instances to take as a model; their gold answers may be read, their
             texts not repeated.
     """
 
-    __slots__ = ("count", "examples", "skill")
+    __slots__ = ("count", "examples", "skill", "subskill")
 
     def __init__(
         self,
         count: int,
         *,
         skill: str | None = None,
+        subskill: str | None = None,
         examples: Sequence[CompletedTaskInstance] = (),
     ) -> None:
         self.count = count
         self.skill = skill
+        self.subskill = subskill
         self.examples = tuple(examples)
 
 
@@ -91,7 +107,17 @@ class Engine(Protocol):
     ) -> Sequence[TrainingDatum]:
         """The records that the plan asks for, with `provenance.skill` where it is known.
 
+        Records of an assignment with a subskill have it in `provenance.subskill`.
+
         `predictor` is the student as it is now, for engines that let it try. An engine that cannot
         make them all returns what it has; it raises `BudgetSpentError` only if that is nothing.
         """
         ...
+
+
+def credited(record: TrainingDatum, assignment: Assignment) -> TrainingDatum:
+    """The record, with the skill and the subskill that it was asked for where it names none."""
+    own = record.provenance
+    skill = own.skill if own.skill is not None else assignment.skill
+    provenance = own.model_copy(update={"skill": skill, "subskill": assignment.subskill})
+    return record.model_copy(update={"provenance": provenance})

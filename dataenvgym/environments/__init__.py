@@ -3,7 +3,9 @@
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.phases import PHASES, PhaseClock
-from dataenvgym.environments.teaching import OpenEnded, SkillList, TeachingEnvironment
+from dataenvgym.environments.record_environments import OpenEnded, SkillList
+from dataenvgym.environments.skill_tree import SkillTree
+from dataenvgym.environments.teaching import TeachingEnvironment
 
 __all__ = [
     "PHASES",
@@ -14,5 +16,6 @@ __all__ = [
     "PhaseClock",
     "RecordChecks",
     "SkillList",
+    "SkillTree",
     "TeachingEnvironment",
 ]

@@ -1,20 +1,23 @@
 """The teaching environments: the agent's action is training data, its reward is what they teach.
 
     reset() -> how the untouched student does
-    step(records) -> check -> train -> evaluate -> how it does now, and the change in score
+    step(action) -> records -> check -> train -> evaluate -> how it does now, change in score
 
-`TeachingEnvironment` is that loop. `OpenEnded` shows the evaluated instances without their gold
-skills; `SkillList` shows the skills, and the report grouped by them.
+`TeachingEnvironment` is that loop, and knows no action. In `OpenEnded` and `SkillList` (see
+`record_environments`) the action is the records; `SkillTree` (see `skill_tree`) has them written as
+the action says.
 
 Everything an iteration produces is a file (see `iterations`): with a `directory`, an episode that
 was killed goes on from the last finished phase (`reset(options={"resume": True})`, then `step`
-with the same records).
+with the same action).
 """
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, SupportsFloat
 
@@ -24,6 +27,8 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.environments.actions import parse_action, stamp
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
 from dataenvgym.environments.episode_directory import EpisodeDirectory
+from dataenvgym.environments.evaluation import evaluated, labelled_by
+from dataenvgym.environments.history import History, last_completed
 from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
 from dataenvgym.environments.iterations import (
     IterationFiles,
@@ -31,11 +36,10 @@ from dataenvgym.environments.iterations import (
     finished_iterations,
 )
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.environments.record_index import INDEX_FILE, RecordIndex
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
-    RunDirectoryError,
     did_you_mean,
 )
 from dataenvgym.interfaces import (
@@ -46,22 +50,26 @@ from dataenvgym.interfaces import (
     TrainingRun,
 )
 from dataenvgym.llama_factory import stage_of
+from dataenvgym.quality.judging import judge_records
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
+from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
 Observation = dict[str, Any]
 Mode = Literal["incremental", "accumulate"]
 
 
-class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
+class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     """One student to be taught one task.
 
     The observation is `{"completed": tuple of CompletedTaskInstance, "report":
-    PerformanceReport}`, both on the validation split. The action is a batch of training records
-    (models or mappings). The reward is the change in validation score. `terminated` is True once
-    `target_score` or `max_records` is reached; the number of iterations is limited by gymnasium's
-    `TimeLimit`.
+    PerformanceReport}`, both on the validation split. The reward is the change in validation
+    score. `terminated` is True once `target_score` or `max_records` is reached; the number of
+    iterations is limited by gymnasium's `TimeLimit`.
+
+    A subclass has an `action_space` and says what an action is (`parse`, `records_of`,
+    `pending_action`); one that sees more than the evaluated instances overrides `learn_from`,
+    `go_on_from` and `observe`, too.
 
     Args:
         task: what the student is evaluated on.
@@ -78,7 +86,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
-    shows_skills = False
+    shows_skills = True
+    takes_records = True
 
     def __init__(
         self,
@@ -115,13 +124,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
         self.labeler = labeler
         self.quality = tuple(quality)
         self.clock = PhaseClock()
-        self.action_space = RecordsSpace()
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
         self._episode = EpisodeDirectory(directory)
-        self._results: list[IterationResult] = []
-        self._records: list[TrainingDatum] = []
+        self._history = History()
         self._checks = RecordChecks()
 
     # --- gymnasium's side ---
@@ -160,54 +167,55 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             self._episode.clear()
             write_identity(self.directory, identity)
         self._episode.adopt()
-        self._results, self._records = [], []
+        keeps_records = self.mode == "accumulate"
+        self._history = History.of(self._root, finished, keeps_records=keeps_records)
         self._checks = RecordChecks.for_task(
-            self.task, similarity=self.similarity, max_records=self.max_records
+            self.task,
+            similarity=self.similarity,
+            max_records=self.max_records,
+            index=RecordIndex(self.directory / INDEX_FILE, self.similarity),
         )
+        self._checks.go_on_from(self._history.counts, self._history.records_of)
         self.predictor.reset()
         if finished:
             return self._go_on_from(finished)
         self.clock.start(0)
         began = time.perf_counter()
         completed, report = self._evaluate(files)
-        self._finish(files, IterationResult(iteration=0, report=report), began)
+        self.learn_from(files, (), completed, report)
+        self._finish(files, IterationResult(iteration=0, report=report), (), began)
         return self._observation(completed), self._info()
 
-    def step(
-        self, action: Sequence[TrainingDatum]
-    ) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Train the student on `action` and evaluate it again.
+    def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Train the student as `action` says and evaluate it again.
 
         Raises:
             InvalidRecordError: for a malformed record, naming its index and field, or one that
                 needs another training stage than the first; the environment is as before.
-            InvalidActionError: if the action is no sequence of records.
+            InvalidActionError: if the action is not in the action space; the environment is as
+                before.
             ResetNeeded: before the first `reset`.
         """
-        if not self._results:
+        if not self._history.results:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")
-        # "accumulate" trains on the earlier records too, so all have to be of one stage there
-        beside = self._records if self.mode == "accumulate" else ()
-        records = parse_action(action, beside=beside)
-        previous = self._results[-1]
+        action = self.parse(action)
+        previous = self._history.last
         number = previous.iteration + 1
         files = IterationFiles(self._root, number)
         if self.clock.iteration != number:
             self.clock.start(number)
         began = time.perf_counter() - self.clock.seconds.get("agent", 0.0)
-        if files.read_submitted() != list(records):
-            files.clear()
-            files.write_submitted(records)
         try:
+            records = self.records_of(files, action)
             with self.clock("check"):
                 checked = self._check(files, records)
             adapter = self._train(files, checked.accepted, previous.adapter)
             completed, report = self._evaluate(files)
+            self.learn_from(files, checked.accepted, completed, report)
         except BaseException as error:  # Ctrl-C in a notebook too
             self._go_back(previous.adapter, error)
             raise
-        self._records += checked.accepted
-        self._checks.accept(checked.accepted)
+        self._checks.accept(checked.accepted, iteration=number)
         result = IterationResult(
             iteration=number,
             report=report,
@@ -217,12 +225,51 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             dropped=checked.reasons,
             adapter=adapter,
         )
-        self._finish(files, result, began)
+        self._finish(files, result, checked.accepted, began)
         return self._observation(completed), result.reward, self.is_over, False, self._info()
 
     def close(self) -> None:
         """Remove the temporary folder, if there is one."""
         self._episode.close()
+
+    # --- what a subclass may override ---
+
+    @abstractmethod
+    def parse(self, action: Any) -> Any:
+        """The action, if it can be taken.
+
+        Raises:
+            InvalidActionError, InvalidRecordError: if it cannot; nothing is changed.
+        """
+
+    @abstractmethod
+    def records_of(self, files: IterationFiles, action: Any) -> Sequence[TrainingDatum]:
+        """The records that a parsed action stands for, as `files` has them then.
+
+        What `files` has of the same action, from an interrupted step, is gone on with.
+        """
+
+    @abstractmethod
+    def pending_action(self) -> Any | None:
+        """The action of an interrupted iteration, or None: resume by stepping with it again."""
+
+    def learn_from(
+        self,
+        files: IterationFiles,
+        accepted: Sequence[TrainingDatum],
+        completed: Sequence[CompletedTaskInstance],
+        report: PerformanceReport,
+    ) -> None:
+        """Called once the student is trained on `accepted` and evaluated."""
+
+    def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
+        """Called with the last finished iteration of an episode that is resumed."""
+
+    def observe(
+        self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
+    ) -> Observation:
+        """What the agent sees of that."""
+        return {"completed": completed, "report": report}
 
     # --- what a runner asks ---
 
@@ -239,29 +286,28 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
     @property
     def results(self) -> tuple[IterationResult, ...]:
         """The finished iterations of this episode, the base student first."""
-        return tuple(self._results)
+        return tuple(self._history.results)
 
     @property
     def is_over(self) -> bool:
         """Whether the target score or the record budget is reached."""
-        last = self._results[-1]
+        last = self._history.last
         return (self.target_score is not None and last.report.score >= self.target_score) or (
             self.max_records is not None and last.n_records_total >= self.max_records
         )
 
-    def pending_records(self) -> list[TrainingDatum] | None:
-        """The records of an interrupted iteration: resume by stepping with them again."""
-        return IterationFiles(self._root, self._results[-1].iteration + 1).read_submitted()
-
     def load_iteration(self, number: int) -> None:
         """Let the predictor answer as after that finished iteration."""
-        self._load(self._results[number].adapter)
+        self._load(self._history.results[number].adapter)
 
     # --- one step ---
 
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        checked = self._checks.check(stamp(records, files.number))
-        files.write_checked(checked)
+        if (checked := files.read_checked()) is None:
+            judge = partial(judge_records, self.quality, self.predictor)
+            stamped = stamp(records, files.number)
+            checked = self._checks.check(stamped, judge, iteration=files.number)
+            files.write_checked(checked)
         return checked
 
     def _train(
@@ -278,56 +324,35 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             phase=self.clock,
         )
         stage = stage_of(accepted[0])
-        earlier = self._replayed(files.number, stage) if incremental else self._records
+        rng = derive_rng(self._seed, files.number, "replay")
+        history = self._history
+        earlier = history.sample(self.replay, stage, rng) if incremental else history.records
         self.predictor.train([*earlier, *accepted], run)
         return files.number
-
-    def _replayed(self, iteration: int, stage: str) -> list[TrainingDatum]:
-        """A sample of earlier records that are trained in the same stage."""
-        candidates = [record for record in self._records if stage_of(record) == stage]
-        rng = derive_rng(self._seed, iteration, "replay")
-        size = min(self.replay, len(candidates))
-        picks = rng.choice(len(candidates), size, replace=False) if size else ()
-        return [candidates[int(i)] for i in sorted(picks)]
 
     def _evaluate(
         self, files: IterationFiles
     ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-        if (completed := files.read_completed()) is not None:
-            return completed, self.task.generate_performance_report(completed)
-        predictor = TimedPredictor(self.predictor)
-        with self.clock("generate"):
-            began = time.perf_counter()
-            completed = list(self.task.evaluate(predictor))
-            elapsed = time.perf_counter() - began
-        self.clock.add("generate", predictor.seconds - elapsed)
-        self.clock.add("score", elapsed - predictor.seconds)
-        # raises if nothing could be scored; saved only then, so that a resumed run tries again
-        report = self.task.generate_performance_report(completed)
-        with self.clock("save"):
-            files.write_completed(completed)
-        return completed, report
+        return evaluated(self.task, self.predictor, self.labeler, files, self.clock)
 
-    def _finish(self, files: IterationFiles, result: IterationResult, began: float) -> None:
+    def _finish(
+        self,
+        files: IterationFiles,
+        result: IterationResult,
+        accepted: Sequence[TrainingDatum],
+        began: float,
+    ) -> None:
         seconds = {**self.clock.seconds, "total": time.perf_counter() - began}
         result = result.model_copy(update={"seconds": seconds})
         files.write_result(result)
-        self._results.append(result)
+        self._history.append(result, accepted)
 
     # --- the episode ---
 
     def _go_on_from(self, finished: list[IterationFiles]) -> tuple[Observation, dict[str, Any]]:
-        for files in finished:
-            self._results.append(files.read_result())
-            self._records += files.read_records()
-        self._checks.accept(self._records)
-        self._load(self._results[-1].adapter)
-        completed = finished[-1].read_completed()
-        if completed is None:
-            raise RunDirectoryError(
-                f"{finished[-1].directory} is finished but has no completed.jsonl; "
-                "restore it, or start the run afresh"
-            )
+        self._load(self._history.last.adapter)
+        completed = labelled_by(self.labeler, last_completed(finished), self.clock)
+        self.go_on_from(finished[-1], completed)
         return self._observation(completed), self._info()
 
     def _identity(self) -> dict[str, Any]:
@@ -336,6 +361,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             for name in ("mode", "replay", "target_score", "max_records", "similarity")
         }
         options["seed"] = self._seed
+        if describe := getattr(self.labeler, "describe", None):
+            options["skills"] = describe()
+        if self.quality:
+            options["quality"] = [check.reason for check in self.quality]
         return identity_of(type(self).__name__, self.task, self.predictor, options)
 
     def _load(self, adapter: int | None) -> None:
@@ -352,6 +381,17 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             error.add_note(f"the student could not be brought back either: {another}")
 
     @property
+    def _files_of_next(self) -> IterationFiles:
+        """Where the iteration is that comes next, or that was interrupted."""
+        return IterationFiles(self._root, len(self._history.results))
+
+    def _parse_records(self, records: Any) -> tuple[TrainingDatum, ...]:
+        """Records that the next training can take; see `parse_action`."""
+        # "accumulate" trains on the earlier records too, so all have to be of one stage there
+        beside = self._history.records[:1] if self.mode == "accumulate" else ()
+        return parse_action(records, beside=beside)
+
+    @property
     def _root(self) -> Path:
         return self._episode.iterations
 
@@ -363,16 +403,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
     # --- what the agent sees ---
 
     def _observation(self, completed: Sequence[CompletedTaskInstance]) -> Observation:
-        report = self._results[-1].report
-        if self.shows_skills:
-            return {"completed": tuple(completed), "report": report}
-        return {
-            "completed": tuple(_without_skill(c) for c in completed),
-            "report": report.model_copy(update={"skills": ()}),
-        }
+        return self.observe(tuple(completed), self._history.last.report)
 
     def _info(self) -> dict[str, Any]:
-        last = self._results[-1]
+        last = self._history.last
         return {
             "iteration": float(last.iteration),
             "score": last.report.score,
@@ -381,18 +415,3 @@ class TeachingEnvironment(gymnasium.Env[Observation, Sequence[TrainingDatum]]):
             "n_records_total": float(last.n_records_total),
             "n_dropped": float(sum(last.dropped.values())),
         }
-
-
-class OpenEnded(TeachingEnvironment):
-    """The agent sees the evaluated instances and the overall score, and no gold skills."""
-
-
-class SkillList(TeachingEnvironment):
-    """The agent sees the evaluated instances with their skills, and the report by skill."""
-
-    shows_skills = True
-
-
-def _without_skill(completed: CompletedTaskInstance) -> CompletedTaskInstance:
-    instance = completed.instance.model_copy(update={"skill": None, "category": None})
-    return completed.model_copy(update={"instance": instance})

@@ -25,7 +25,8 @@ def export_records(run_directory: str | Path, output: str | Path) -> Path:
 
     Records of one kind are `data/train.parquet`; of several kinds `data/<kind>.parquet`, each a
     configuration named after its kind. Each record has its provenance beside it: id, skill,
-    agent, iteration. Tools and tool calls are JSON texts, so that every row has the same columns.
+    subskill, agent, iteration. Tools and tool calls are JSON texts, so that every row has the same
+    columns.
 
     Raises:
         RunDirectoryError: if there is no such run, or it has no records.
@@ -110,7 +111,8 @@ def _write_parquet(path: Path, kind: DatumKind, records: Iterator[TrainingDatum]
         "kto": prompted | {"output": text, "desirable": pa.bool_()},
         "text": {"text": text},
     }[kind]
-    provenance = {"id": text, "skill": text, "agent": text, "iteration": pa.int64()}
+    provenance = dict.fromkeys(("id", "skill", "subskill", "agent"), text)
+    provenance |= {"iteration": pa.int64()}
     schema = pa.schema(list((provenance | own).items()))
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = map(_row, records)
@@ -175,9 +177,9 @@ records = load_dataset("path/to/this/folder"{choice}, split="train")
 | --- | --- | --- |
 {kinds}
 
-Each record has its provenance: `id`, the `skill` that it teaches, the `agent`, and the `iteration`
-that it was made for. `history` holds earlier (user, assistant) turns; `tools` and `tool_calls` are
-JSON texts.
+Each record has its provenance: `id`, the `skill` and the `subskill` that it teaches, the `agent`,
+and the `iteration` that it was made for. `history` holds earlier (user, assistant) turns; `tools`
+and `tool_calls` are JSON texts.
 """
 
 

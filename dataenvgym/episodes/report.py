@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.environments import PHASES
+from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import iteration_table, outcome
@@ -87,6 +88,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield from _what_ran(run)
     yield from _iterations(run)
     yield from _skills(run)
+    yield from _forest(run)
     yield from _records(run)
     yield from _still_wrong(run)
     yield from _files(run)
@@ -152,6 +154,13 @@ def _skills(run: RunFiles) -> Iterator[str]:
     for name, skills in (("Learnt most", learnt), ("Forgot most", forgotten)):
         shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
         yield f"- {name}: {shown or 'nothing'}"
+
+
+def _forest(run: RunFiles) -> Iterator[str]:
+    forest = run.forest(run.best)
+    if forest is not None:
+        yield from _section(f"The forest after iteration {run.best}")
+        yield from _table(FOREST_COLUMNS, forest_rows(forest))
 
 
 def _records(run: RunFiles) -> Iterator[str]:

@@ -14,9 +14,12 @@ from dataenvgym.environments.iterations import (
     IterationResult,
     finished_iterations,
 )
+from dataenvgym.environments.skill_tree import Forest
+from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.skills.labelling import labelled_as_in_run
 from dataenvgym.storage import read_json
 
 
@@ -76,11 +79,18 @@ class RunFiles:
         return self.iterations[number]
 
     def completed(self, number: int) -> list[CompletedTaskInstance]:
-        """The validation instances as that iteration's student answered them."""
+        """The validation instances as that iteration's student answered them.
+
+        They have the skills that the run knew them by, which need not be gold ones.
+        """
         completed = self.iteration(number).read_completed()
         if completed is None:
             raise RunDirectoryError(f"{self.iteration(number).directory} has no completed.jsonl")
-        return completed
+        return labelled_as_in_run(completed, self.directory)
+
+    def forest(self, number: int) -> Forest | None:
+        """The forest of skills after that iteration; None where the environment has none."""
+        return TreeFiles(self.iteration(number)).read_forest()
 
     def records(self) -> Iterator[TrainingDatum]:
         """All accepted records, in the order in which they were made."""

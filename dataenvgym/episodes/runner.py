@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 
@@ -26,14 +26,20 @@ from dataenvgym.episodes.summary import (
     summarize_iteration,
 )
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, RunDirectoryError
-from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful, TaskInterface
+from dataenvgym.interfaces import (
+    ActingAgentInterface,
+    DataGenerationAgentInterface,
+    Stateful,
+    TaskInterface,
+    TeachingAgent,
+)
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.storage import read_json, write_json
 
 
 def run_episode(
     environment: gymnasium.Env[Any, Any],
-    agent: DataGenerationAgentInterface,
+    agent: TeachingAgent,
     *,
     iterations: int,
     seed: int = 0,
@@ -66,6 +72,7 @@ def run_episode(
         )
     if iterations < 1:
         raise ConfigurationError(f"iterations is {iterations}, expected 1 or more")
+    refuse_misfit(teaching, agent)
     if test_task is None:
         test_task = _test_split(teaching.task)
     log = EventLog(teaching.directory / "events.jsonl")
@@ -85,8 +92,8 @@ def run_episode(
         ended = None
         while len(teaching.results) <= iterations and not teaching.is_over:
             try:
-                records = episode.next_records(observation)
-                observation, *_ = environment.step(records)
+                action = episode.next_action(observation)
+                observation, *_ = environment.step(action)
             except BudgetSpentError as error:
                 ended = str(error)
                 break
@@ -95,13 +102,28 @@ def run_episode(
         return episode.conclude(test_task, ended)
 
 
+def refuse_misfit(teaching: object, agent: object) -> None:
+    """Raise ConfigurationError if the agent's actions are not the teaching environment's."""
+    takes_records = bool(getattr(teaching, "takes_records", True))
+    fits = callable(agent) if takes_records else callable(getattr(agent, "act", None))
+    if not fits:
+        way_out = (
+            "cannot be called for records: use environment=skill_tree"
+            if takes_records
+            else "has no act(observation, predictor): use agent=skill_tree, or another environment"
+        )
+        raise ConfigurationError(
+            f"agent {_name(agent)!r} does not fit {type(teaching).__name__}, for it {way_out}"
+        )
+
+
 class _Episode:
     """The bookkeeping around the loop."""
 
     def __init__(
         self,
         teaching: TeachingEnvironment,
-        agent: DataGenerationAgentInterface,
+        agent: TeachingAgent,
         seed: int,
         callbacks: Sequence[EpisodeCallback],
     ) -> None:
@@ -169,24 +191,31 @@ class _Episode:
     def restore_agent(self) -> None:
         """Give the agent the state it had after its last call, and end that iteration for it."""
         finished = len(self.teaching.results) - 1
-        if self.teaching.pending_records() is not None:
+        if self.teaching.pending_action() is not None:
             self._load_agent(finished + 1)
         elif finished > 0:
             self._load_agent(finished)
             if isinstance(self.agent, Stateful):
                 self.agent.step()
 
-    def next_records(self, observation: dict[str, Any]) -> Sequence[Any]:
-        """The records of an interrupted iteration, or else new ones from the agent."""
+    def next_action(self, observation: dict[str, Any]) -> Any:
+        """The action of an interrupted iteration, or else a new one from the agent."""
         iteration = len(self.teaching.results)
         self.teaching.clock.start(iteration)
-        if (records := self.teaching.pending_records()) is not None:
-            return records
+        if (action := self.teaching.pending_action()) is not None:
+            return action
         with self.teaching.clock("agent"):
-            records = list(self.agent(observation["completed"], self.teaching.predictor))
+            action = self._action(observation)
             if isinstance(self.agent, Stateful):
                 write_json(self._agent_file(iteration), self.agent.state_dict())
-        return records
+        return action
+
+    def _action(self, observation: dict[str, Any]) -> Any:
+        predictor = self.teaching.predictor
+        if self.teaching.takes_records:  # `refuse_misfit` saw to it that the agent can
+            agent = cast(DataGenerationAgentInterface, self.agent)
+            return list(agent(observation["completed"], predictor))
+        return cast(ActingAgentInterface, self.agent).act(observation, predictor)
 
     def announce(self) -> None:
         """Tell of the iterations that have been finished since the last call."""

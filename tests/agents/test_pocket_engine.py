@@ -60,6 +60,42 @@ def test_an_example_it_cannot_read_is_passed_over():
     assert generate(Assignment(3, examples=(model,))) == []
 
 
+def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
+    engine, rng = PocketMathEngine(), np.random.default_rng(0)
+    names = engine.propose_subskills("reversed", (), 2, (), rng)
+    assert names == ["Write _ backwards.", "Read _ backwards."]
+    assert engine.propose_subskills("reversed", names, 2, (), rng) == ["Give _ backwards."]
+    records = generate(Assignment(9, skill="reversed", subskill=names[1]))
+    assert {engine.subskill_of("reversed", r.instruction) for r in records} == {names[1]}
+    assert {(r.provenance.skill, r.provenance.subskill) for r in records} == {
+        ("reversed", names[1])
+    }
+
+
+def test_every_problem_is_told_to_be_of_one_of_its_skills_subskills():
+    engine, rng = PocketMathEngine(), np.random.default_rng(0)
+    for instance in PocketMathTask().instances:
+        names = engine.propose_subskills(instance.skill, (), 9, (), rng)
+        assert len(names) == 3
+        assert engine.subskill_of(instance.skill, instance.instruction) in names
+    assert engine.subskill_of("sum", "Who are you?") is None
+
+
+def test_a_skill_of_another_name_is_taught_as_its_examples_are():
+    task, engine = PocketMathTask(), PocketMathEngine()
+    models = [example(task, i) for i in (0, 20, 40)]
+    names = engine.propose_subskills("ordering", (), 9, models, np.random.default_rng(0))
+    assert set(names) == {engine.subskill_of("ordering", m.instance.instruction) for m in models}
+    for record in generate(Assignment(9, skill="ordering", examples=models)):
+        assert record.provenance.skill == "ordering"
+        assert engine.subskill_of("ordering", record.instruction) in names
+
+
+def test_an_unknown_subskill_is_named_with_a_suggestion():
+    with pytest.raises(ConfigurationError, match=r"Did you mean 'Write _ backwards\.'"):
+        generate(Assignment(1, skill="reversed", subskill="Write _ backwrds."))
+
+
 def test_an_unknown_skill_is_named_with_a_suggestion():
     with pytest.raises(ConfigurationError, match="Did you mean 'descending'"):
         generate(Assignment(1, skill="decending"))

@@ -1,7 +1,8 @@
 """A small episode with the real student and trainer that may kill itself: see the test beside.
 
-Usage: DIRECTORY [ITERATION:PHASE:SECONDS] kills the process (SIGKILL) that long after the phase
-has begun; "0:reset:0" does so while a finished part is being read back.
+Usage: AGENT DIRECTORY [ITERATION:PHASE:SECONDS]. AGENT is skill_list or skill_tree; the process is
+killed (SIGKILL) that long after the phase has begun; "0:reset:0" does so while a finished part is
+being read back.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ import sys
 import threading
 from pathlib import Path
 
-from dataenvgym.agents import Agent, PocketMathEngine, SkillListPolicy
-from dataenvgym.environments import SkillList
+from dataenvgym.agents import (
+    Agent,
+    AlternatingPolicy,
+    PocketMathEngine,
+    SkillListPolicy,
+    TreeAgent,
+)
+from dataenvgym.environments import SkillList, SkillTree
 from dataenvgym.episodes import EpisodeCallback, run_episode
 from dataenvgym.episodes.report import write_report
 from dataenvgym.predictors import InProcessPredictor
@@ -49,18 +56,18 @@ def kill() -> None:
 
 
 def main() -> None:
-    directory = Path(sys.argv[1])
-    iteration, phase, seconds = (sys.argv[2] if len(sys.argv) > 2 else "-1:none:0").split(":")
-    student = DyingStudent if phase == "reset" else InProcessPredictor
-    environment = SkillList(
-        PocketMathTask(n_validation=40, n_test=20),
-        student(trainer=InProcessTrainer(threads=1, num_train_epochs=2), threads=1),
-        directory=directory,
-        replay=10,
-    )
-    agent = Agent(
-        SkillListPolicy(), PocketMathEngine(), name="skill_list", records_per_iteration=24
-    )
+    name, directory = sys.argv[1], Path(sys.argv[2])
+    iteration, phase, seconds = (sys.argv[3] if len(sys.argv) > 3 else "-1:none:0").split(":")
+    make_student = DyingStudent if phase == "reset" else InProcessPredictor
+    task = PocketMathTask(n_validation=40, n_test=20)
+    student = make_student(trainer=InProcessTrainer(threads=1, num_train_epochs=2), threads=1)
+    engine = PocketMathEngine()
+    if name == "skill_tree":
+        environment = SkillTree(task, student, engine, directory=directory, replay=10)
+        agent = TreeAgent(AlternatingPolicy(), name=name, records_per_iteration=24)
+    else:
+        environment = SkillList(task, student, directory=directory, replay=10)
+        agent = Agent(SkillListPolicy(), engine, name=name, records_per_iteration=24)
     callbacks = [Killer(int(iteration), phase, float(seconds))]
     run_episode(environment, agent, iterations=3, seed=5, callbacks=callbacks)
     write_report(directory)

@@ -35,7 +35,7 @@ def test_exported_records_load_with_their_provenance(finished_run, tmp_path, loa
     first = rows[0]
     assert first.pop("history") == []
     assert first == {
-        "id": "001-00000", "skill": "hum", "agent": "writer", "iteration": 1,
+        "id": "001-00000", "skill": "hum", "subskill": None, "agent": "writer", "iteration": 1,
         "instruction": "Say item 1000 [/oops] `x`", "input": "", "system": "", "output": "1000",
     }  # fmt: skip
 

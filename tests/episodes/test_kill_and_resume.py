@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,8 +33,8 @@ KILLS = [
 pytestmark = pytest.mark.slow
 
 
-def run(directory: Path, kill: str | None = None) -> int:
-    command = [sys.executable, str(SCRIPT), str(directory), *([kill] if kill else [])]
+def run(agent: str, directory: Path, kill: str | None = None) -> int:
+    command = [sys.executable, str(SCRIPT), agent, str(directory), *([kill] if kill else [])]
     return subprocess.run(command, capture_output=True, check=False, timeout=240).returncode
 
 
@@ -46,6 +48,9 @@ def comparable(directory: Path) -> dict[str, object]:
         data: object = path.read_bytes()
         if path.name in ("iteration.json", "summary.json"):
             data = without_seconds(json.loads(path.read_bytes()))
+        elif path.name == "index.sqlite":  # its rows; where they stand in the file may differ
+            with closing(sqlite3.connect(path)) as connection:
+                data = list(connection.iterdump())
         elif path.name == "training.yaml":
             data = path.read_text().replace(str(directory), "DIRECTORY")
         elif path.name == "report.md":
@@ -64,27 +69,32 @@ def without_seconds(value: object) -> object:
     return [without_seconds(v) for v in value] if isinstance(value, list) else value
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> dict[str, object]:
+@pytest.fixture(scope="module", params=["skill_list", "skill_tree"])
+def undisturbed(request, tmp_path_factory) -> tuple[str, dict[str, object]]:
+    """The agent, and the files of a run that was left alone."""
+    agent: str = request.param
     directory = tmp_path_factory.mktemp("undisturbed") / "run"
-    assert run(directory) == 0
+    assert run(agent, directory) == 0
     files = comparable(directory)
     assert any(name.endswith("adapter_model.safetensors") for name in files)
-    return files
+    assert ("iterations/003/forest.json" in files) == (agent == "skill_tree")
+    return agent, files
 
 
 @pytest.mark.parametrize("kills", KILLS, ids=lambda kills: "+".join(kills))
 def test_a_killed_run_ends_as_an_undisturbed_one(undisturbed, tmp_path, kills):
+    agent, expected = undisturbed
     directory = tmp_path / "run"
     for kill in kills:
-        assert run(directory, kill) == -signal.SIGKILL
-    assert run(directory) == 0
+        assert run(agent, directory, kill) == -signal.SIGKILL
+    assert run(agent, directory) == 0
     files = comparable(directory)
-    assert files.keys() == undisturbed.keys()
-    different = [name for name in files if files[name] != undisturbed[name]]
+    assert files.keys() == expected.keys()
+    different = [name for name in files if files[name] != expected[name]]
     assert different == []
 
 
 def test_two_undisturbed_runs_are_the_same(undisturbed, tmp_path):
-    assert run(tmp_path / "run") == 0
-    assert comparable(tmp_path / "run") == undisturbed
+    agent, expected = undisturbed
+    assert run(agent, tmp_path / "run") == 0
+    assert comparable(tmp_path / "run") == expected

@@ -1,0 +1,55 @@
+"""One evaluation of the student: rolled out once, then read from its file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.phases import PhaseClock
+from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport
+from dataenvgym.skills.labelling import labelled
+
+
+def evaluated(
+    task: TaskInterface,
+    predictor: PredictorInterface,
+    labeler: SkillLabelerInterface | None,
+    files: IterationFiles,
+    clock: PhaseClock,
+) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+    """The completed instances, with the labeler's skills if there is one, and the report on them.
+
+    Raises:
+        EvaluationError: if nothing could be scored. It is not saved then, so that a resumed run
+            tries again.
+    """
+    if (completed := files.read_completed()) is not None:
+        completed = labelled_by(labeler, completed, clock)
+        return completed, task.generate_performance_report(completed)
+    timed = TimedPredictor(predictor)
+    with clock("generate"):
+        began = time.perf_counter()
+        completed = list(task.evaluate(timed))
+        elapsed = time.perf_counter() - began
+    clock.add("generate", timed.seconds - elapsed)
+    clock.add("score", elapsed - timed.seconds)
+    shown = labelled_by(labeler, completed, clock)
+    report = task.generate_performance_report(shown)
+    with clock("save"):
+        files.write_completed(completed)  # as the task gave them
+    return shown, report
+
+
+def labelled_by(
+    labeler: SkillLabelerInterface | None,
+    completed: Sequence[CompletedTaskInstance],
+    clock: PhaseClock,
+) -> list[CompletedTaskInstance]:
+    """The instances with the labeler's skills in place of gold ones; without one, as they are."""
+    if labeler is None:
+        return list(completed)
+    with clock("label"):
+        return labelled(completed, labeler)

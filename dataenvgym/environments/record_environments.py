@@ -1,0 +1,82 @@
+"""The teaching environments in which the agent writes the records itself.
+
+`OpenEnded` shows the evaluated instances without their gold skills; `SkillList` shows the skills,
+and the report grouped by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.teaching import Observation, TeachingEnvironment
+from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    PerformanceReport,
+    TaskInstance,
+    TrainingDatum,
+)
+from dataenvgym.spaces import RecordsSpace
+
+
+class RecordEnvironment(TeachingEnvironment):
+    """The action is a batch of training records (models or mappings).
+
+    Args:
+        task, predictor, options: as in `TeachingEnvironment`.
+    """
+
+    def __init__(
+        self, task: TaskInterface, predictor: TrainablePredictorInterface, **options: Any
+    ) -> None:
+        super().__init__(task, predictor, **options)
+        self.action_space = RecordsSpace()
+
+    def parse(self, action: Any) -> tuple[TrainingDatum, ...]:
+        return self._parse_records(action)
+
+    def records_of(
+        self, files: IterationFiles, action: Sequence[TrainingDatum]
+    ) -> Sequence[TrainingDatum]:
+        if files.read_submitted() != list(action):
+            files.clear()
+            files.write_submitted(action)
+        return action
+
+    def pending_action(self) -> list[TrainingDatum] | None:
+        return self._files_of_next.read_submitted()
+
+
+class OpenEnded(RecordEnvironment):
+    """The agent sees the evaluated instances and the overall score, and no gold skills."""
+
+    shows_skills = False
+
+    def __init__(
+        self, task: TaskInterface, predictor: TrainablePredictorInterface, **options: Any
+    ) -> None:
+        super().__init__(task, predictor, **options)
+        self._unlabelled: dict[str, TaskInstance] = {}  # by id; the problems stay the same
+
+    def observe(
+        self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
+    ) -> Observation:
+        return {
+            "completed": tuple(map(self._without_skill, completed)),
+            "report": report.model_copy(update={"skills": ()}),
+        }
+
+    def _without_skill(self, completed: CompletedTaskInstance) -> CompletedTaskInstance:
+        instance = completed.instance
+        if instance.skill is None and instance.category is None:
+            return completed
+        if instance.id not in self._unlabelled:
+            plain = instance.model_copy(update={"skill": None, "category": None})
+            self._unlabelled[instance.id] = plain
+        return completed.model_copy(update={"instance": self._unlabelled[instance.id]})
+
+
+class SkillList(RecordEnvironment):
+    """The agent sees the evaluated instances with their skills, and the report by skill."""

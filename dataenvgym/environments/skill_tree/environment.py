@@ -1,0 +1,300 @@
+"""The environment whose action is what a forest of skills is given, and whose engine writes.
+
+step(action) -> the engine names new subskills -> the plan: an allocation for each subskill
+             -> the engine writes that many records -> check -> train -> evaluate -> forest
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+
+from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.skill_tree.accuracies import accuracies_of
+from dataenvgym.environments.skill_tree.actions import Explore, TreeAction, parse_tree_action
+from dataenvgym.environments.skill_tree.files import TreeFiles
+from dataenvgym.environments.skill_tree.forest import Forest
+from dataenvgym.environments.skill_tree.spaces import ForestSpace, TreeActionSpace
+from dataenvgym.environments.skill_tree.subskills import (
+    is_told_apart,
+    propose,
+    subskill_of,
+    wrong_first,
+)
+from dataenvgym.environments.skill_tree.training_sample import (
+    answer_again,
+    renewed_sample,
+    subskill_taught,
+)
+from dataenvgym.environments.skill_tree.transitions import (
+    Accuracies,
+    Key,
+    Results,
+    apply_action,
+    apply_results,
+    plant,
+)
+from dataenvgym.environments.teaching import Observation, TeachingEnvironment
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
+from dataenvgym.seeding import derive_rng
+from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
+
+if TYPE_CHECKING:
+    from dataenvgym.agents.plans import Assignment, Engine
+
+
+class SkillTree(TeachingEnvironment):
+    """The agent sees the forest and acts on it; an engine writes the records.
+
+    The observation is that of `SkillList` and `"forest"`, a `Forest`. The action is a tuple of
+    `Explore` and `Exploit`, at most one for each skill.
+
+    Args:
+        task, predictor: as in `TeachingEnvironment`.
+        engine: writes the records. It may name subskills (`ProposesSubskills`) and tell which one
+            a problem belongs to (`TellsSubskills`); one that does not has one subskill for each
+            skill, the skill itself.
+        train_sample: how many of the records of each subskill the student is asked again after
+            each training, for `train_accuracy`; 0 asks none.
+        agent_name: written into each record's provenance.
+        options: those of `TeachingEnvironment`.
+    """
+
+    takes_records = False
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        predictor: TrainablePredictorInterface,
+        engine: Engine | None = None,
+        *,
+        train_sample: int = 2,
+        agent_name: str | None = None,
+        **options: Any,
+    ) -> None:
+        if engine is None:
+            raise ConfigurationError(
+                "SkillTree has no engine to write its records: choose one with agent/engine=..., "
+                "or for an agent of your own 'environment.engine={_target_: my_module.MyEngine}'"
+            )
+        if train_sample < 0:
+            raise ConfigurationError(f"train_sample is {train_sample}, expected 0 or more records")
+        super().__init__(task, predictor, **options)
+        self.engine = engine
+        self.train_sample = train_sample
+        self.agent_name = agent_name
+        self.action_space: TreeActionSpace = TreeActionSpace()
+        self.observation_space = gymnasium.spaces.Dict(
+            {
+                "completed": CompletedInstancesSpace(),
+                "report": ReportSpace(),
+                "forest": ForestSpace(),
+            }
+        )
+        self._forest = self._plan = Forest()
+        self._completed: Sequence[CompletedTaskInstance] = ()
+        self._trained: Sequence[TaskInstance] = ()
+        self._untouched_engine = self._engine_state = self._state_of_engine()
+
+    @property
+    def forest(self) -> Forest:
+        """The forest after the last finished iteration."""
+        return self._forest
+
+    # --- what `TeachingEnvironment` asks ---
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """As in `TeachingEnvironment`.
+
+        Raises:
+            ConfigurationError: if nothing says which skills the instances need.
+        """
+        instances = getattr(self.task, "instances", ())
+        if self.labeler is None and instances and not any(i.skill for i in instances):
+            raise _no_skills(getattr(self.task, "name", type(self.task).__name__))
+        return super().reset(seed=seed, options=options)
+
+    def parse(self, action: Any) -> TreeAction:
+        return parse_tree_action(action, self._forest)
+
+    def records_of(self, files: IterationFiles, action: TreeAction) -> Sequence[TrainingDatum]:
+        tree_files = TreeFiles(files)
+        if tree_files.read_action() != action:
+            files.clear()
+            tree_files.write_action(action)
+        records: Sequence[TrainingDatum] | None = files.read_submitted()
+        if records is None:
+            with self.clock("agent"):
+                plan, records = self._write(files.number, action)
+                tree_files.write_plan(plan)
+                if (state := self._state_of_engine()) is not None:
+                    tree_files.write_engine(state)
+                files.write_submitted(records)
+        else:
+            self._load_engine(tree_files.read_engine())
+        self._plan = tree_files.read_plan()
+        return records
+
+    def pending_action(self) -> TreeAction | None:
+        return TreeFiles(self._files_of_next).read_action()
+
+    def learn_from(
+        self,
+        files: IterationFiles,
+        accepted: Sequence[TrainingDatum],
+        completed: Sequence[CompletedTaskInstance],
+        report: PerformanceReport,
+    ) -> None:
+        plan = plant(report, self._plan if files.number else Forest())
+        if not plan.trees:
+            raise _no_skills(report.task)
+        trained = self._asked_again(files, accepted, plan)
+        forest = apply_results(
+            plan,
+            Results(
+                made=Counter(key for r in accepted if (key := self._key(r, plan)) is not None),
+                validation=self._validation(completed, plan),
+                training=accuracies_of(trained, subskill_taught, plan),
+            ),
+        )
+        TreeFiles(files).write_forest(forest)
+        if not files.number:
+            self._load_engine(self._untouched_engine)
+        self._settle(forest, completed, trained)
+
+    def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
+        tree_files = TreeFiles(files)
+        forest = tree_files.needed_forest()
+        self._load_engine(tree_files.read_engine() if files.number else self._untouched_engine)
+        self._settle(forest, completed, tree_files.read_trained() or ())
+
+    def observe(
+        self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
+    ) -> Observation:
+        return {**super().observe(completed, report), "forest": self._forest}
+
+    # --- the records of an action ---
+
+    def _write(self, number: int, action: TreeAction) -> tuple[Forest, Sequence[TrainingDatum]]:
+        """The plan, and what the engine writes for it."""
+        self._load_engine(self._engine_state)
+        examples = wrong_first(self._forest, self._completed)
+        rng = derive_rng(self._seed, number, "subskills")
+        names = {
+            m.skill: propose(self.engine, m, self._forest.tree(m.skill), examples[m.skill], rng)
+            for m in action
+            if isinstance(m, Explore)
+        }
+        plan = apply_action(self._forest, action, names)
+        assignments = self._assignments(plan, examples)
+        if not assignments:
+            return plan, []
+        rng = derive_rng(self._seed, number, "engine")
+        records = self._parse_records(self.engine.generate(assignments, self.predictor, rng))
+        return plan, [self._signed(record, plan) for record in records]
+
+    def _assignments(
+        self, plan: Forest, examples: Mapping[str, Sequence[CompletedTaskInstance]]
+    ) -> tuple[Assignment, ...]:
+        from dataenvgym.agents.plans import Assignment  # agents know environments already
+
+        assignments = []
+        for tree in plan.trees:
+            wrong = [c for c in examples.get(tree.skill, ()) if not c.was_correct]
+            belongs = [subskill_of(self.engine, tree, c.instance.instruction) for c in wrong]
+            for s in tree.subskills:
+                own = [c for c, name in zip(wrong, belongs, strict=True) if name == s.name]
+                if s.allocation:
+                    assignments.append(
+                        Assignment(
+                            s.allocation,
+                            skill=tree.skill,
+                            subskill=None if s.name == tree.skill else s.name,
+                            examples=own or wrong,
+                        )
+                    )
+        return tuple(assignments)
+
+    def _signed(self, record: TrainingDatum, plan: Forest) -> TrainingDatum:
+        """The record with its subskill and the agent's name in its provenance."""
+        changes: dict[str, Any] = {"agent": self.agent_name}
+        if (key := self._key(record, plan)) is not None:
+            changes["subskill"] = key[1]
+        provenance = record.provenance.model_copy(update=changes)
+        return record.model_copy(update={"provenance": provenance})
+
+    def _key(self, record: TrainingDatum, plan: Forest) -> Key | None:
+        """The subskill that a record was written for, as far as it can be told."""
+        skill, name = record.provenance.skill, record.provenance.subskill
+        if skill is None or skill not in plan.skills:
+            return None
+        subskills = plan.tree(skill).subskills
+        if any(s.name == name for s in subskills):
+            return skill, str(name)
+        return (skill, subskills[0].name) if len(subskills) == 1 else None
+
+    # --- accuracies ---
+
+    def _validation(self, completed: Sequence[CompletedTaskInstance], plan: Forest) -> Accuracies:
+        def belongs(c: CompletedTaskInstance) -> str | None:
+            skill = c.instance.skill
+            if skill is None or skill not in plan.skills:
+                return None
+            return subskill_of(self.engine, plan.tree(skill), c.instance.instruction)
+
+        told_apart = is_told_apart(self.engine)
+        return accuracies_of(completed, belongs, plan, told_apart=told_apart)
+
+    def _asked_again(
+        self, files: IterationFiles, accepted: Sequence[TrainingDatum], plan: Forest
+    ) -> list[CompletedTaskInstance]:
+        """The answers to a sample of the records trained on so far."""
+        tree_files = TreeFiles(files)
+        if not self.train_sample or not files.number:
+            return []
+        if (completed := tree_files.read_trained()) is None:
+            seen = {(t.skill, s.name): s.generated for t in plan.trees for s in t.subskills}
+            rng = derive_rng(self._seed, files.number, "trained")
+            with self.clock("generate"):
+                sample = renewed_sample(self._trained, accepted, seen, self.train_sample, rng)
+                completed = answer_again(self.task, self.predictor, sample)
+            tree_files.write_trained(completed)
+        return completed
+
+    # --- state ---
+
+    def _settle(
+        self,
+        forest: Forest,
+        completed: Sequence[CompletedTaskInstance],
+        trained: Sequence[CompletedTaskInstance],
+    ) -> None:
+        self._forest = self._plan = self.action_space.forest = forest
+        self._completed = completed
+        self._trained = tuple(c.instance for c in trained)
+        self._engine_state = self._state_of_engine()
+
+    def _state_of_engine(self) -> Any | None:
+        return self.engine.state_dict() if isinstance(self.engine, Stateful) else None
+
+    def _load_engine(self, state: Any | None) -> None:
+        if isinstance(self.engine, Stateful) and state is not None:
+            self.engine.load_state_dict(state)
+
+    def _identity(self) -> dict[str, Any]:
+        own = {"engine": type(self.engine).__name__, "train_sample": self.train_sample}
+        return {**super()._identity(), **own}
+
+
+def _no_skills(task: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"task {task!r} has no skills, and SkillTree grows a tree for each: choose how to find "
+        "some (`dataenvgym list skills`), or environment=open_ended"
+    )

@@ -1,0 +1,86 @@
+"""What an iteration of `SkillTree` leaves behind, besides what every iteration does.
+
+    iterations/NNN/
+        action.json       the agent's action
+        plan.json         the forest with the action done: what the engine was asked for
+        engine.json       the state of an engine that has one, after it wrote
+        submitted.jsonl   what it wrote (see `iterations`); the files above are whole by then
+        trained.jsonl     the student's answers to a sample of the records it was trained on
+        forest.json       the forest after the iteration
+
+Iteration 000 has the forest alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dataenvgym.environments.iterations import IterationFiles, read_completed, write_completed
+from dataenvgym.environments.skill_tree.actions import TreeAction
+from dataenvgym.environments.skill_tree.forest import Forest
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.storage import read_json, write_json
+
+_ACTION: TypeAdapter[TreeAction] = TypeAdapter(TreeAction)
+
+
+class TreeFiles:
+    """The files of one iteration that only `SkillTree` has."""
+
+    def __init__(self, files: IterationFiles) -> None:
+        self.directory = files.directory
+
+    def read_action(self) -> TreeAction | None:
+        """The agent's action, or None if it has not acted yet."""
+        path = self.directory / "action.json"
+        return _ACTION.validate_python(read_json(path)) if path.exists() else None
+
+    def write_action(self, action: TreeAction) -> None:
+        write_json(self.directory / "action.json", _ACTION.dump_python(action, mode="json"))
+
+    def read_plan(self) -> Forest:
+        """The forest with the action done."""
+        return Forest.model_validate(read_json(self.directory / "plan.json"))
+
+    def write_plan(self, forest: Forest) -> None:
+        write_json(self.directory / "plan.json", forest.model_dump(mode="json"))
+
+    def read_engine(self) -> Any | None:
+        """The engine's state, or None if it has none."""
+        path = self.directory / "engine.json"
+        return read_json(path) if path.exists() else None
+
+    def write_engine(self, state: Any) -> None:
+        write_json(self.directory / "engine.json", state)
+
+    def read_trained(self) -> list[CompletedTaskInstance] | None:
+        """The answers to records, or None if they are not there yet."""
+        path = self.directory / "trained.jsonl"
+        return read_completed(path) if path.exists() else None
+
+    def write_trained(self, completed: list[CompletedTaskInstance]) -> None:
+        write_completed(self.directory / "trained.jsonl", completed)
+
+    def read_forest(self) -> Forest | None:
+        """The forest after the iteration, or None if there is none."""
+        path = self.directory / "forest.json"
+        return Forest.model_validate(read_json(path)) if path.exists() else None
+
+    def needed_forest(self) -> Forest:
+        """The forest after the iteration.
+
+        Raises:
+            RunDirectoryError: if it is gone.
+        """
+        if (forest := self.read_forest()) is None:
+            raise RunDirectoryError(
+                f"{self.directory} is finished but has no forest.json; "
+                "restore it, or start the run afresh"
+            )
+        return forest
+
+    def write_forest(self, forest: Forest) -> None:
+        write_json(self.directory / "forest.json", forest.model_dump(mode="json"))

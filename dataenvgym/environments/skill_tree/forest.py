@@ -1,0 +1,107 @@
+"""A forest: skill -> subskills, each with the data that it gets and how well the student knows it.
+
+    Forest
+      Tree "reversed"                 one for each skill of the report
+        Subskill "Write _ backwards."   opened by `Explore`, given more or less by `Exploit`
+
+A forest is a frozen value. `transitions` makes the next one of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import Field, model_validator
+
+from dataenvgym.records import Model
+
+
+class Subskill(Model):
+    """One part of a skill that records can be written for.
+
+    Attributes:
+        name: unique within its tree.
+        allocation: how many records are written for it in each step.
+        generated: how many have been made and trained on so far.
+        val_accuracy: on the validation instances, in [0, 1]: its own where they can be told apart,
+            else its skill's; None where there are none.
+        train_accuracy: on a sample of the records that were trained on; None where none was asked.
+    """
+
+    name: str = Field(min_length=1)
+    allocation: int = Field(default=0, ge=0)
+    generated: int = Field(default=0, ge=0)
+    val_accuracy: float | None = None
+    train_accuracy: float | None = None
+
+
+class Tree(Model):
+    """One skill with its subskills, in the order in which they were opened.
+
+    Attributes:
+        skill: unique within its forest.
+        category: of the skill, or None.
+        is_complete: the engine had fewer new subskills than it was last asked for.
+        val_accuracy, train_accuracy: of the whole skill, as in `Subskill`.
+    """
+
+    skill: str = Field(min_length=1)
+    category: str | None = None
+    subskills: tuple[Subskill, ...] = ()
+    is_complete: bool = False
+    val_accuracy: float | None = None
+    train_accuracy: float | None = None
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Tree:
+        if twice := _repeated(s.name for s in self.subskills):
+            raise ValueError(f"two subskills of {self.skill!r} are named {twice!r}")
+        return self
+
+    @property
+    def allocation(self) -> int:
+        """Records for all its subskills in each step."""
+        return sum(s.allocation for s in self.subskills)
+
+    @property
+    def generated(self) -> int:
+        """Records made so far for all its subskills."""
+        return sum(s.generated for s in self.subskills)
+
+
+class Forest(Model):
+    """The trees, in the order of the report."""
+
+    trees: tuple[Tree, ...] = ()
+
+    @model_validator(mode="after")
+    def _skills_differ(self) -> Forest:
+        if twice := _repeated(t.skill for t in self.trees):
+            raise ValueError(f"two trees are of the skill {twice!r}")
+        return self
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The skills of the trees."""
+        return tuple(tree.skill for tree in self.trees)
+
+    @property
+    def allocation(self) -> int:
+        """Records that a step asks the engine for, in all."""
+        return sum(tree.allocation for tree in self.trees)
+
+    def tree(self, skill: str) -> Tree:
+        """The tree of that skill; KeyError if there is none."""
+        for tree in self.trees:
+            if tree.skill == skill:
+                return tree
+        raise KeyError(skill)
+
+
+def _repeated(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

@@ -1,0 +1,123 @@
+"""How a forest becomes the next one: pure functions, in the order of a step.
+
+    plant(report)                         a tree for each skill, none opened
+    apply_action(forest, action, names)   new subskills are opened, allocations change
+    apply_results(forest, results)        what was made is counted, accuracies are renewed
+
+What happens between the second and the third, records and training, is the environment's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
+from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
+from dataenvgym.records import PerformanceReport
+
+Key = tuple[str, str]
+"""A subskill of the forest: (skill, name)."""
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Shares of right answers in [0, 1]; None, or no entry, where nothing was asked."""
+
+    skills: Mapping[str, float | None] = field(default_factory=dict)
+    subskills: Mapping[Key, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a step came to.
+
+    Attributes:
+        made: records trained on, by subskill.
+        validation: how the student does on the validation instances.
+        training: how it does on a sample of the records that it was trained on.
+    """
+
+    made: Mapping[Key, int] = field(default_factory=dict)
+    validation: Accuracies = field(default_factory=Accuracies)
+    training: Accuracies = field(default_factory=Accuracies)
+
+
+def plant(report: PerformanceReport, before: Forest | None = None) -> Forest:
+    """A tree for each skill of the report, without subskills where `before` has none of it.
+
+    Instances without a skill have no tree.
+    """
+    trees = {tree.skill: tree for tree in before.trees} if before else {}
+    for skill in report.skills:
+        if skill.skill:
+            trees.setdefault(skill.skill, Tree(skill=skill.skill, category=skill.category))
+    return Forest(trees=tuple(trees.values()))
+
+
+def apply_action(forest: Forest, action: TreeAction, names: Mapping[str, Sequence[str]]) -> Forest:
+    """The forest with the action done.
+
+    Args:
+        action: one that `parse_tree_action` has let through.
+        names: for each explored skill the new subskills that the engine proposed; those beyond
+            the number asked for, and those that are open already, are passed over.
+    """
+    moves = {move.skill: move for move in action}
+    return Forest(
+        trees=tuple(
+            _moved(tree, moves.get(tree.skill), names.get(tree.skill, ())) for tree in forest.trees
+        )
+    )
+
+
+def apply_results(forest: Forest, results: Results) -> Forest:
+    """The forest with what was made counted, and with the accuracies of `results`.
+
+    A subskill whose validation instances cannot be told apart has its skill's accuracy there.
+    """
+    return Forest(trees=tuple(_with_results(tree, results) for tree in forest.trees))
+
+
+def _moved(tree: Tree, move: Explore | Exploit | None, names: Sequence[str]) -> Tree:
+    match move:
+        case None:
+            return tree
+        case Explore():
+            known = {subskill.name for subskill in tree.subskills}
+            new = [name for name in dict.fromkeys(names) if name not in known][: move.subskills]
+            opened = (Subskill(name=name, allocation=move.records_each) for name in new)
+            changes = {
+                "subskills": (*tree.subskills, *opened),
+                "is_complete": len(new) < move.subskills,
+            }
+            return tree.model_copy(update=changes)
+        case Exploit():
+            subskills = (
+                s.model_copy(
+                    update={"allocation": max(0, s.allocation + move.changes.get(s.name, 0))}
+                )
+                for s in tree.subskills
+            )
+            return tree.model_copy(update={"subskills": tuple(subskills)})
+
+
+def _with_results(tree: Tree, results: Results) -> Tree:
+    overall = results.validation.skills.get(tree.skill)
+    subskills = (
+        s.model_copy(
+            update={
+                "generated": s.generated + results.made.get((tree.skill, s.name), 0),
+                "val_accuracy": results.validation.subskills.get((tree.skill, s.name), overall),
+                "train_accuracy": results.training.subskills.get((tree.skill, s.name)),
+            }
+        )
+        for s in tree.subskills
+    )
+    return tree.model_copy(
+        update={
+            "subskills": tuple(subskills),
+            "val_accuracy": overall,
+            "train_accuracy": results.training.skills.get(tree.skill),
+        }
+    )

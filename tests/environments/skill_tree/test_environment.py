@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.environments import IterationFiles, SkillTree
+from dataenvgym.environments.skill_tree import Exploit, Explore
+from dataenvgym.errors import (
+    BudgetSpentError,
+    ConfigurationError,
+    InvalidActionError,
+    RunDirectoryError,
+    TrainingError,
+)
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks import Task
+from dataenvgym.tasks.math.environment import MathEnvironment
+
+
+def explore(*skills, subskills=2, records_each=3):
+    return tuple(Explore(skill=s, subskills=subskills, records_each=records_each) for s in skills)
+
+
+def files_below(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def untimed(folder):
+    return {n: b for n, b in files_below(folder).items() if not n.endswith("iteration.json")}
+
+
+def test_three_skills_asked_in_turns_and_half_right_stand_at_a_half(make):
+    observation, _ = make().reset(seed=0)
+    forest = observation["forest"]
+    assert forest.skills == ("a", "b", "c")
+    assert [tree.val_accuracy for tree in forest.trees] == [0.5, 0.5, 0.5]
+    assert [tree.subskills for tree in forest.trees] == [(), (), ()]
+
+
+def test_the_same_results_are_worth_nothing_and_all_right_is_worth_what_was_missing(make, student):
+    environment = make()
+    environment.reset(seed=0)
+    _, reward, *_ = environment.step(explore("a"))
+    assert reward == 0.0
+    student.knows_all = True
+    observation, reward, *_ = environment.step(())
+    assert reward == 0.5
+    assert {tree.val_accuracy for tree in observation["forest"].trees} == {1.0}
+
+
+def test_an_exploration_asks_the_engine_for_so_many_records_of_each_new_subskill(make, part_writer):
+    engine = part_writer()
+    environment = make(engine)
+    environment.reset(seed=0)
+    observation, *_, info = environment.step(explore("a", "c"))
+    assert [(a.skill, a.subskill, a.count) for a in engine.asked] == [
+        ("a", "short", 3), ("a", "long", 3), ("c", "short", 3), ("c", "long", 3)
+    ]  # fmt: skip
+    tree = observation["forest"].tree("a")
+    assert [(s.name, s.allocation, s.generated) for s in tree.subskills] == [
+        ("short", 3, 3), ("long", 3, 3)
+    ]  # fmt: skip
+    assert info["n_records"] == 12.0
+
+
+def test_the_examples_of_an_assignment_are_wrong_instances_of_its_subskill(make, part_writer):
+    engine = part_writer()
+    environment = make(engine)
+    environment.reset(seed=0)
+    environment.step(explore("a"))
+    long = next(a for a in engine.asked if a.subskill == "long")
+    assert {c.instance.skill for c in long.examples} == {"a"}
+    assert all("long" in c.instance.instruction and not c.was_correct for c in long.examples)
+    assert long.examples
+
+
+def test_accuracies_are_those_of_each_subskill_where_instances_can_be_told_apart(make):
+    environment = make()
+    environment.reset(seed=0)
+    observation, *_ = environment.step(explore("a", subskills=3))
+    tree = observation["forest"].tree("a")
+    assert {s.name: s.val_accuracy for s in tree.subskills} == {
+        "short": 1.0, "long": 0.0, "endless": None
+    }  # fmt: skip
+    assert {s.name: s.train_accuracy for s in tree.subskills} == {
+        "short": 1.0, "long": 0.0, "endless": 0.0
+    }  # fmt: skip
+
+
+def test_an_engine_that_knows_no_subskills_has_the_skill_itself(make, writer):
+    engine = writer()
+    environment = make(engine)
+    environment.reset(seed=0)
+    observation, *_ = environment.step(explore("a", subskills=2, records_each=4))
+    tree = observation["forest"].tree("a")
+    assert [(s.name, s.generated, s.val_accuracy) for s in tree.subskills] == [("a", 4, 0.5)]
+    assert tree.is_complete
+    assert [(a.skill, a.subskill, a.count) for a in engine.asked] == [("a", None, 4)]
+
+
+def test_what_is_dropped_was_not_made(make, part_writer, numbers):
+    class Copier(part_writer):
+        def generate(self, plan, predictor, rng):
+            records = super().generate(plan, predictor, rng)
+            seen = {"instruction": numbers.instances[0].instruction}
+            return [records[0].model_copy(update=seen), records[1], records[1]]
+
+    environment = make(Copier())
+    environment.reset(seed=0)
+    observation, *_ = environment.step(explore("a", subskills=1))
+    assert observation["forest"].tree("a").subskills[0].generated == 1
+    assert environment.results[-1].dropped == {"duplicate": 1, "evaluation_overlap": 1}
+
+
+def test_records_are_signed_with_subskill_and_agent(make, tmp_path):
+    environment = make(directory=tmp_path, agent_name="me")
+    environment.reset(seed=0)
+    environment.step(explore("b", subskills=1, records_each=1))
+    (record,) = IterationFiles(tmp_path / "iterations", 1).read_records()
+    source = record.provenance
+    assert (source.id, source.skill, source.subskill, source.agent, source.iteration) == (
+        "001-00000", "b", "short", "me", 1
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        [Explore(skill="d", subskills=1, records_each=1)],
+        [Exploit(skill="a", changes={"short": 1})],
+        explore("a", "a"),
+        [{"kind": "explore", "skill": "a", "subskills": -1, "records_each": 1}],
+    ],
+)
+def test_a_bad_action_is_refused_and_changes_nothing(make, student, tmp_path, action):
+    environment = make(directory=tmp_path)
+    environment.reset(seed=0)
+    before, forest = files_below(tmp_path), environment.forest
+    with pytest.raises(InvalidActionError):
+        environment.step(action)
+    assert files_below(tmp_path) == before
+    assert environment.forest == forest
+    assert student.trainings == 0
+    assert environment.pending_action() is None
+
+
+def test_a_failed_training_leaves_the_forest_as_before_and_the_next_try_takes_the_same_records(
+    make, student, counting_writer, monkeypatch
+):
+    engine = counting_writer()
+    environment = make(engine)
+    environment.reset(seed=0)
+    forest = environment.forest
+
+    def fail(*_):
+        raise TrainingError("out of memory")
+
+    monkeypatch.setattr(student, "train", fail)
+    with pytest.raises(TrainingError):
+        environment.step(explore("a"))
+    assert environment.forest == forest
+    assert environment.pending_action() == explore("a")
+    monkeypatch.undo()
+    environment.step(explore("a"))
+    assert engine.calls == 1
+    with pytest.raises(InvalidActionError):
+        environment.step([Exploit(skill="a", changes={"endless": 1})])
+    assert len(environment.results) == 2
+
+
+def test_another_action_than_the_one_that_failed_is_done_anew(make, student, monkeypatch):
+    environment = make()
+    environment.reset(seed=0)
+    monkeypatch.setattr(student, "train", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        environment.step(explore("a"))
+    monkeypatch.undo()
+    observation, *_ = environment.step(explore("b"))
+    assert [tree.generated for tree in observation["forest"].trees] == [0, 6, 0]
+
+
+def test_a_resumed_episode_goes_on_with_its_forest_and_its_engine(make, counting_writer, tmp_path):
+    steps = [explore("a", "b"), (Exploit(skill="a", changes={"long": 2}),), explore("c")]
+    whole = make(counting_writer(), directory=tmp_path / "whole")
+    whole.reset(seed=3)
+    for action in steps:
+        expected, *_ = whole.step(action)
+    first = make(counting_writer(), directory=tmp_path / "parts")
+    first.reset(seed=3)
+    first.step(steps[0])
+    for action in steps[1:]:
+        engine = counting_writer()
+        again = make(engine, directory=tmp_path / "parts")
+        again.reset(seed=3, options={"resume": True})
+        observation, *_ = again.step(action)
+    assert engine.calls == 3
+    assert observation == expected
+    assert untimed(tmp_path / "parts") == untimed(tmp_path / "whole")
+
+
+def test_a_second_episode_begins_with_the_untouched_engine(make, counting_writer):
+    engine = counting_writer()
+    environment = make(engine)
+    for _ in range(2):
+        observation, _ = environment.reset(seed=0)
+        assert observation["forest"].allocation == 0
+        environment.step(explore("a"))
+        assert engine.calls == 1
+
+
+def test_another_sample_size_is_another_episode(make, tmp_path):
+    make(directory=tmp_path).reset(seed=0)
+    with pytest.raises(RunDirectoryError, match="train_sample"):
+        make(directory=tmp_path, train_sample=1).reset(seed=0, options={"resume": True})
+
+
+def test_without_a_sample_nothing_is_asked_again(make, tmp_path):
+    environment = make(directory=tmp_path, train_sample=0)
+    environment.reset(seed=0)
+    observation, *_ = environment.step(explore("a"))
+    assert {s.train_accuracy for s in observation["forest"].tree("a").subskills} == {None}
+    assert not list(tmp_path.glob("iterations/*/trained.jsonl"))
+
+
+def test_a_spent_teacher_stops_the_step_and_the_action_can_be_done_later(make, part_writer):
+    class Poor(part_writer):
+        is_poor = True
+
+        def generate(self, plan, predictor, rng):
+            if self.is_poor:
+                raise BudgetSpentError("no money")
+            return super().generate(plan, predictor, rng)
+
+    environment = make(Poor())
+    environment.reset(seed=0)
+    with pytest.raises(BudgetSpentError):
+        environment.step(explore("a"))
+    environment.engine.is_poor = False
+    *_, info = environment.step(environment.pending_action())
+    assert info["n_records"] == 6.0
+
+
+def test_a_task_without_skills_is_refused_before_anybody_is_asked(make, student):
+    class Riddles(Task):
+        name = "riddles"
+
+        def load(self, split):
+            return [TaskInstance(id="r", task=self.name, instruction="What?", answer="1")]
+
+        def make_environment(self):
+            return MathEnvironment(self.instances)
+
+    with pytest.raises(ConfigurationError, match="'riddles' has no skills"):
+        make(task=Riddles()).reset(seed=0)
+
+
+def test_an_environment_without_an_engine_says_how_to_get_one(numbers, student):
+    with pytest.raises(ConfigurationError, match="agent/engine"):
+        SkillTree(numbers, student)
+
+
+def test_sampled_actions_can_be_done(make):
+    environment = make()
+    assert environment.action_space.sample() == ()
+    environment.action_space.seed(1)
+    observation, _ = environment.reset(seed=0)
+    moved = 0
+    for _ in range(6):
+        action = environment.action_space.sample()
+        assert action in environment.action_space
+        observation, *_ = environment.step(action)
+        assert observation in environment.observation_space
+        moved += len(action)
+    assert moved > 5
+    assert observation["forest"].allocation > 0

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from dataenvgym.environments.skill_tree.training_sample import answer_again, renewed_sample
+from dataenvgym.records import Provenance, SupervisedDatum, TextDatum
+
+
+def record(number: int, subskill: str | None = "x", **fields: object) -> SupervisedDatum:
+    return SupervisedDatum(
+        instruction=f"Say {number} short please",
+        output=f"#### {number}",
+        provenance=Provenance(id=f"r{number}", skill="a", subskill=subskill),
+    ).model_copy(update=fields)
+
+
+def test_every_record_is_in_the_sample_as_often_whenever_it_was_trained_on():
+    counts: Counter[str] = Counter()
+    for seed in range(3000):
+        rng = np.random.default_rng(seed)
+        first = renewed_sample((), [record(n) for n in range(4)], {}, 2, rng)
+        second = renewed_sample(first, [record(n) for n in range(4, 8)], {("a", "x"): 4}, 2, rng)
+        assert len(second) == 2
+        counts.update(instance.id for instance in second)
+    assert len(counts) == 8
+    assert all(abs(n - 750) < 100 for n in counts.values())  # four standard deviations
+
+
+def test_each_subskill_has_a_sample_of_its_own():
+    records = [record(n, s) for n, s in enumerate("xxxxy")]
+    sample = renewed_sample((), records, {}, 3, np.random.default_rng(0))
+    assert Counter(i.data["subskill"] for i in sample) == {"x": 3, "y": 1}
+
+
+def test_what_is_no_question_with_a_final_answer_is_left_out():
+    strange = [
+        record(1, None), record(2, output="no marker"), record(3, system="Be brief."),
+        TextDatum(text="#### 4", provenance=Provenance(id="t", skill="a", subskill="x")),
+    ]  # fmt: skip
+    assert renewed_sample((), strange, {}, 5, np.random.default_rng(0)) == []
+
+
+def test_the_answers_are_graded_by_the_tasks_own_scorer(numbers, student):
+    sample = renewed_sample((), [record(5), record(6)], {}, 5, np.random.default_rng(0))
+    right, wrong = answer_again(
+        numbers, student, [sample[0], sample[1].model_copy(update={"answer": "7"})]
+    )
+    assert (right.was_correct, wrong.was_correct) == (True, False)
+
+
+def test_a_task_of_another_make_is_not_asked(student):
+    sample = renewed_sample((), [record(5)], {}, 5, np.random.default_rng(0))
+    assert answer_again(object(), student, sample) == []

@@ -1,0 +1,153 @@
+"""Episodes of `SkillTree-v0`, from the runner and from the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.agents import Agent, AlternatingPolicy, PocketMathEngine, RandomPolicy, TreeAgent
+from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.environments import OpenEnded, SkillTree
+from dataenvgym.episodes import run_episode
+from dataenvgym.episodes.report import write_report
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.storage import read_json
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+AGENTS = ("skill_tree", "skill_tree_fill_balanced", "skill_tree_random", "skill_tree_configurable")
+
+
+class Student(ScriptedPredictor):
+    """Says the more fives the more records it was trained on."""
+
+    def __init__(self):
+        super().__init__(lambda conversation: f"#### {5 if self.records else 6}")
+
+
+def play(directory, *, engine=None, iterations=2, agent=None):
+    environment = SkillTree(
+        PocketMathTask(n_validation=20, n_test=20),
+        Student(),
+        engine or PocketMathEngine(),
+        directory=directory,
+    )
+    agent = agent or TreeAgent(AlternatingPolicy(), name="tree", records_per_iteration=60)
+    return run_episode(environment, agent, iterations=iterations)
+
+
+def test_an_episode_spends_its_records_and_its_report_shows_the_forest(tmp_path):
+    summary = play(tmp_path)
+    assert [i.n_records for i in summary.iterations] == [0, 60, 60]
+    assert summary.status == "finished"
+    assert sorted(p.name for p in (tmp_path / "agent").iterdir()) == ["001.json", "002.json"]
+    text = write_report(tmp_path).read_text()
+    assert f"## The forest after iteration {summary.best_iteration}" in text
+    forest = read_json(tmp_path / "iterations/002/forest.json")
+    assert len(forest["trees"]) == 20
+    assert sum(s["generated"] for t in forest["trees"] for s in t["subskills"]) == 120
+
+
+def test_more_iterations_extend_a_run_as_if_it_had_never_stopped(tmp_path):
+    play(tmp_path / "whole", iterations=3)
+    play(tmp_path / "parts", iterations=1)
+    play(tmp_path / "parts", iterations=3)
+    for name in ("action.json", "plan.json", "forest.json", "records.jsonl", "trained.jsonl"):
+        one, two = (tmp_path / p / "iterations/003" / name for p in ("whole", "parts"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+class CountingEngine(PocketMathEngine):
+    """Remembers how many records it has written."""
+
+    written = 0
+
+    def generate(self, plan, predictor, rng):
+        records = super().generate(plan, predictor, rng)
+        self.written += len(records)
+        return records
+
+    def state_dict(self):
+        return {"written": self.written}
+
+    def load_state_dict(self, state):
+        self.written = state["written"]
+
+
+class Killed(BaseException):
+    """Ends a run as a kill would: nobody catches it."""
+
+
+def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(
+    tmp_path, monkeypatch
+):
+    replace, left, seen = Path.replace, 10**6, []
+
+    def dying(self, target):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+        seen.append(Path(target).name)
+        return replace(self, target)
+
+    def forests(folder):
+        names = ("action", "plan", "engine", "forest")
+        files = [folder / "iterations/001" / f"{name}.json" for name in names]
+        files += [folder / "iterations/001" / f"{name}.jsonl" for name in ("records", "trained")]
+        return [file.read_bytes() for file in files]
+
+    monkeypatch.setattr(Path, "replace", dying)
+    play(tmp_path / "whole", engine=CountingEngine(), iterations=1)
+    expected = forests(tmp_path / "whole")
+    first, last = seen.index("action.json"), len(seen) - seen[::-1].index("iteration.json")
+    assert last - first > 8
+    for survived in range(first, last):
+        run = tmp_path / f"killed-{survived}"
+        left = survived
+        with pytest.raises(Killed):
+            play(run, engine=CountingEngine(), iterations=1)
+        left = 10**6
+        play(run, engine=CountingEngine(), iterations=1)
+        assert forests(run) == expected, f"killed before {seen[survived]}"
+
+
+def test_a_spent_teacher_ends_the_episode_well(tmp_path):
+    class Poor(PocketMathEngine):
+        def generate(self, plan, predictor, rng):
+            if all(a.count < 2 for a in plan) or predictor.records:
+                raise BudgetSpentError("no money left")
+            return super().generate(plan, predictor, rng)
+
+    summary = play(tmp_path, engine=Poor())
+    assert (summary.status, summary.ended) == ("finished", "no money left")
+    assert len(summary.iterations) == 2
+    assert summary.test_score_after is not None
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_configured_agent_acts_in_its_environment_within_its_budget(agent, tmp_path):
+    small = ["task.n_validation=20", "task.n_test=20", "agent.records_per_iteration=30"]
+    config = compose([f"agent={agent}", *small])
+    environment = build_environment(config, tmp_path, predictor=Student())
+    summary = run_episode(environment, build_agent(config), iterations=3)
+    counts = [i.n_records for i in summary.iterations[1:]]
+    assert 0 < max(counts) <= 30
+    assert counts[0] > 0
+
+
+def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
+    tree = TreeAgent(AlternatingPolicy(), name="tree")
+    with pytest.raises(ConfigurationError, match=r"'tree' does not fit OpenEnded.*=skill_tree"):
+        run_episode(OpenEnded(PocketMathTask(), Student(), directory=tmp_path), tree, iterations=1)
+    writer = Agent(RandomPolicy(), PocketMathEngine(), name="writer")
+    with pytest.raises(ConfigurationError, match=r"'writer' does not fit SkillTree.*no act"):
+        play(tmp_path, agent=writer)
+    assert not (tmp_path / "summary.json").exists()
+
+
+def test_an_agent_of_ones_own_needs_an_engine_of_ones_own():
+    overrides = ["agent=custom", "agent._target_=x.Y", "environment=skill_tree"]
+    with pytest.raises(ConfigurationError, match=r"environment\.engine"):
+        build_environment(compose(overrides), predictor=Student())
