@@ -10,7 +10,8 @@ APT_REDIS := { apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt
 ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
-  bench bench-iteration bench-swap bench-rollouts bench-simulation figures student clean-venv
+  bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
+  figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -76,6 +77,10 @@ bench-rollouts: setup
 # Teaching steps a second of the simulated student.
 bench-simulation: setup
 	$(BIN)/python -m benchmarks.simulation
+
+# A step after 100,000 records, with 10,000 evaluated instances (some minutes).
+bench-accumulation: setup
+	$(BIN)/python -m benchmarks.accumulation
 
 # With LLaMA-Factory and vLLM themselves: the published protocol against ours, and adapter swaps.
 bench-iteration: external-llamafactory external-vllm

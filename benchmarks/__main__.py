@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import dataset_writing, grading, growth, overhead
+from benchmarks import accumulation, dataset_writing, grading, growth, overhead, simulation
 
-for module in (overhead, grading, dataset_writing, growth):
+for module in (overhead, grading, dataset_writing, growth, accumulation, simulation):
     print(f"\n== {module.__name__}: {(module.__doc__ or '').strip().splitlines()[0]}")
     module.main([])

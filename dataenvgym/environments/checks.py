@@ -1,34 +1,32 @@
-"""What keeps a record out of training: duplicates, overlap with evaluation, the record budget.
+"""What keeps a record out of training.
 
 A malformed record refuses its whole batch (`parse_training_data`); a well-formed one that should
-not be trained on is dropped and counted by reason:
+not be trained on is dropped and counted by reason, the first of these that holds:
 
 - `duplicate`: the same text, up to case, spacing and punctuation, as an earlier record;
 - `near_duplicate`: nearly the text of an earlier record, with the same numbers (see
-  `NearDuplicateIndex`);
-- `evaluation_overlap`: a problem that the student is evaluated on: some line of the record has its
-  `overlap_key` (the task's own), or some part of the record contains its words;
+  `near_duplicates`);
+- `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
+  `evaluation_overlap`);
+- the reason of a quality check that it does not pass (see `dataenvgym.quality`);
 - `over_budget`: beyond the episode's `max_records`.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from dataenvgym.environments.near_duplicates import NearDuplicateIndex
+from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
+from dataenvgym.environments.near_duplicates import Fingerprint, Fingerprints
+from dataenvgym.environments.record_index import RecordIndex
+from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import (
-    ChatDatum,
-    KTODatum,
-    PreferenceDatum,
-    SupervisedDatum,
-    TextDatum,
-    TrainingDatum,
-)
+from dataenvgym.records import TrainingDatum
+
+Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
+"""For each record the reason to drop it, or None."""
 
 
 class CheckedRecords(NamedTuple):
@@ -50,156 +48,151 @@ class RecordChecks:
     """Remembers the accepted records of an episode and judges new ones against them.
 
     Args:
-        evaluation: the problems, as texts, that the student is evaluated on.
-        overlap_key: maps a text to the identity of the problem in it (default: `normalized`).
+        overlap: the problems that the student is evaluated on, or None.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
+        index: where accepted records are remembered; None remembers them in memory.
     """
 
     def __init__(
         self,
         *,
-        evaluation: Iterable[str] = (),
-        overlap_key: Callable[[str], str] | None = None,
+        overlap: EvaluationOverlap | None = None,
         similarity: float = 0.9,
         max_records: int | None = None,
+        index: RecordIndex | None = None,
     ) -> None:
-        self._overlap_key = overlap_key or normalized
-        texts = list(evaluation)
-        self._evaluation_keys = frozenset(map(self._overlap_key, texts))
-        words = (tuple(_words_and_stops(text.rstrip(" \n.?!"))) for text in texts)
-        self._evaluation_words = frozenset(w for w in words if len(w) >= _FEWEST_WORDS)
-        self._lengths = sorted(set(map(len, self._evaluation_words)))
+        self._overlap = overlap or EvaluationOverlap()
+        self._fingerprints = Fingerprints(similarity)
         self._max_records = max_records
-        self._texts: set[str] = set()
-        self._near = NearDuplicateIndex(similarity)
-        self._count = 0
+        self._index = index or RecordIndex(None, similarity)
+        self._checked: dict[str, Fingerprint] = {}
 
     @classmethod
     def for_task(
-        cls, task: TaskInterface, *, similarity: float = 0.9, max_records: int | None = None
+        cls,
+        task: TaskInterface,
+        *,
+        similarity: float = 0.9,
+        max_records: int | None = None,
+        index: RecordIndex | None = None,
     ) -> RecordChecks:
-        """Checks against everything that `task` evaluates on.
-
-        A task that offers splits (`on`, `instances`) is asked for its validation and test
-        instances, one that only has `instances` for those; any other has no overlap check.
-        """
-        key: Callable[[str], str] = getattr(task, "overlap_key", normalized)
-        splits = [task.on(s) for s in ("validation", "test")] if hasattr(task, "on") else [task]
-        instances = [i for split in splits for i in getattr(split, "instances", ())]
+        """Checks against everything that `task` evaluates on."""
         return cls(
-            evaluation=(instance.instruction for instance in instances),
-            overlap_key=key,
+            overlap=EvaluationOverlap.with_task(task),
             similarity=similarity,
             max_records=max_records,
+            index=index,
         )
 
-    def check(self, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        """Judge the records in their order; remembers nothing until `accept`."""
-        new: set[str] = set()
-        near = NearDuplicateIndex(self._near.similarity)
-        accepted: list[TrainingDatum] = []
-        dropped: list[tuple[TrainingDatum, str]] = []
-        for record in records:
-            text = normalized(record_text(record))
-            if text in self._texts or text in new:
-                dropped.append((record, "duplicate"))
-            elif text in self._near or text in near:
-                dropped.append((record, "near_duplicate"))
-            elif self._overlaps(record):
-                dropped.append((record, "evaluation_overlap"))
-            elif len(accepted) >= self._left:
-                dropped.append((record, "over_budget"))
-            else:
-                accepted.append(record)
-                new.add(text)
-                near.add(text)
-        return CheckedRecords(tuple(accepted), tuple(dropped))
+    def check(
+        self,
+        records: Sequence[TrainingDatum],
+        judge: Judge | None = None,
+        *,
+        iteration: int | None = None,
+    ) -> CheckedRecords:
+        """Judge the records in their order; remembers nothing until `accept`.
 
-    def accept(self, records: Iterable[TrainingDatum]) -> None:
-        """Remember records that are trained on."""
-        for record in records:
-            text = normalized(record_text(record))
-            self._texts.add(text)
-            self._near.add(text)
-            self._count += 1
+        Args:
+            iteration: theirs, whose earlier records, and later ones, do not count.
+            judge: asked about the records that nothing else speaks against, as many at once as
+                there is room for in the budget.
+        """
+        if iteration is not None:
+            self._index.forget_from(iteration)
+        texts = [normalized(record_text(record)) for record in records]
+        self._checked = {text: self._fingerprints.of(text) for text in texts}
+        batch = _Batch(self._index, self._fingerprints, list(self._checked.values()))
+        reasons: list[str | None] = [None] * len(records)
+        left = math.inf if self._max_records is None else self._max_records - self._index.count()
+        accepted: list[int] = []
+        waiting: list[int] = []
 
-    @property
-    def _left(self) -> float:
-        return math.inf if self._max_records is None else self._max_records - self._count
+        def settle() -> None:
+            judged = judge([records[i] for i in waiting]) if judge and waiting else []
+            for i, reason in zip(waiting, judged or [None] * len(waiting), strict=True):
+                reasons[i] = reason
+                if reason is None:
+                    accepted.append(i)
+            waiting.clear()
 
-    def _overlaps(self, record: TrainingDatum) -> bool:
-        lines = (line for part in record_questions(record) for line in (part, *part.splitlines()))
-        if any(self._overlap_key(line) in self._evaluation_keys for line in lines):
-            return True
-        return any(self._contains_problem(_words_and_stops(part)) for part in record_parts(record))
-
-    def _contains_problem(self, words: list[str]) -> bool:
-        """Whether an evaluation problem stands there, not as a part of longer operands."""
-        words = [*words, ""]
-        return any(
-            tuple(words[i : i + length]) in self._evaluation_words
-            and not words[i + length].isdigit()
-            for length in self._lengths
-            for i in range(len(words) - length)
+        for i, record in enumerate(records):
+            fingerprint = self._checked[texts[i]]
+            reasons[i] = batch.repeats(fingerprint) or (
+                "evaluation_overlap" if record in self._overlap else None
+            )
+            if reasons[i] is None:
+                if len(accepted) + len(waiting) >= left:
+                    settle()  # what is dropped makes room
+                if len(accepted) >= left:
+                    reasons[i] = "over_budget"
+                else:
+                    waiting.append(i)
+                    batch.add(fingerprint)
+        settle()
+        return CheckedRecords(
+            tuple(records[i] for i in accepted),
+            tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
         )
 
+    def accept(self, records: Iterable[TrainingDatum], *, iteration: int | None = None) -> None:
+        """Remember records that are trained on.
 
-_FEWEST_WORDS = 4
-"""A shorter problem may well be part of an innocent text; its key still counts."""
+        Args:
+            iteration: theirs; None takes the next one. What is known of it, and of later ones, is
+                replaced.
+        """
+        texts = [normalized(record_text(record)) for record in records]
+        fingerprints = [self._checked.get(text) or self._fingerprints.of(text) for text in texts]
+        self._index.add(iteration, fingerprints)
 
+    def go_on_from(
+        self, counts: Mapping[int, int], records_of: Callable[[int], Sequence[TrainingDatum]]
+    ) -> None:
+        """Remember the records of finished iterations: those in the index, if it holds just them.
 
-def record_parts(record: TrainingDatum) -> list[str]:
-    """Every text of a record: prompt, earlier turns, answers."""
-    match record:
-        case SupervisedDatum() | KTODatum():
-            return [*(m.content for m in record.prompt), record.output]
-        case PreferenceDatum():
-            return [*(m.content for m in record.prompt), record.chosen, record.rejected]
-        case ChatDatum():
-            calls = [m.model_dump_json() for m in record.messages if m.tool_calls]
-            return [record.system, *(m.content for m in record.messages), *calls]
-        case TextDatum():
-            return [record.text]
-
-
-def record_questions(record: TrainingDatum) -> list[str]:
-    """The texts of a record that may be a problem: all but the assistant's."""
-    match record:
-        case ChatDatum():
-            return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
-        case TextDatum():
-            return [record.text]
-        case _:
-            return [m.content for m in record.prompt if m.role != "assistant"]
+        Args:
+            counts: how many each of the iterations has.
+            records_of: reads those of an iteration, for an index that has to be made anew.
+        """
+        if not self._index.agrees_with(counts):
+            self._index.clear()
+            for iteration in counts:
+                if counts[iteration]:
+                    self.accept(records_of(iteration), iteration=iteration)
 
 
-def record_text(record: TrainingDatum) -> str:
-    """All that makes a record what it is, as one text."""
-    verdict = [str(record.desirable)] if isinstance(record, KTODatum) else []
-    return "\n".join([record.kind, *verdict, *record_parts(record)])
+class _Batch:
+    """The records of one check, against the accepted ones and against each other.
 
+    Args:
+        fingerprints: those of all the records that will be asked about.
+    """
 
-def normalized(text: str) -> str:
-    """Casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
-    return " ".join(w for w in _words_and_stops(text) if w not in _STOPS)
+    def __init__(
+        self, index: RecordIndex, comparison: Fingerprints, fingerprints: Sequence[Fingerprint]
+    ) -> None:
+        self._comparison = comparison
+        self._known = index.known([one.digest for one in fingerprints])
+        new = [one for one in fingerprints if one.bands and one.digest not in self._known]
+        self._earlier = index.candidates(new)
+        self._by_band: dict[int, list[str]] = {}
 
+    def repeats(self, one: Fingerprint) -> str | None:
+        """Why it is no new text, or None."""
+        if one.digest in self._known:
+            return "duplicate"
+        if one.text is None:
+            return None
+        here = (text for band in one.bands for text in self._by_band.get(band, ()))
+        candidates = dict.fromkeys([*self._earlier.get(one.digest, ()), *here])
+        near = any(self._comparison.are_near(one.text, other) for other in candidates)
+        return "near_duplicate" if near else None
 
-_STOPS = ".?!:;"
-_SIGNS = "+*/^<>=%~|$\\#-"
-_ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
-
-
-def _words_and_stops(text: str) -> list[str]:
-    text = unicodedata.normalize("NFKC", text).casefold()
-    if text.isascii():
-        return _ASCII.findall(text)
-    return "".join(_spaced(character) for character in text).split()
-
-
-def _spaced(character: str) -> str:
-    category = unicodedata.category(character)[0]
-    if category in "LMN":  # marks are vowels in many scripts, and belong to words
-        return character
-    kept = category == "S" or character in _SIGNS or character in _STOPS
-    return f" {character} " if kept else " "
+    def add(self, one: Fingerprint) -> None:
+        """From now on its text is no new one."""
+        self._known.add(one.digest)
+        if one.text is not None:
+            for band in one.bands:
+                self._by_band.setdefault(band, []).append(one.text)

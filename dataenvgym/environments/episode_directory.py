@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.errors import RunDirectoryError
 
 
@@ -57,7 +58,8 @@ class EpisodeDirectory:
         self._is_mine = True
 
     def clear(self) -> None:
-        """Remove what an earlier episode left: iterations, agent states, answered test problems.
+        """Remove what an earlier episode left: iterations, agent states, answered test problems,
+        the duplicate index.
 
         The iterations go first, and all at once: without them nothing is gone on with.
         """
@@ -68,7 +70,8 @@ class EpisodeDirectory:
             shutil.rmtree(gone)
         for name in ("agent", "test"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        (self.path / "summary.json").unlink(missing_ok=True)
+        for name in ("summary.json", INDEX_FILE, f"{INDEX_FILE}-journal"):
+            (self.path / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Remove it if it is temporary."""

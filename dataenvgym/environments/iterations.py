@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
+
+import orjson
 
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.errors import RunDirectoryError
@@ -90,10 +93,14 @@ class IterationFiles:
     def write_submitted(self, records: Iterable[TrainingDatum]) -> None:
         write_jsonl(self._path("submitted.jsonl"), (r.model_dump(mode="json") for r in records))
 
-    def read_records(self) -> list[TrainingDatum]:
-        """The accepted records; none for the base student."""
+    def read_records(self, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
+        """The accepted records; none for the base student.
+
+        Args:
+            rows: only these (0-based), or None for all.
+        """
         path = self._path("records.jsonl")
-        return _read_records(path) if path.exists() else []
+        return _read_records(path, rows) if path.exists() else []
 
     def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
         """The records that were not accepted, each with the reason."""
@@ -101,7 +108,14 @@ class IterationFiles:
         values = list(read_jsonl(path)) if path.exists() else []
         return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
 
+    def read_checked(self) -> CheckedRecords | None:
+        """What became of the submitted records, or None if that is not yet known."""
+        if not self._path("records.jsonl").exists():
+            return None
+        return CheckedRecords(tuple(self.read_records()), tuple(self.read_dropped()))
+
     def write_checked(self, checked: CheckedRecords) -> None:
+        """The accepted records last: where they are, the dropped ones are too."""
         write_jsonl(
             self._path("dropped.jsonl"),
             (
@@ -154,7 +168,8 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
 
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
     """Completed instances, one a line, atomically."""
-    write_jsonl(path, (c.model_dump(mode="json") for c in completed))
+    # pydantic's own bytes, which are orjson's, spare the making of a dictionary
+    write_jsonl(path, (orjson.Fragment(c.model_dump_json()) for c in completed))
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:
@@ -162,5 +177,14 @@ def read_completed(path: Path) -> list[CompletedTaskInstance]:
     return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
 
 
-def _read_records(path: Path) -> list[TrainingDatum]:
-    return [parse_training_datum(value, index=i) for i, value in enumerate(read_jsonl(path))]
+def _read_records(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
+    if rows is None:
+        return [parse_training_datum(value, index=i) for i, value in enumerate(read_jsonl(path))]
+    wanted, last = set(rows := list(rows)), max(rows, default=-1)
+    with path.open("rb") as stream:
+        lines = islice((line for line in stream if line.strip()), last + 1)
+        return [
+            parse_training_datum(orjson.loads(line), index=i)
+            for i, line in enumerate(lines)
+            if i in wanted
+        ]

@@ -29,7 +29,8 @@ class Task(ABC):
     """The problems of one split, and how a predictor does on them.
 
     A subclass has a `name`, `load(split)` and `make_environment()`; its own constructor passes
-    these options on.
+    these options on. It may have `judge_record(record) -> bool | None`, which says whether a
+    training record's answer holds (None: cannot tell), for the quality check `wrong_answer`.
 
     Args:
         split: the split that `instances` and `evaluate` are about.

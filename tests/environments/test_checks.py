@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 from dataenvgym.environments import RecordChecks
+from dataenvgym.environments.record_index import RecordIndex
 from dataenvgym.records import (
     ChatDatum,
     Message,
@@ -24,6 +28,11 @@ def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
 
 def reasons(checks: RecordChecks, *records: SupervisedDatum) -> dict[str, int]:
     return checks.check(records).reasons
+
+
+def contents_of(path: Path) -> list[str]:
+    with sqlite3.connect(path) as connection:
+        return list(connection.iterdump())
 
 
 def test_the_same_text_up_to_case_and_punctuation_is_a_duplicate():
@@ -127,3 +136,89 @@ def test_the_same_answer_judged_otherwise_is_another_record():
 
     pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
     assert RecordChecks().check(pair).reasons == {}
+
+
+def judge_by(reasons_of: dict[str, str]):
+    """A judge that drops by the record's instruction, and the batches it was asked about."""
+    asked: list[list[str]] = []
+
+    def judge(records):
+        asked.append([r.instruction for r in records])
+        return [reasons_of.get(r.instruction) for r in records]
+
+    return judge, asked
+
+
+def test_a_judge_is_asked_about_those_that_nothing_else_speaks_against():
+    task = PocketMathTask(n_validation=40, n_test=40)
+    checks = RecordChecks.for_task(task)
+    checks.accept([record("earlier")])
+    judge, asked = judge_by({"bad": "wrong_answer"})
+    batch = [record(t) for t in ("good", "bad", "earlier", task.instances[0].instruction, "fine")]
+    checked = checks.check(batch, judge)
+    assert asked == [["good", "bad", "fine"]]
+    assert [r.instruction for r in checked.accepted] == ["good", "fine"]
+    assert [(r.instruction, why) for r, why in checked.dropped] == [
+        ("bad", "wrong_answer"),
+        ("earlier", "duplicate"),
+        (task.instances[0].instruction, "evaluation_overlap"),
+    ]
+
+
+def test_what_a_judge_drops_takes_no_room_in_the_budget_and_it_judges_no_more_than_may_fit():
+    checks = RecordChecks(max_records=3)
+    judge, asked = judge_by({"b": "already_known", "d": "wrong_answer"})
+    checked = checks.check([record(letter) for letter in "abcdefg"], judge)
+    assert asked == [["a", "b", "c"], ["d"], ["e"]]
+    assert [r.instruction for r in checked.accepted] == ["a", "c", "e"]
+    assert checked.reasons == {"already_known": 1, "over_budget": 2, "wrong_answer": 1}
+
+
+def test_a_full_budget_asks_no_judge():
+    checks = RecordChecks(max_records=1)
+    checks.accept([record("a")])
+    judge, asked = judge_by({})
+    assert checks.check([record("a"), record("b")], judge).reasons == {
+        "duplicate": 1,
+        "over_budget": 1,
+    }
+    assert asked == []
+
+
+def test_records_of_the_iteration_itself_do_not_count():
+    checks = RecordChecks()
+    checks.accept([record("a")], iteration=1)
+    checks.accept([record("b")], iteration=2)
+    batch = [record("a"), record("b")]
+    assert checks.check(batch, iteration=2).reasons == {"duplicate": 1}
+    assert checks.check(batch, iteration=1).reasons == {}
+
+
+def test_near_duplicates_are_found_in_an_index_on_disk_too(tmp_path):
+    index = RecordIndex(tmp_path / "index.sqlite", 0.9)
+    RecordChecks(index=index).accept([record(f"{LONG} today"), record("Add 3 4")])
+    later = RecordChecks(index=RecordIndex(tmp_path / "index.sqlite", 0.9))
+    batch = [record(f"{LONG} yesterday"), record("add 3, 4"), record(f"{LONG} 18 cows")]
+    assert later.check(batch).reasons == {"duplicate": 1, "near_duplicate": 1}
+
+
+def test_a_lost_index_is_made_anew_from_the_records(tmp_path):
+    path = tmp_path / "index.sqlite"
+    records = {1: [record("a"), record(f"{LONG} today")], 2: [record("b")]}
+    first = RecordChecks(index=RecordIndex(path, 0.9))
+    for iteration, batch in records.items():
+        first.accept(batch, iteration=iteration)
+    rows = contents_of(path)
+    read: list[int] = []
+
+    def records_of(iteration: int) -> list[SupervisedDatum]:
+        read.append(iteration)
+        return records[iteration]
+
+    counts = {0: 0, 1: 2, 2: 1}
+    RecordChecks(index=RecordIndex(path, 0.9)).go_on_from(counts, records_of)
+    assert read == []
+    path.write_bytes(b"torn")
+    RecordChecks(index=RecordIndex(path, 0.9)).go_on_from(counts, records_of)
+    assert read == [1, 2]
+    assert contents_of(path) == rows

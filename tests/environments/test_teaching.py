@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from gymnasium.error import ResetNeeded
 
-from dataenvgym.environments import OpenEnded, SkillList, TeachingEnvironment
+from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
@@ -188,7 +188,7 @@ def test_step_before_reset_says_so(task, student, records):
 )
 def test_impossible_options_are_refused(task, student, options):
     with pytest.raises(ConfigurationError):
-        TeachingEnvironment(task, student, **options)
+        SkillList(task, student, **options)
 
 
 def test_an_unknown_reset_option_is_refused_with_a_suggestion(task, student):
@@ -234,7 +234,7 @@ def test_a_batch_of_two_stages_is_refused_before_anything_is_written(task, stude
     with pytest.raises(InvalidRecordError, match="record 1, field kind"):
         environment.step([{"instruction": "a", "output": "b"}, preference])
     assert files_below(tmp_path) == before
-    assert environment.pending_records() is None
+    assert environment.pending_action() is None
 
 
 def test_an_agent_may_change_the_stage_and_only_records_of_that_stage_are_replayed(task, student):

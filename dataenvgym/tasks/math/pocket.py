@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Split, Task
+from dataenvgym.tasks.claims import all_hold, claims_of
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.math.environment import MathEnvironment
-from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem, operands_of
+from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem, operands_of, solve
 
 GREEDY = SamplingParameters(max_tokens=16)
 
@@ -36,7 +37,7 @@ class PocketMathTask(Task):
     def __init__(
         self,
         *,
-        n_train: int = 400,
+        n_train: int = 2000,
         n_validation: int = 400,
         n_test: int = 400,
         seed: int = 0,
@@ -70,6 +71,11 @@ class PocketMathTask(Task):
 
     def make_environment(self) -> TaskEnvironment:
         return MathEnvironment(self.instances)
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether what a training record claims holds; None if it is about something else."""
+        claims = [(claim, solve(claim.question)) for claim in claims_of(record)]
+        return all_hold([None if gold is None else claim.holds(gold) for claim, gold in claims])
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without numbers, the same words."""

@@ -117,6 +117,22 @@ def recognize(question: str) -> tuple[PocketSkill, str] | None:
     return _shapes().get(shape)
 
 
+def solve(question: str) -> str | None:
+    """The final answer to a question, in words or in symbols; None if it is none of pocket math."""
+    numbers = tuple(int(digits) for digits in re.findall(r"[0-9]+", question))
+    symbol, is_in_symbols = question.split(" ")[0], question.endswith(" =")
+    if is_in_symbols and symbol in _symbols():
+        skill = _symbols()[symbol]
+        worded = skill.in_symbols(numbers)
+    elif not is_in_symbols and (found := recognize(question)) is not None:
+        skill, phrasing = found
+        worded = skill.question(numbers, phrasing) if numbers else ""
+    else:
+        return None
+    is_whole = worded == question and len(numbers) > 1
+    return (skill.answer(numbers) or None) if is_whole else None
+
+
 def find_skill(name: str) -> PocketSkill:
     """The skill of that name.
 
@@ -142,6 +158,11 @@ def _shapes() -> dict[str, tuple[PocketSkill, str]]:
         for skill in SKILLS.values()
         for phrasing in skill.phrasings
     }
+
+
+@cache
+def _symbols() -> dict[str, PocketSkill]:
+    return {skill.symbol: skill for skill in SKILLS.values()}
 
 
 # --- operands -----------------------------------------------------------------------------------
@@ -243,7 +264,7 @@ _SKILLS = (
     PocketSkill(
         "middle", "selection", "mid",
         ("What is in the middle of {xs}?", "Find the middle of {xs}.", "Of {xs} name the middle."),
-        _list(5, 5), lambda xs: xs[2],
+        _list(5, 5), lambda xs: xs[len(xs) // 2],
     ),
     # filtering
     PocketSkill(

@@ -2,9 +2,19 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.records import SupervisedDatum, TextDatum
+from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import CATEGORIES, SKILLS, operands_of
+from dataenvgym.tasks.math.pocket_skills import (
+    CATEGORIES,
+    SKILLS,
+    draw_problem,
+    operands_of,
+    solve,
+)
 
 
 def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():
@@ -45,3 +55,42 @@ def test_the_overlap_key_is_the_operands_whatever_the_words():
     assert task.overlap_key("Add 12 to 3.") == task.overlap_key("What is 3 plus 12?")
     assert task.overlap_key("Add 12 to 3.") != task.overlap_key("Add 1 2 3.")
     assert task.overlap_key("No numbers here!") == "no numbers here"
+
+
+def test_it_solves_its_own_problems_in_words_and_in_symbols():
+    rng = derive_rng(0, "problems")
+    for skill in SKILLS.values():
+        for symbols in (False, True):
+            for _ in range(20):
+                problem = draw_problem(skill, "train", rng, symbols=symbols)
+                assert solve(problem.question) == problem.answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the capital of France?",
+        "What is 03 plus 4?",
+        "What is 3 plus 4? And 5 plus 6?",
+        "What is 1 2 3 plus 4?",
+        "Keep the even numbers of 1 3 5.",
+        "Swap the outer digits of 5.",
+        "Find .",
+        "desc 3 1 4",
+        "=",
+        "",
+    ],
+)
+def test_what_is_none_of_its_problems_it_does_not_solve(question):
+    assert solve(question) is None
+
+
+def test_it_judges_records_on_its_problems_only():
+    def judged(question: str, answer: str) -> bool | None:
+        return PocketMathTask().judge_record(SupervisedDatum(instruction=question, output=answer))
+
+    assert judged("Put 3 1 2 in falling order.", "#### 3 2 1") is True
+    assert judged("Put 3 1 2 in falling order.", "#### 1 2 3") is False
+    assert judged("Put 3 1 2 in falling order.", "3 2 1") is False
+    assert judged("Arrange 3 1 2 from high to low.", "#### 1 2 3") is None
+    assert PocketMathTask().judge_record(TextDatum(text="asc 2 1 = #### 2 1")) is None

@@ -1,0 +1,103 @@
+"""Whether a record gives away a problem that the student is evaluated on.
+
+It does if
+
+- some line of it has the problem's `overlap_key`, which is the task's own, or
+- some part of it contains the problem's words, or
+- some part of it has 13 words in a row in common with the problem, or with its answer (see
+  `word_runs`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from dataenvgym.environments.record_texts import (
+    normalized,
+    record_parts,
+    record_questions,
+    words_and_stops,
+)
+from dataenvgym.environments.word_runs import WordRuns
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import TrainingDatum
+
+_FEWEST_WORDS = 4
+"""A shorter problem may well be part of an innocent text; its key still counts."""
+
+
+class EvaluationOverlap:
+    """The problems of an evaluation; a record that overlaps with one of them is `in` it.
+
+    Args:
+        problems: the problems, as texts.
+        answers: their gold answers; only long ones matter.
+        overlap_key: maps a text to the identity of the problem in it (default: `normalized`).
+    """
+
+    def __init__(
+        self,
+        problems: Iterable[str] = (),
+        *,
+        answers: Iterable[str] = (),
+        overlap_key: Callable[[str], str] | None = None,
+    ) -> None:
+        self._key = overlap_key or normalized
+        self._keys: set[str] = set()
+        self._problems: set[tuple[str, ...]] = set()
+        lengths: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
+        plain: list[list[str]] = []
+        for text in problems:
+            self._keys.add(self._key(text))
+            words = tuple(words_and_stops(text.rstrip(" \n.?!")))
+            plain.append(_plain(words))
+            if len(words) >= _FEWEST_WORDS:
+                self._problems.add(words)
+                lengths[words[:_FEWEST_WORDS]].add(len(words))
+        self._lengths = {start: sorted(found) for start, found in lengths.items()}
+        plain += [_plain(words_and_stops(text)) for text in answers]
+        self._runs = WordRuns(plain)
+
+    @classmethod
+    def with_task(cls, task: TaskInterface) -> EvaluationOverlap:
+        """With everything that `task` evaluates on.
+
+        A task that offers splits (`on`, `instances`) is asked for its validation and test
+        instances, one that only has `instances` for those; any other has no overlap.
+        """
+        splits = [task.on(s) for s in ("validation", "test")] if hasattr(task, "on") else [task]
+        instances = [i for split in splits for i in getattr(split, "instances", ())]
+        return cls(
+            (instance.instruction for instance in instances),
+            answers=(instance.answer for instance in instances if instance.answer),
+            overlap_key=getattr(task, "overlap_key", None),
+        )
+
+    def __contains__(self, record: TrainingDatum) -> bool:
+        questions = record_questions(record)
+        lines = dict.fromkeys(line for part in questions for line in (part, *part.splitlines()))
+        if any(self._key(line) in self._keys for line in lines):
+            return True
+        for part in record_parts(record):
+            words = words_and_stops(part)
+            if self._holds_problem(words) or self._runs.has_run_of(_plain(words)):
+                return True
+        return False
+
+    def _holds_problem(self, words: list[str]) -> bool:
+        """Whether a problem stands there, not as a part of longer operands."""
+        n = len(words)
+        words = [*words, ""]
+        return any(
+            i + length <= n
+            and not words[i + length].isdigit()
+            and tuple(words[i : i + length]) in self._problems
+            for i in range(n - _FEWEST_WORDS + 1)
+            for length in self._lengths.get(tuple(words[i : i + _FEWEST_WORDS]), ())
+        )
+
+
+def _plain(words: Iterable[str]) -> list[str]:
+    """The words and numbers among them, without signs."""
+    return [word for word in words if len(word) > 1 or word.isalnum()]

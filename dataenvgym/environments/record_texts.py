@@ -1,0 +1,72 @@
+"""The texts of a training record, and the form in which texts are compared."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from dataenvgym.records import (
+    ChatDatum,
+    KTODatum,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+
+
+def record_parts(record: TrainingDatum) -> list[str]:
+    """Every text of a record: prompt, earlier turns, answers."""
+    match record:
+        case SupervisedDatum() | KTODatum():
+            return [*(m.content for m in record.prompt), record.output]
+        case PreferenceDatum():
+            return [*(m.content for m in record.prompt), record.chosen, record.rejected]
+        case ChatDatum():
+            calls = [m.model_dump_json() for m in record.messages if m.tool_calls]
+            return [record.system, *(m.content for m in record.messages), *calls]
+        case TextDatum():
+            return [record.text]
+
+
+def record_questions(record: TrainingDatum) -> list[str]:
+    """The texts of a record that may be a problem: all but the assistant's."""
+    match record:
+        case ChatDatum():
+            return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
+        case TextDatum():
+            return [record.text]
+        case _:
+            return [m.content for m in record.prompt if m.role != "assistant"]
+
+
+def record_text(record: TrainingDatum) -> str:
+    """All that makes a record what it is, as one text."""
+    verdict = [str(record.desirable)] if isinstance(record, KTODatum) else []
+    return "\n".join([record.kind, *verdict, *record_parts(record)])
+
+
+def normalized(text: str) -> str:
+    """Casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
+    return " ".join(w for w in words_and_stops(text) if w not in _STOPS)
+
+
+def words_and_stops(text: str) -> list[str]:
+    """Casefolded words, numbers, mathematical signs and the signs that end a sentence."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    if text.isascii():
+        return _ASCII.findall(text)
+    return "".join(_spaced(character) for character in text).split()
+
+
+_STOPS = ".?!:;"
+_SIGNS = "+*/^<>=%~|$\\#-"
+_ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
+
+
+def _spaced(character: str) -> str:
+    category = unicodedata.category(character)[0]
+    if category in "LMN":  # marks are vowels in many scripts, and belong to words
+        return character
+    kept = category == "S" or character in _SIGNS or character in _STOPS
+    return f" {character} " if kept else " "

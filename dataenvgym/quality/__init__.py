@@ -1,0 +1,12 @@
+"""Quality checks that act: what they do not pass is not trained on (see `judging`).
+
+Duplicates, overlap with evaluation data and the record budget are the environment's own checks
+(`dataenvgym.environments.checks`); those here ask the task, a teacher or the student. A check of
+your own is a class with a `reason` and `passes(records, predictor)` (`RecordCheckInterface`).
+"""
+
+from dataenvgym.quality.already_known import AlreadyKnownCheck
+from dataenvgym.quality.judging import judge_records
+from dataenvgym.quality.wrong_answer import WrongAnswerCheck
+
+__all__ = ["AlreadyKnownCheck", "WrongAnswerCheck", "judge_records"]

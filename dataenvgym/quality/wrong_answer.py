@@ -1,0 +1,158 @@
+"""Drops records whose answer does not hold: by the task's own judge, or by a teacher's majority."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.quality.final_answers import majority_of
+from dataenvgym.records import TrainingDatum
+from dataenvgym.scoring import extract_final_answer
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+
+_log = logging.getLogger(__name__)
+
+
+class WrongAnswerCheck:
+    """A record fails if what it claims does not hold.
+
+    The claims of a record: its answer is right; of a preference, the chosen answer is right and
+    the rejected one is not; of a KTO record, its answer is right, or not, as it is `desirable`.
+
+    Who judges: the task, if it has `judge_record(record) -> bool | None` and does not answer None;
+    else the teacher, if there is one, which solves the problem up to `samples` times. If more than
+    half of the samples come to the same final answer, that is the right one. A record that nobody
+    can judge passes.
+
+    Args:
+        task: the task, which may have `judge_record`.
+        teacher: who solves what the task cannot judge, or None.
+        samples: how often the teacher solves each problem; it is asked no more once a majority
+            is there.
+        temperature, max_tokens: of the teacher's replies.
+        prompt: what the teacher is told, with the problem as `{instruction}`.
+        needs_judge: whether to refuse a combination in which nobody judges anything.
+        seed: of the teacher's samples.
+
+    Raises:
+        ConfigurationError: for options that cannot be, or if there is no judge and `needs_judge`.
+    """
+
+    reason = "wrong_answer"
+
+    def __init__(
+        self,
+        task: TaskInterface | None = None,
+        teacher: TeacherInterface | None = None,
+        *,
+        samples: int = 5,
+        temperature: float = 0.7,
+        max_tokens: int = 1024,
+        prompt: Prompt | Mapping[str, Any] | str = "solve",
+        needs_judge: bool = True,
+        seed: int = 0,
+    ) -> None:
+        if samples < 1:
+            raise ConfigurationError(f"samples is {samples}, expected 1 or more")
+        self._judge: Callable[[TrainingDatum], bool | None] | None = getattr(
+            task, "judge_record", None
+        )
+        if needs_judge and self._judge is None and teacher is None:
+            name = getattr(task, "name", type(task).__name__)
+            raise ConfigurationError(
+                f"quality check wrong_answer: nobody judges the records. Task {name!r} has no "
+                "judge_record, and there is no teacher: choose one, such as teacher=openai "
+                "teacher.model=NAME, or leave the check out (quality=none)"
+            )
+        self._teacher = teacher
+        self._samples = samples
+        self._sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
+        self._prompt = as_prompt(prompt, needs=("instruction",))
+        self._seed = seed
+
+    def passes(self, records: Sequence[TrainingDatum], predictor: PredictorInterface) -> list[bool]:
+        """Whether each record's claims hold, as far as somebody can judge them."""
+        verdicts = [self._judge(r) if self._judge is not None else None for r in records]
+        open_at = [i for i, verdict in enumerate(verdicts) if verdict is None]
+        if self._teacher is not None and open_at:
+            found = self._by_majority(self._teacher, [records[i] for i in open_at])
+            for i, verdict in zip(open_at, found, strict=True):
+                verdicts[i] = verdict
+        return [verdict is not False for verdict in verdicts]
+
+    def _by_majority(
+        self, teacher: TeacherInterface, records: Sequence[TrainingDatum]
+    ) -> list[bool | None]:
+        """For each record whether its claims hold; None where there is no majority."""
+        claims = [[(c, _problem(c)) for c in claims_of(record)] for record in records]
+        problems = dict.fromkeys(problem for some in claims for _, problem in some)
+        answers = self._solved(teacher, list(problems))
+        rights = [[(claim, answers[problem]) for claim, problem in some] for some in claims]
+        return [
+            all_hold([None if right is None else claim.holds(right) for claim, right in some])
+            for some in rights
+        ]
+
+    def _solved(self, teacher: TeacherInterface, problems: list[str]) -> dict[str, str | None]:
+        """The final answer to each problem that most samples come to, or None.
+
+        A problem is asked again as long as it has no majority.
+        """
+        given: dict[str, list[str]] = {problem: [] for problem in problems}
+        solved: dict[str, str | None] = dict.fromkeys(problems)
+        failures: list[str] = []
+        for number in range(self._samples):
+            left = [problem for problem in problems if solved[problem] is None]
+            replies = self._asked(teacher, left, number)
+            for problem, reply in zip(left, replies, strict=True):
+                if isinstance(reply, Failure):
+                    failures.append(reply.reason)
+                elif (answer := extract_final_answer(reply.text)) is not None:
+                    given[problem].append(answer)
+                    solved[problem] = majority_of(given[problem], of=self._samples)
+            if all(isinstance(reply, Failure) for reply in replies):
+                break
+        if failures:
+            _log.warning(
+                "quality check %s: a teacher's answer is missing %d times, and %d of %d problems "
+                "were not judged: %s",
+                self.reason,
+                len(failures),
+                sum(answer is None for answer in solved.values()),
+                len(problems),
+                failures[0],
+            )
+        return solved
+
+    def _asked(
+        self, teacher: TeacherInterface, problems: Sequence[str], number: int
+    ) -> Sequence[Reply | Failure]:
+        """The teacher's replies in that round, one for each problem."""
+        if not problems:
+            return []
+        seed = derive_seed(self._seed, "wrong_answer", number)
+        sampling = self._sampling.model_copy(update={"seed": seed})
+        conversations = [self._prompt.render(instruction=problem) for problem in problems]
+        try:
+            return teacher.ask(conversations, sampling, purpose="quality")
+        except BudgetSpentError as error:
+            return [Failure(reason=str(error) or "the budget is spent")] * len(problems)
+
+
+def _problem(claim: Claim) -> str:
+    """The prompt as one text: its only message, or all of them with who says it."""
+    if len(claim.prompt) == 1:
+        return claim.question
+    return "\n\n".join(f"{message.role}: {message.content}" for message in claim.prompt)

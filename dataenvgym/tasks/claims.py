@@ -1,0 +1,75 @@
+"""What a training record claims: that an answer to a prompt is right, or that it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TrainingDatum,
+)
+from dataenvgym.scoring import extract_final_answer, grade_pairs
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That `answer` is a right answer to `prompt`, or, with `is_right` False, a wrong one."""
+
+    prompt: Conversation
+    answer: str
+    is_right: bool = True
+
+    @property
+    def question(self) -> str:
+        """The last message of the prompt."""
+        return self.prompt[-1].content
+
+    def holds(self, right: str) -> bool | None:
+        """Whether it is true, if `right` is the right final answer; None if that is not settled.
+
+        An answer without a final answer is not right.
+        """
+        given = extract_final_answer(self.answer)
+        if given is None:
+            return not self.is_right
+        (verdict,) = grade_pairs([(right, given)])
+        return None if verdict.error is not None else verdict.equal == self.is_right
+
+
+def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
+    """Whether all claims of a record hold: not if one does not; None if one is open, or none is."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts or not verdicts else True
+
+
+def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
+    """The claims of a record.
+
+    A preference makes two: the chosen answer is right, the rejected one is not. Plain text makes
+    none, nor does a chat in which tools are called; any other claims its last answer.
+    """
+    match record:
+        case SupervisedDatum():
+            return (Claim(record.prompt, record.output),)
+        case KTODatum():
+            return (Claim(record.prompt, record.output, is_right=record.desirable),)
+        case PreferenceDatum():
+            return (
+                Claim(record.prompt, record.chosen),
+                Claim(record.prompt, record.rejected, is_right=False),
+            )
+        case ChatDatum():
+            if any(m.tool_calls or m.role == "tool" for m in record.messages):
+                return ()
+            *before, last = record.messages
+            system = [Message(role="system", content=record.system)] if record.system else []
+            return (Claim((*system, *before), last.content),)
+        case _:
+            return ()

@@ -1,0 +1,254 @@
+"""Steps with bad records of every sort: what is dropped, why, and what is remembered of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import build_environment, compose
+from dataenvgym.environments import IterationFiles, IterationResult, SkillList
+from dataenvgym.episodes import run_episode
+from dataenvgym.episodes.report import write_report
+from dataenvgym.errors import BudgetSpentError, RunDirectoryError, TrainingError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
+from dataenvgym.storage import read_json
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+KNOWN = "Put 7 7 7 7 2 1 in rising order."
+LONG = (
+    "A farmer who lives beside the river counts the animals in her meadow every evening before "
+    "she goes home and writes the number into a little red book that her father gave her when she "
+    "was a child and the meadow was still a forest full of deer and foxes and owls and nobody had "
+    "yet thought of building a road to the town on the other side of the hills"
+)
+
+
+def record(instruction: str, answer: str) -> dict[str, str]:
+    return {"instruction": instruction, "output": f"#### {answer}"}
+
+
+def student() -> ScriptedPredictor:
+    """Knows one answer."""
+    return ScriptedPredictor(lambda c: "#### 1 2 7 7 7 7" if c[-1].content == KNOWN else "#### 0 0")
+
+
+def bad_batch(task: PocketMathTask) -> dict[str, dict[str, str]]:
+    """A record for each fate, under its name."""
+    problem = task.instances[0]
+    return {
+        "accepted": record("Put 1 1 1 1 1 2 in falling order.", "2 1 1 1 1 1"),
+        "duplicate": record("Put 1 1 1 1 1 2, in FALLING order!", "2 1 1 1 1 1"),
+        "accepted ": record(f"{LONG} today", "many"),
+        "near_duplicate": record(f"{LONG} yesterday", "many"),
+        "evaluation_overlap": record(f"Exercise. {problem.instruction}", problem.answer or ""),
+        "wrong_answer": record("Put 1 1 1 1 1 3 in falling order.", "1 1 1 1 1 3"),
+        "already_known": record(KNOWN, "1 2 7 7 7 7"),
+        "accepted  ": record("Put 1 1 1 1 1 4 in falling order.", "4 1 1 1 1 1"),
+        "over_budget": record("Put 1 1 1 1 1 5 in falling order.", "5 1 1 1 1 1"),
+    }
+
+
+class Once:
+    """An agent that sends one batch, again and again."""
+
+    name = "once"
+
+    def __init__(self, batch):
+        self.batch = batch
+
+    def __call__(self, completed, predictor):
+        return list(self.batch)
+
+    def step(self):
+        pass
+
+
+REASONS = {
+    "already_known": 1,
+    "duplicate": 1,
+    "evaluation_overlap": 1,
+    "near_duplicate": 1,
+    "over_budget": 1,
+    "wrong_answer": 1,
+}
+
+
+def test_a_run_drops_bad_records_by_reason_and_its_report_says_so(tmp_path):
+    overrides = ["quality=strict", "environment.max_records=3", "task.n_validation=40"]
+    config = compose([*overrides, "task.n_test=40"])
+    task = PocketMathTask(n_validation=40, n_test=40)
+    batch = bad_batch(task)
+    environment = build_environment(config, tmp_path, predictor=student())
+    summary = run_episode(environment, Once(batch.values()), iterations=2)
+    assert summary.iterations[1].dropped == REASONS
+    files = IterationFiles(tmp_path / "iterations", 1)
+    assert {r.instruction: why for r, why in files.read_dropped()} == {
+        batch[why]["instruction"]: why for why in REASONS
+    }
+    assert [r.instruction for r in files.read_records()] == [
+        one["instruction"] for name, one in batch.items() if name.startswith("accepted")
+    ]
+    assert read_json(tmp_path / "iterations/001/iteration.json")["dropped"] == REASONS
+    line = next(
+        line
+        for line in write_report(tmp_path).read_text().splitlines()
+        if line.startswith("| 1 ") and "duplicate" in line
+    )
+    assert all(f"1 {reason}" in line.replace("\\", "") for reason in REASONS), line
+
+
+class Flipping:
+    """A check that judges otherwise each time it is asked."""
+
+    reason = "flipping"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def passes(self, records, predictor):
+        self.calls += 1
+        return [(i + self.calls) % 2 == 0 for i in range(len(records))]
+
+
+def interrupted_step(environment: SkillList, batch: list[dict[str, str]], monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise TrainingError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(environment.predictor, "train", fail)
+        with pytest.raises(TrainingError):
+            environment.step(batch)
+
+
+def test_an_interrupted_iteration_is_not_judged_again(task, tmp_path, monkeypatch):
+    check = Flipping()
+    environment = SkillList(task, student(), directory=tmp_path, quality=[check])
+    environment.reset(seed=0)
+    batch = [record(f"Put 1 1 1 1 1 {n} in falling order.", "0") for n in range(2, 8)]
+    interrupted_step(environment, batch, monkeypatch)
+    path = tmp_path / "iterations/001/records.jsonl"
+    judged = path.read_bytes()
+    resumed = SkillList(task, student(), directory=tmp_path, quality=[check])
+    resumed.reset(seed=0, options={"resume": True})
+    resumed.step(resumed.pending_action())
+    assert check.calls == 1
+    assert path.read_bytes() == judged
+    assert resumed.results[-1].dropped == {"flipping": 3}
+
+
+def test_another_batch_in_the_place_of_an_interrupted_one_is_judged(task, monkeypatch):
+    check = Flipping()
+    environment = SkillList(task, student(), quality=[check])
+    environment.reset(seed=0)
+    batch = [record(f"Put 1 1 1 1 1 {n} in falling order.", "0") for n in range(2, 8)]
+    interrupted_step(environment, batch, monkeypatch)
+    environment.step(batch[:2])
+    assert check.calls == 2
+    assert environment.results[-1].n_records == 1
+
+
+def test_quality_checks_belong_to_an_episode(task, tmp_path):
+    quality = [WrongAnswerCheck(task), AlreadyKnownCheck(task)]
+    SkillList(task, student(), directory=tmp_path, quality=quality).reset(seed=0)
+    identity = json.loads((tmp_path / "environment.json").read_bytes())
+    assert identity["quality"] == ["wrong_answer", "already_known"]
+    other = SkillList(task, student(), directory=tmp_path, quality=quality[:1])
+    with pytest.raises(RunDirectoryError, match="quality"):
+        other.reset(seed=0, options={"resume": True})
+
+
+def test_a_teacher_without_budget_does_not_end_the_step(task, caplog):
+    class Poor:
+        def ask(self, conversations, sampling, *, purpose):
+            raise BudgetSpentError("all 10 requests are spent")
+
+    environment = SkillList(task, student(), quality=[WrongAnswerCheck(teacher=Poor())])
+    environment.reset(seed=0)
+    with caplog.at_level(logging.WARNING):
+        environment.step([record("Add 1000 and 1.", "3")])
+    assert environment.results[-1].n_records == 1
+    assert "all 10 requests are spent" in caplog.text
+
+
+# --- the index ---
+
+
+def rows_of(index: Path) -> list[str]:
+    with closing(sqlite3.connect(index)) as connection:
+        return list(connection.iterdump())
+
+
+def batches() -> list[list[dict[str, str]]]:
+    return [
+        [record(f"Put 1 1 1 1 {k} {n} in falling order.", "0") for n in range(2, 6)]
+        for k in range(3)
+    ]
+
+
+def test_a_step_interrupted_before_its_end_leaves_no_trace_in_the_index(
+    task, tmp_path, monkeypatch
+):
+    def full(files: IterationFiles, result: IterationResult) -> None:
+        raise OSError("disk full")
+
+    for name in ("undisturbed", "interrupted"):
+        environment = SkillList(task, student(), directory=tmp_path / name)
+        environment.reset(seed=0)
+        environment.step(batches()[0])
+        if name == "interrupted":
+            with monkeypatch.context() as patch:
+                patch.setattr(IterationFiles, "write_result", full)
+                with pytest.raises(OSError, match="disk full"):
+                    environment.step(batches()[1])
+            environment = SkillList(task, student(), directory=tmp_path / name)
+            environment.reset(seed=0, options={"resume": True})
+        *_, info = environment.step(batches()[1])
+        assert info["n_dropped"] == 0
+        *_, info = environment.step([*batches()[2], *batches()[0][:1], *batches()[1][:1]])
+        assert environment.results[-1].dropped == {"duplicate": 2}
+    one, two = (tmp_path / name / "index.sqlite" for name in ("undisturbed", "interrupted"))
+    assert rows_of(one) == rows_of(two)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"torn"])
+def test_a_lost_index_is_made_anew_on_resume(task, tmp_path, content):
+    environment = SkillList(task, student(), directory=tmp_path)
+    environment.reset(seed=0)
+    for batch in batches()[:2]:
+        environment.step(batch)
+    index = tmp_path / "index.sqlite"
+    rows = rows_of(index)
+    index.unlink()
+    if content is not None:
+        index.write_bytes(content)
+    resumed = SkillList(task, student(), directory=tmp_path)
+    resumed.reset(seed=0, options={"resume": True})
+    assert rows_of(index) == rows
+    resumed.step([*batches()[1], *batches()[2]])
+    assert resumed.results[-1].dropped == {"duplicate": 4}
+
+
+def test_a_resumed_episode_replays_the_same_records(task, tmp_path):
+    trained: dict[str, list[str]] = {}
+    for name in ("undisturbed", "resumed"):
+        for k, batch in enumerate(batches()):
+            if name == "resumed" or k == 0:
+                pupil = student()
+                environment = SkillList(task, pupil, directory=tmp_path / name, replay=3)
+                environment.reset(seed=0, options={"resume": True})
+            train = type(pupil).train
+
+            def watched(data, run, pupil=pupil, train=train, name=name):
+                trained.setdefault(name, []).extend(r.provenance.id for r in data)
+                train(pupil, data, run)
+
+            pupil.train = watched  # type: ignore[method-assign]
+            environment.step(batch)
+    assert trained["undisturbed"] == trained["resumed"]
+    assert len(trained["resumed"]) == 4 + 7 + 7

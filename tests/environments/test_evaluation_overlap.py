@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import random
+
+from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
+from dataenvgym.environments.record_texts import words_and_stops
+from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
+
+PROBLEM = (
+    "Every evening the farmer counts 17 cows and 4 horses in her meadow beside the river, and then "
+    "she writes the sum into a red book. Which number does she write?"
+)
+SOLUTION = (
+    "The cows are seventeen and the horses are four, so that the sum which goes into the red book "
+    "on that evening is twenty-one"
+)
+
+
+def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
+    return SupervisedDatum(instruction=instruction, output=output)
+
+
+def test_thirteen_words_in_common_overlap_and_twelve_do_not():
+    overlap = EvaluationOverlap([PROBLEM])
+    words = PROBLEM.split()
+    assert record(f"Once {' '.join(words[5:18])}, they say") in overlap
+    assert record(f"Once {' '.join(words[5:17])}, they say") not in overlap
+
+
+def test_case_punctuation_and_the_part_of_the_record_do_not_matter():
+    overlap = EvaluationOverlap([PROBLEM])
+    part = " ".join(PROBLEM.split()[3:18]).upper().replace(" ", "; ")
+    assert record("Tell a story", f"Here it is: {part}!") in overlap
+    assert SupervisedDatum(instruction="Sum up", input=part, output="x") in overlap
+    assert TextDatum(text=part) in overlap
+
+
+def test_a_long_answer_counts_and_a_short_one_does_not():
+    overlap = EvaluationOverlap(["What is it?"], answers=[SOLUTION, "twenty one"])
+    assert record("Solve this", SOLUTION) in overlap
+    assert record("Say twenty one", "twenty one") not in overlap
+
+
+class OneProblem:
+    name = "one"
+    instances = (TaskInstance(id="1", task="one", instruction=PROBLEM, answer=SOLUTION),)
+
+
+def test_a_task_gives_its_problems_and_answers():
+    overlap = EvaluationOverlap.with_task(OneProblem())  # type: ignore[arg-type]
+    assert record(PROBLEM) in overlap
+    assert record("Solve this", SOLUTION) in overlap
+    assert record("Solve that") not in overlap
+
+
+def test_problems_of_all_lengths_are_found_as_by_a_search_over_all_of_them():
+    rng = random.Random(1)
+    alphabet = [*"abcdef", "1", "2", "."]
+    problems = [" ".join(rng.choices(alphabet, k=rng.randrange(1, 9))) for _ in range(60)]
+    overlap = EvaluationOverlap(problems, overlap_key=lambda text: f"<{text}>")
+    split = [words_and_stops(p.rstrip(" \n.?!")) for p in problems]
+    held = [words for words in split if len(words) >= 4]
+
+    def holds(text: str) -> bool:
+        words = [*words_and_stops(text), ""]
+        return any(
+            words[i : i + len(p)] == p and not words[i + len(p)].isdigit()
+            for p in held
+            for i in range(len(words) - len(p))
+        )
+
+    texts = [" ".join(rng.choices(alphabet, k=25)) for _ in range(400)]
+    found = [TextDatum(text=text) in overlap for text in texts]
+    assert found == [holds(text) for text in texts]
+    assert 10 < sum(found) < 390

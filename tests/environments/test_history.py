@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.environments.history import History
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.records import (
+    PerformanceReport,
+    PreferenceDatum,
+    SupervisedDatum,
+    TrainingDatum,
+)
+
+REPORT = PerformanceReport(task="t", score=0.0, accuracy=0.0, n=1, n_errors=0)
+
+
+def supervised(count: int, name: str) -> list[TrainingDatum]:
+    return [
+        SupervisedDatum(instruction=f"{name} {i} é\u2028\u0085", output="x") for i in range(count)
+    ]
+
+
+BATCHES: list[list[TrainingDatum]] = [
+    [],
+    supervised(7, "a"),
+    [PreferenceDatum(instruction="p", chosen="a", rejected=str(i)) for i in range(3)],
+    [],
+    supervised(1, "b"),
+    supervised(12, "c"),
+]
+
+
+@pytest.fixture
+def files(tmp_path) -> list[IterationFiles]:
+    folders = [IterationFiles(tmp_path, i) for i in range(len(BATCHES))]
+    for folder, batch in zip(folders, BATCHES, strict=True):
+        folder.clear()
+        folder.write_checked(CheckedRecords(tuple(batch), ()))
+        number = folder.number
+        folder.write_result(IterationResult(iteration=number, report=REPORT, n_records=len(batch)))
+    return folders
+
+
+@pytest.mark.parametrize("keeps_records", [True, False])
+def test_read_from_files_it_is_what_was_appended(files, tmp_path, keeps_records):
+    appended = History(tmp_path, keeps_records=keeps_records)
+    for folder, batch in zip(files, BATCHES, strict=True):
+        appended.append(folder.read_result(), batch)
+    resumed = History.of(tmp_path, files, keeps_records=keeps_records)
+    everything = [record for batch in BATCHES for record in batch]
+    for history in (appended, resumed):
+        assert history.records == everything
+        assert history.counts == {0: 0, 1: 7, 2: 3, 3: 0, 4: 1, 5: 12}
+        assert history.last.iteration == 5
+        assert history.sample(9, "sft", np.random.default_rng(3)) == appended.sample(
+            9, "sft", np.random.default_rng(3)
+        )
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 19, 20, 50])
+def test_a_sample_is_drawn_from_all_records_of_the_stage_in_their_order(files, tmp_path, size):
+    history = History.of(tmp_path, files)
+    candidates = BATCHES[1] + BATCHES[4] + BATCHES[5]
+    drawn = history.sample(size, "sft", np.random.default_rng(size))
+    rng = np.random.default_rng(size)
+    picks = rng.choice(20, min(size, 20), replace=False) if size else []
+    assert drawn == [candidates[int(i)] for i in sorted(picks)]
+
+
+def test_a_stage_without_records_has_no_sample(files, tmp_path):
+    assert History.of(tmp_path, files).sample(5, "kto", np.random.default_rng(0)) == []
+    assert len(History.of(tmp_path, files).sample(5, "dpo", np.random.default_rng(0))) == 3
+
+
+def test_unless_they_are_kept_a_sample_reads_only_its_own_records(files, tmp_path, monkeypatch):
+    history = History.of(tmp_path, files)
+    read: list[str] = []
+    from dataenvgym.environments import iterations
+
+    parse = iterations.parse_training_datum
+    monkeypatch.setattr(
+        iterations, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
+    )
+    assert len(history.sample(4, "sft", np.random.default_rng(0))) == len(read) == 4

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.quality import AlreadyKnownCheck
+from dataenvgym.records import (
+    ChatDatum,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    ToolCall,
+)
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Student:
+    """Answers `answers[prompt]`, a list by try: the greedy one first. Counts its calls."""
+
+    def __init__(self, answers: dict[str, list[str]]) -> None:
+        self.answers = answers
+        self.calls: list[tuple[int, SamplingParameters]] = []
+        self.tries: dict[str, int] = {}
+
+    def predict(self, conversations, sampling):
+        self.calls.append((len(conversations), sampling))
+        return [self._reply(c[-1].content) for c in conversations]
+
+    def _reply(self, prompt: str) -> Reply | Failure:
+        number = self.tries.get(prompt, 0)
+        self.tries[prompt] = number + 1
+        text = self.answers.get(prompt, ["#### none"] * 9)[number]
+        return Failure(reason="lost") if text == "FAIL" else Reply(text=text)
+
+
+def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
+    return SupervisedDatum(instruction=instruction, output=output)
+
+
+def test_a_record_whose_greedy_answer_is_right_does_not_pass():
+    student = Student({"a": ["so it is #### 1.0"], "b": ["#### 2"], "c": ["FAIL"]})
+    records = [record("a"), record("b"), record("c"), record("d", "no final answer")]
+    assert AlreadyKnownCheck().passes(records, student) == [False, True, True, True]
+
+
+def test_what_marks_no_final_answer_is_known_word_for_word():
+    student = Student({"a": ["Paris  it is"], "b": ["Rome"]})
+    records = [record("a", "Paris it is"), record("b", "Paris it is")]
+    assert AlreadyKnownCheck().passes(records, student) == [False, True]
+
+
+def test_tries_besides_the_greedy_answer_have_to_be_right_too():
+    answers = {
+        "always": ["#### 1"] * 5,
+        "often": ["#### 1", "#### 1", "#### 2", "#### 1", "#### 1"],
+        "rarely": ["#### 1", "#### 2", "#### 2", "#### 1", "#### 2"],
+        "lost": ["#### 1", "FAIL", "FAIL", "FAIL", "#### 1"],
+        "never": ["#### 2"],
+    }
+    records = [record(name) for name in answers]
+    student = Student(answers)
+    check = AlreadyKnownCheck(samples=4, share=0.75)
+    assert check.passes(records, student) == [False, False, True, True, True]
+    sizes, samplings = zip(*student.calls, strict=True)
+    assert sizes == (5, 4, 4, 4, 4)  # whoever is wrong at once is asked no more
+    assert [s.temperature for s in samplings] == [0.0, 1.0, 1.0, 1.0, 1.0]
+    assert len({s.seed for s in samplings[1:]}) == 4
+
+
+def test_only_right_answers_to_a_prompt_can_be_known():
+    student = Student({p: ["#### 1"] for p in ("good", "bad", "chosen", "chat", "tool")})
+    chat = (Message(role="user", content="chat"), Message(role="assistant", content="#### 1"))
+    call = Message(role="assistant", content="#### 1", tool_calls=(ToolCall(name="x"),))
+    records = [
+        KTODatum(instruction="good", output="#### 1", desirable=True),
+        KTODatum(instruction="bad", output="#### 1", desirable=False),
+        PreferenceDatum(instruction="chosen", chosen="#### 1", rejected="#### 2"),
+        ChatDatum(messages=chat),
+        ChatDatum(messages=(Message(role="user", content="tool"), call)),
+        TextDatum(text="good"),
+    ]
+    passes = AlreadyKnownCheck().passes(records, student)
+    assert passes == [False, True, False, False, True, True]
+
+
+def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
+    student = Student({})
+    check = AlreadyKnownCheck(PocketMathTask(), chunk_size=4)
+    assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
+    assert [size for size, _ in student.calls] == [4, 4, 2]
+    assert {s.max_tokens for _, s in student.calls} == {16}
+
+
+@pytest.mark.parametrize(
+    "options", [{"samples": -1}, {"share": 0.0}, {"share": 1.5}, {"temperature": 0.0}]
+)
+def test_impossible_options_are_refused(options):
+    with pytest.raises(ConfigurationError):
+        AlreadyKnownCheck(**options)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import pytest
+
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.quality import WrongAnswerCheck
+from dataenvgym.records import (
+    ChatDatum,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+)
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+STUDENT = ScriptedPredictor(lambda conversation: "x")
+
+
+class Teacher:
+    """Answers by the problem and the number of the try; counts what it is asked."""
+
+    def __init__(self, answers: dict[str, list[str]], budget: int = 1000) -> None:
+        self.answers = answers
+        self.budget = budget
+        self.tries: Counter[str] = Counter()
+        self.seeds: list[int] = []
+        self.purposes: set[str] = set()
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.seeds.append(sampling.seed)
+        self.purposes.add(purpose)
+        if self.budget <= 0:
+            raise BudgetSpentError("60 of 60 requests are spent")
+        return [self._reply(c[-1].content) for c in conversations]
+
+    def _reply(self, text: str) -> Reply | Failure:
+        problem = next(p for p in self.answers if p in text)
+        number = self.tries[problem]
+        self.tries[problem] += 1
+        self.budget -= 1
+        if self.budget < 0:
+            return Failure(reason="60 of 60 requests are spent")
+        answer = self.answers[problem][number % len(self.answers[problem])]
+        return Failure(reason="lost") if answer == "FAIL" else Reply(text=f"So: {answer}")
+
+
+def record(instruction: str, answer: str = "1") -> SupervisedDatum:
+    return SupervisedDatum(instruction=instruction, output=f"#### {answer}")
+
+
+def passes(check: WrongAnswerCheck, *records) -> list[bool]:
+    return check.passes(records, STUDENT)
+
+
+def test_the_task_judges_what_it_can_read_and_the_rest_passes():
+    check = WrongAnswerCheck(PocketMathTask())
+    assert passes(
+        check,
+        record("Put 3 1 2 in rising order.", "1 2 3"),
+        record("Put 3 1 2 in rising order.", "3 2 1"),
+        record("What is the capital of France?", "Rome"),
+        TextDatum(text="Put 3 1 2 in rising order. #### 3"),
+    ) == [True, False, True, True]
+
+
+def test_the_teachers_majority_judges_what_the_task_cannot():
+    teacher = Teacher(
+        {
+            "four legs": ["#### 4"],
+            "three wheels": ["#### 3", "#### 2", "#### 3", "#### 3", "#### 7"],
+            "a riddle": ["#### 1", "#### 2", "#### 3", "#### 4", "#### 5"],
+            "no answer": ["nobody knows"],
+        }
+    )
+    check = WrongAnswerCheck(PocketMathTask(), teacher, samples=5)
+    assert passes(
+        check,
+        record("four legs?", "4.0"),
+        record("four legs!", "5"),
+        SupervisedDatum(instruction="four legs, then?", output="quite a few"),
+        record("three wheels?", "3"),
+        record("a riddle?", "9"),
+        record("no answer?", "9"),
+        record("What is 3 plus 4?", "8"),
+    ) == [True, False, False, True, True, True, False]
+    # asked no more than it takes: three equal answers of five are a majority
+    assert teacher.tries == {"four legs": 9, "three wheels": 4, "a riddle": 5, "no answer": 5}
+    assert teacher.purposes == {"quality"}
+    assert len(set(teacher.seeds)) == 5
+
+
+def test_the_teacher_is_told_the_whole_problem():
+    told: list[str] = []
+
+    class Listening(Teacher):
+        def _reply(self, text: str) -> Reply | Failure:
+            told.append(text)
+            return Reply(text="#### 1")
+
+    turns = [
+        Message(role="user", content="Think of 7."),
+        Message(role="assistant", content="Done."),
+        Message(role="user", content="Subtract 6."),
+        Message(role="assistant", content="#### 1"),
+    ]
+    check = WrongAnswerCheck(teacher=Listening({}), samples=1, prompt={"user": "Go: {instruction}"})
+    assert passes(check, ChatDatum(messages=turns, system="Be brief.")) == [True]
+    assert told == [
+        "Go: system: Be brief.\n\nuser: Think of 7.\n\nassistant: Done.\n\nuser: Subtract 6."
+    ]
+
+
+def test_every_claim_of_a_record_has_to_hold():
+    check = WrongAnswerCheck(PocketMathTask())
+    asked = {"instruction": "What is 3 plus 4?"}
+    assert passes(
+        check,
+        PreferenceDatum(**asked, chosen="#### 7", rejected="#### 8"),
+        PreferenceDatum(**asked, chosen="#### 8", rejected="#### 9"),
+        PreferenceDatum(**asked, chosen="#### 7", rejected="seven, #### 7"),
+        KTODatum(**asked, output="#### 8", desirable=False),
+        KTODatum(**asked, output="#### 7", desirable=False),
+        KTODatum(**asked, output="#### 8", desirable=True),
+    ) == [True, False, False, True, False, False]
+
+
+def test_a_spent_budget_lets_the_rest_pass_and_says_so(caplog):
+    teacher = Teacher({"one": ["#### 1"], "two": ["#### 2"]}, budget=3)
+    check = WrongAnswerCheck(teacher=teacher, samples=3)
+    with caplog.at_level(logging.WARNING):
+        # both once, then "one" again, which makes a majority of two
+        assert passes(check, record("one", "9"), record("two", "9")) == [False, True]
+    assert "1 of 2 problems were not judged: 60 of 60 requests are spent" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        assert passes(check, record("one", "9")) == [True]
+    assert "1 of 1 problems were not judged" in caplog.text
+
+
+def test_without_a_failure_nothing_is_logged(caplog):
+    with caplog.at_level(logging.WARNING):
+        passes(WrongAnswerCheck(teacher=Teacher({"one": ["#### 1"]})), record("one"))
+    assert not caplog.records
+
+
+def test_it_refuses_to_judge_where_nobody_can_unless_told_otherwise():
+    class Silent:
+        name = "silent"
+
+    with pytest.raises(ConfigurationError, match=r"'silent' has no judge_record.*teacher=openai"):
+        WrongAnswerCheck(Silent())  # type: ignore[arg-type]
+    check = WrongAnswerCheck(Silent(), needs_judge=False)  # type: ignore[arg-type]
+    assert passes(check, record("one", "9")) == [True]
+
+
+def test_no_samples_are_refused():
+    with pytest.raises(ConfigurationError, match="samples is 0"):
+        WrongAnswerCheck(PocketMathTask(), samples=0)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.records import (
+    ChatDatum,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    ToolCall,
+)
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+
+
+def test_each_kind_of_record_makes_its_claims():
+    asked = {"instruction": "q", "system": "s"}
+    assert [(c.question, c.answer, c.is_right) for c in claims_of(
+        PreferenceDatum(**asked, chosen="a", rejected="b")
+    )] == [("q", "a", True), ("q", "b", False)]  # fmt: skip
+    (claim,) = claims_of(KTODatum(**asked, output="a", desirable=False))
+    assert (claim.answer, claim.is_right, len(claim.prompt)) == ("a", False, 2)
+    assert claims_of(SupervisedDatum(instruction="q", input="i", output="a"))[0].question == "q\ni"
+    assert claims_of(TextDatum(text="q a")) == ()
+
+
+def test_a_chat_claims_its_last_answer_unless_tools_are_called():
+    user, said = Message(role="user", content="q"), Message(role="assistant", content="a")
+    call = Message(role="assistant", content="", tool_calls=(ToolCall(name="t", arguments={}),))
+    result = Message(role="tool", content="r")
+    (claim,) = claims_of(ChatDatum(messages=(user, said, user, said), system="s"))
+    assert [m.role for m in claim.prompt] == ["system", "user", "assistant", "user"]
+    assert claims_of(ChatDatum(messages=(user, call, result, said))) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right", "holds"),
+    [
+        ("#### 7", True, True),
+        ("so \\boxed{7.0}", True, True),
+        ("#### 8", True, False),
+        ("seven", True, False),
+        ("#### 7", False, False),
+        ("#### 8", False, True),
+        ("seven", False, True),
+    ],
+)
+def test_a_claim_is_held_against_the_right_final_answer(answer, is_right, holds):
+    prompt = (Message(role="user", content="q"),)
+    assert Claim(prompt, answer, is_right).holds("7") is holds
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [([], None), ([True, True], True), ([True, None], None), ([None, False], False)],
+)
+def test_all_claims_have_to_hold(verdicts, together):
+    assert all_hold(verdicts) is together
