@@ -57,6 +57,10 @@ class Assignment:
         self.subskill = subskill
         self.examples = tuple(examples)
 
+    def of(self, count: int) -> Assignment:
+        """The same assignment, for another number of records."""
+        return Assignment(count, skill=self.skill, subskill=self.subskill, examples=self.examples)
+
 
 Plan = tuple[Assignment, ...]
 

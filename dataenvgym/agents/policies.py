@@ -1,9 +1,10 @@
-"""The policies: how much data for what, given how the student did.
+"""The plain policies: how much data for what, given how the student did.
 
 - `RandomPolicy` spreads the records at random over the engine's skills and ignores the student.
 - `OpenEndedPolicy` works from the errors: each record is modelled on an instance that the
   student got wrong.
 - `SkillListPolicy` allocates by weak skill: the lower a skill's accuracy, the more records.
+- `FreePolicy` says only how many records, for engines that choose by themselves.
 
 Instances whose call failed are neither right nor wrong, and no policy learns from them.
 """
@@ -11,6 +12,7 @@ Instances whose call failed are neither right nor wrong, and no policy learns fr
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from dataenvgym.records import CompletedTaskInstance
 
 class RandomPolicy:
     """Each record teaches a skill drawn uniformly from those the engine has."""
+
+    needs_engine_skills = True
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         skills = situation.skills
@@ -61,6 +65,8 @@ class SkillListPolicy:
         floor: keeps something for skills without errors.
     """
 
+    needs_skills = True
+
     def __init__(self, *, sharpness: float = 1.0, floor: float = 0.02) -> None:
         if sharpness < 0 or floor < 0:
             raise ConfigurationError(
@@ -70,26 +76,62 @@ class SkillListPolicy:
         self.floor = floor
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
-        outcomes: defaultdict[str, list[bool]] = defaultdict(list)
-        wrong: defaultdict[str, list[CompletedTaskInstance]] = defaultdict(list)
-        for c in situation.completed:
-            if c.error is None and c.instance.skill is not None:
-                outcomes[c.instance.skill].append(c.was_correct)
-                if not c.was_correct:
-                    wrong[c.instance.skill].append(c)
-        if not outcomes:
-            raise ConfigurationError(
-                "the skill_list policy needs instances with a skill, and none has one; "
-                "use environment=skill_list and a task with gold skills"
-            )
-        names = sorted(outcomes)
-        weakness = [1.0 - sum(outcomes[n]) / len(outcomes[n]) + self.floor for n in names]
+        groups = by_skill(situation.completed, "skill_list")
+        weakness = [1.0 - accuracy(group) + self.floor for group in groups.values()]
         counts = apportion(np.array(weakness) ** self.sharpness, count)
-        return tuple(
-            Assignment(n, skill=name, examples=tuple(wrong[name]))
-            for name, n in zip(names, counts, strict=True)
-            if n
+        return skill_plan(groups, counts)
+
+
+class FreePolicy:
+    """One assignment without skill and examples: the engine chooses what to give."""
+
+    leaves_choice = True
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        return (Assignment(count),)
+
+
+def by_skill(
+    completed: Sequence[CompletedTaskInstance], policy: str
+) -> dict[str, list[CompletedTaskInstance]]:
+    """The instances of each skill, without those whose call failed; sorted by skill.
+
+    Args:
+        policy: the name of the policy that needs them, for the message.
+
+    Raises:
+        ConfigurationError: if no instance has a skill.
+    """
+    groups: defaultdict[str, list[CompletedTaskInstance]] = defaultdict(list)
+    for c in completed:
+        if c.error is None and c.instance.skill is not None:
+            groups[c.instance.skill].append(c)
+    if not groups:
+        raise ConfigurationError(
+            f"the {policy} policy needs instances with a skill, and none has one; "
+            "use environment=skill_list and a task with gold skills, or skills=clusters"
         )
+    return {skill: groups[skill] for skill in sorted(groups)}
+
+
+def accuracy(group: Sequence[CompletedTaskInstance]) -> float:
+    """The share of correct instances among some without errors, at least one."""
+    return sum(c.was_correct for c in group) / len(group)
+
+
+def skill_plan(
+    groups: Mapping[str, Sequence[CompletedTaskInstance]], counts: Sequence[int]
+) -> Plan:
+    """`counts` records for each of the groups; their examples are what the student got wrong.
+
+    A skill without errors has all its instances as examples: an engine that does not know the
+    skill by name still sees what it is.
+    """
+    return tuple(
+        Assignment(n, skill=skill, examples=[c for c in group if not c.was_correct] or group)
+        for (skill, group), n in zip(groups.items(), counts, strict=True)
+        if n
+    )
 
 
 def apportion(weights: np.ndarray, count: int) -> list[int]:

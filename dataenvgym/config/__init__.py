@@ -8,7 +8,7 @@
     identity        the name of a run, and the values that determine its results
     run_directory   a DictConfig -> the folder of its run, new or gone on with
 
-`make_open_ended` and `make_skill_list` are what gymnasium's ids make.
+`make_open_ended`, `make_skill_list` and `make_skill_tree` are what gymnasium's ids make.
 """
 
 from dataenvgym.config.building import (
@@ -19,6 +19,7 @@ from dataenvgym.config.building import (
     build_teacher,
     make_open_ended,
     make_skill_list,
+    make_skill_tree,
 )
 from dataenvgym.config.composition import compose, config_directory
 from dataenvgym.config.fitting import check_fit
@@ -38,6 +39,7 @@ __all__ = [
     "is_done",
     "make_open_ended",
     "make_skill_list",
+    "make_skill_tree",
     "open_run",
     "read_config",
     "run_name",

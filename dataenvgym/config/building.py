@@ -20,17 +20,19 @@ from pydantic import ValidationError
 from dataenvgym.config.composition import compose
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean
 from dataenvgym.interfaces import (
+    ActingAgentInterface,
     DataGenerationAgentInterface,
     PredictorInterface,
     TaskInterface,
     TeacherInterface,
+    TeachingAgent,
     TrainablePredictorInterface,
 )
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from dataenvgym.environments import OpenEnded, SkillList
+    from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 
 
 def build_task(config: DictConfig) -> TaskInterface:
@@ -40,21 +42,31 @@ def build_task(config: DictConfig) -> TaskInterface:
 
 
 @overload
-def build_predictor(config: DictConfig) -> TrainablePredictorInterface: ...
+def build_predictor(
+    config: DictConfig, *, task: TaskInterface | None = None
+) -> TrainablePredictorInterface: ...
 @overload
-def build_predictor(config: DictConfig, *, trainable: bool) -> PredictorInterface: ...
-def build_predictor(config: DictConfig, *, trainable: bool = True) -> PredictorInterface:
+def build_predictor(
+    config: DictConfig, *, trainable: bool, task: TaskInterface | None = None
+) -> PredictorInterface: ...
+def build_predictor(
+    config: DictConfig, *, trainable: bool = True, task: TaskInterface | None = None
+) -> PredictorInterface:
     """The student of `config.predictor`.
 
-    If its class has an argument `trainer`, it gets the trainer of `config.trainer`.
+    If its class has an argument `trainer`, it gets the trainer of `config.trainer`; if it has an
+    argument `task`, it gets the task.
 
     Args:
         trainable: whether it must be able to learn; False takes one that only answers, too.
+        task: built from the configuration if None and if it is needed.
     """
     given: dict[str, Any] = {}
     parameters = inspect.signature(_target(config, "predictor")).parameters
     if "trainer" in parameters and "trainer" not in config.predictor:
         given["trainer"] = build_section(config, "trainer")
+    if "task" in parameters and "task" not in config.predictor:
+        given["task"] = build_task(config) if task is None else task
     predictor = build_section(config, "predictor", **given)
     expected = TrainablePredictorInterface if trainable else PredictorInterface
     return cast(PredictorInterface, check_protocol(predictor, expected, "predictor"))
@@ -80,7 +92,7 @@ def build_agent(
     *,
     task: TaskInterface | None = None,
     teacher: TeacherInterface | None = None,
-) -> DataGenerationAgentInterface:
+) -> TeachingAgent:
     """The agent of `config.agent`.
 
     Args:
@@ -91,6 +103,8 @@ def build_agent(
     if teacher is not None:
         given["teacher"] = teacher
     agent = build_section(config, "agent", **given)
+    if isinstance(agent, ActingAgentInterface):
+        return agent
     expected = DataGenerationAgentInterface
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
 
@@ -111,10 +125,12 @@ def build_environment(
     """
     _at_least(0, config, "seed")
     task = build_task(config) if task is None else task
-    predictor = build_predictor(config) if predictor is None else predictor
+    predictor = build_predictor(config, task=task) if predictor is None else predictor
     if teacher is None:
         teacher = build_teacher(config, predictor, directory)
-    options = _environment_options(config, task=task, predictor=predictor, teacher=teacher)
+    options = _environment_options(
+        config, task=task, predictor=predictor, teacher=teacher, directory=directory
+    )
     try:
         return gymnasium.make(
             str(config.environment.id),
@@ -153,15 +169,28 @@ def make_skill_list(
     return SkillList(**_defaults("skill_list", task, predictor, options))
 
 
+def make_skill_tree(
+    task: TaskInterface | None = None,
+    predictor: TrainablePredictorInterface | None = None,
+    **options: Any,
+) -> SkillTree:
+    """`dataenvgym/SkillTree-v0`; what is not given is as with `agent=skill_tree`."""
+    from dataenvgym.environments import SkillTree
+
+    options = {"agent_name": None, **options}  # whoever acts is no agent of ours
+    return SkillTree(**_defaults("skill_tree", task, predictor, options, "agent=skill_tree"))
+
+
 def _defaults(
     environment: str,
     task: TaskInterface | None,
     predictor: TrainablePredictorInterface | None,
     options: dict[str, Any],
+    *overrides: str,
 ) -> dict[str, Any]:
-    config = compose([f"environment={environment}"])
+    config = compose([f"environment={environment}", *overrides])
     task = build_task(config) if task is None else task
-    predictor = build_predictor(config) if predictor is None else predictor
+    predictor = build_predictor(config, task=task) if predictor is None else predictor
     made = _environment_options(config, task=task, predictor=predictor)
     return {"task": task, "predictor": predictor, **made, **options}
 

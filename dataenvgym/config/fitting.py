@@ -1,63 +1,100 @@
-"""Whether an agent can work on a task at all: asked before minutes are spent on finding out."""
+"""Whether an agent can work on a task at all: asked before minutes are spent on finding out.
+
+Policies and engines say of themselves what they need (see `dataenvgym.agents.plans`); what they do
+not say is not asked for.
+"""
 
 from __future__ import annotations
 
-from dataenvgym.agents import Agent, PocketMathEngine, RandomPolicy, SkillListPolicy
+from collections.abc import Callable
+from typing import Any
+
+from dataenvgym.agents import Agent, PocketMathEngine, TreeAgent
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import DataGenerationAgentInterface, TaskInterface
+from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance
 
 
 def check_fit(
-    task: TaskInterface, agent: DataGenerationAgentInterface, *, shows_skills: bool
+    task: TaskInterface, agent: object, *, shows_skills: bool, labels_skills: bool = False
 ) -> None:
     """Refuse an agent whose policy or engine could do nothing with the task.
 
-    Only the agents of this package, on tasks that offer their instances, can be judged; any
+    Only agents of a policy and an engine, on tasks that offer their instances, can be judged; any
     other combination passes.
 
     Args:
-        shows_skills: whether the environment lets the agent see gold skills.
+        shows_skills: whether the environment lets the agent see skills.
+        labels_skills: whether the environment labels instances with skills itself.
 
     Raises:
         ConfigurationError: saying what does not fit, and the way out.
     """
     instances: tuple[TaskInstance, ...] = tuple(getattr(task, "instances", ()))
-    if not isinstance(agent, Agent) or not instances:
+    if not isinstance(agent, Agent | TreeAgent) or not instances:
         return
     name = str(getattr(task, "name", type(task).__name__))
-    if isinstance(agent.policy, SkillListPolicy):
-        _needs_skills(name, instances, shows_skills)
-    if isinstance(agent.policy, RandomPolicy) and not agent.engine.skills:
+    policy, engine = agent.policy, agent.engine
+    if getattr(policy, "needs_skills", False):
+        has_skills = labels_skills or any(instance.skill for instance in instances)
+        _shows_skills(_title(policy), name, shows_skills=shows_skills, has_skills=has_skills)
+    if engine is None:
+        return
+    if (prepare := getattr(engine, "prepare", None)) is not None:
+        prepare()
+    if getattr(policy, "needs_engine_skills", False) and not engine.skills:
         raise ConfigurationError(
-            f"the random policy draws from the engine's skills, and "
-            f"{type(agent.engine).__name__} names none: use agent=open_ended, or another engine"
+            f"{_title(policy)} draws from the engine's skills, and {type(engine).__name__} names "
+            "none: use agent/policy=open_ended, or another engine"
         )
-    if isinstance(agent.engine, PocketMathEngine):
-        _can_write(name, instances)
+    if getattr(policy, "leaves_choice", False) and not getattr(engine, "chooses", False):
+        raise ConfigurationError(
+            f"{_title(policy)} leaves the choice to the engine, and {type(engine).__name__} needs "
+            "a skill or examples to work on: use agent/policy=open_ended, or another engine"
+        )
+    if (reads := _reader(engine)) is not None:
+        _can_read(type(engine).__name__, reads, name, instances)
 
 
-def _needs_skills(task: str, instances: tuple[TaskInstance, ...], shows_skills: bool) -> None:
+def _shows_skills(policy: str, task: str, *, shows_skills: bool, has_skills: bool) -> None:
     if not shows_skills:
         raise ConfigurationError(
-            "the skill_list policy needs to see gold skills, which this environment hides: use "
+            f"{policy} needs to see skills, which this environment hides: use "
             "environment=skill_list, or agent=open_ended"
         )
-    if not any(instance.skill for instance in instances):
+    if not has_skills:
         raise ConfigurationError(
-            f"the skill_list policy needs gold skills, and no instance of task {task!r} has one: "
-            "use agent=open_ended"
+            f"{policy} needs skills, and no instance of task {task!r} has one: use "
+            "skills=clusters, which finds some, or agent=open_ended"
         )
 
 
-def _can_write(task: str, instances: tuple[TaskInstance, ...]) -> None:
-    from dataenvgym.tasks.math.pocket_skills import recognize
+def _title(policy: object) -> str:
+    """The policy's class, with that of the one it wraps: `RetentionPolicy(SkillListPolicy)`."""
+    inner = getattr(policy, "policy", None)
+    name = type(policy).__name__
+    return name if inner is None else f"{name}({_title(inner)})"
 
-    strange = next((i for i in instances if recognize(i.instruction) is None), None)
+
+def _reader(engine: Any) -> Callable[[str], bool] | None:
+    """What says whether the engine can write records like a problem, or None if nothing does."""
+    if isinstance(engine, PocketMathEngine):
+        from dataenvgym.tasks.math.pocket_skills import recognize
+
+        return lambda text: recognize(text) is not None
+    if (inner := getattr(engine, "engine", None)) is not None:
+        return _reader(inner)
+    return getattr(engine, "reads", None)
+
+
+def _can_read(
+    engine: str, reads: Callable[[str], bool], task: str, instances: tuple[TaskInstance, ...]
+) -> None:
+    strange = next((i for i in instances if not reads(i.instruction)), None)
     if strange is not None:
         raise ConfigurationError(
-            f"agent/engine=pocket writes records for pocket math, and task {task!r} has other "
+            f"{engine} writes records for problems that it can read, and task {task!r} has other "
             f"problems, such as {strange.id!r}: {strange.instruction[:80]!r}. Choose another "
             "engine (`dataenvgym list` shows them), your own agent (agent=custom), or "
-            "task=pocket_math"
+            "task=pocket_math for agent/engine=pocket"
         )

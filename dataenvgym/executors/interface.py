@@ -21,7 +21,7 @@ from dataenvgym.config.building import (
 )
 from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.run_directory import run_directory
-from dataenvgym.interfaces import DataGenerationAgentInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import TeachingAgent, TrainablePredictorInterface
 
 if TYPE_CHECKING:
     import gymnasium
@@ -83,7 +83,7 @@ def build_episode(
     directory: Path,
     *,
     predictor: TrainablePredictorInterface | None = None,
-) -> tuple[gymnasium.Env[Any, Any], DataGenerationAgentInterface]:
+) -> tuple[gymnasium.Env[Any, Any], TeachingAgent]:
     """The environment in `directory` and the agent, checked against each other; no file is touched.
 
     Args:
@@ -92,6 +92,8 @@ def build_episode(
     Raises:
         ConfigurationError: if the configuration cannot work.
     """
+    from dataenvgym.episodes.runner import refuse_misfit
+
     task = build_task(config)
     student = build_predictor(config) if predictor is None else predictor
     teacher = build_teacher(config, student, directory)
@@ -99,6 +101,8 @@ def build_episode(
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher
     )
+    refuse_misfit(environment.unwrapped, agent)
     shows_skills = bool(getattr(environment.unwrapped, "shows_skills", True))
-    check_fit(task, agent, shows_skills=shows_skills)
+    labels_skills = getattr(environment.unwrapped, "labeler", None) is not None
+    check_fit(task, agent, shows_skills=shows_skills, labels_skills=labels_skills)
     return environment, agent

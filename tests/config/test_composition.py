@@ -97,6 +97,9 @@ GIVEN = {
     "predictor=custom": ["predictor._target_=my.Student"],
     "predictor=openai": ["predictor.model=somebody"],
     "student=hf": ["student.path=somebody/model"],
+    "skills=saved": ["skills.path=runs/earlier"],
+    "skills/embedder": ["skills=clusters"],
+    "skills/embedder=endpoint": ["skills=clusters", "skills.embedder.model=somebody"],
     **dict.fromkeys(("trainer/method", "trainer/deepspeed", "trainer/devices"), OF_LLAMA_FACTORY),
 }
 
@@ -189,9 +192,12 @@ def test_the_files_are_found_in_an_installed_package_too(tmp_path: Path, monkeyp
         config_directory()
 
 
+OPTIONAL = ("trainer/", "skills/", "prompt")  # groups that some options bring with them
+
+
 def test_the_default_options_name_one_file_of_each_group():
     groups, defaults = options_by_group(), default_options()
-    groups = {name: own for name, own in groups.items() if not name.startswith("trainer/")}
+    groups = {name: own for name, own in groups.items() if not name.startswith(OPTIONAL)}
     assert {group: defaults[group] in groups[group] for group in groups} == dict.fromkeys(
         groups, True
     )

@@ -8,10 +8,20 @@ import pytest
 
 from dataenvgym.agents import (
     Agent,
+    AlternatingPolicy,
+    BlindPolicy,
+    FreePolicy,
+    GoldEngine,
+    NoPolicy,
     OpenEndedPolicy,
     PocketMathEngine,
+    PoolEngine,
+    PreferenceEngine,
     RandomPolicy,
+    RandomSelection,
+    RetentionPolicy,
     SkillListPolicy,
+    TreeAgent,
 )
 from dataenvgym.config import check_fit
 from dataenvgym.errors import ConfigurationError
@@ -62,11 +72,63 @@ def test_the_embedded_agents_fit_the_embedded_task(policy):
         (Riddles(), RandomPolicy(), Writer(), False, "Writer names none"),
         (Riddles(), SkillListPolicy(), Writer(), True, "no instance of task 'riddles' has one"),
         (POCKET, SkillListPolicy(), PocketMathEngine(), False, "use environment=skill_list"),
+        (
+            POCKET,
+            BlindPolicy(RetentionPolicy(SkillListPolicy())),
+            PocketMathEngine(),
+            False,
+            r"BlindPolicy\(RetentionPolicy\(SkillListPolicy\)\) needs to see skills",
+        ),
+        (POCKET, FreePolicy(), PocketMathEngine(), False, "PocketMathEngine needs a skill or ex"),
+        (
+            Riddles(),
+            OpenEndedPolicy(),
+            PreferenceEngine(PocketMathEngine(), Riddles()),
+            False,
+            "'riddles' has other problems",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(task, policy, engine, shows_skills, expected):
     with pytest.raises(ConfigurationError, match=expected):
         check_fit(task, agent(policy, engine), shows_skills=shows_skills)
+
+
+def test_a_tree_agents_engine_is_judged_too():
+    check_fit(
+        POCKET, TreeAgent(AlternatingPolicy(), PocketMathEngine(), name="t"), shows_skills=True
+    )
+    with pytest.raises(ConfigurationError, match="'riddles' has other problems"):
+        check_fit(
+            Riddles(),
+            TreeAgent(AlternatingPolicy(), PocketMathEngine(), name="t"),
+            shows_skills=True,
+        )
+
+
+def test_discovered_skills_are_skills():
+    check_fit(Riddles(), agent(SkillListPolicy(), Writer()), shows_skills=True, labels_skills=True)
+
+
+def test_an_engine_that_finds_nothing_to_write_from_is_refused_before_anything_is_run():
+    class NoTrainSplit(Riddles):
+        def load(self, split):
+            if split == "train":
+                raise ConfigurationError("there is no train split")
+            return super().load(split)
+
+    for policy, engine in (
+        (NoPolicy(), GoldEngine(NoTrainSplit())),
+        (FreePolicy(), PoolEngine(RandomSelection(), NoTrainSplit())),
+    ):
+        with pytest.raises(ConfigurationError, match="no train split"):
+            check_fit(NoTrainSplit(), agent(policy, engine), shows_skills=False)
+
+
+def test_an_engine_that_chooses_by_itself_fits_a_policy_that_leaves_the_choice():
+    check_fit(
+        POCKET, agent(FreePolicy(), PoolEngine(RandomSelection(), POCKET)), shows_skills=False
+    )
 
 
 def test_an_engine_that_writes_on_anything_fits_a_task_without_skills():

@@ -1,0 +1,92 @@
+"""How fast a student learns each skill, from what lately changed.
+
+The unit is the pull: a fixed number of records on one skill. Its progress is the share of the
+remaining errors that it removes: accuracy from .5 to .6 is a fifth of them, as is .9 to .92. So a
+skill's progress does not fade only because little is left to learn. Several pulls in one iteration
+are taken to remove the same share each, one after the other.
+
+What is older counts less, by `discount` for each iteration, and an iteration counts for more the
+more pulls and the more errors it had to show something on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError
+
+_MOST = 0.95
+"""The largest share that a change counts as: nothing is learnt for good."""
+
+
+class LearningProgress:
+    """Discounted mean progress of a pull, by skill.
+
+    Args:
+        discount: weight of an iteration against the next one, in (0, 1].
+    """
+
+    def __init__(self, discount: float) -> None:
+        if not 0 < discount <= 1:
+            raise ConfigurationError(f"discount is {discount}, expected more than 0, at most 1")
+        self._discount = discount
+        self._weights: dict[str, float] = {}
+        self._sums: dict[str, float] = {}
+        self._planned: dict[str, float] = {}
+        self._accuracies: dict[str, float] = {}
+
+    def observe(self, accuracies: Mapping[str, float]) -> None:
+        """Credit what has changed since the last call to the pulls planned since then."""
+        for skill in self._weights:
+            self._weights[skill] *= self._discount
+            self._sums[skill] *= self._discount
+        for skill, pulls in self._planned.items():
+            errors = 1.0 - self._accuracies.get(skill, 1.0)
+            if skill in accuracies and errors > 0:
+                removed = 1.0 - (1.0 - accuracies[skill]) / errors
+                weight = pulls * errors
+                progress = _progress_of_a_pull(removed, pulls)
+                self._weights[skill] = self._weights.get(skill, 0.0) + weight
+                self._sums[skill] = self._sums.get(skill, 0.0) + weight * progress
+        self._planned = {}
+        self._accuracies = dict(accuracies)
+
+    def plan(self, pulls: Mapping[str, float]) -> None:
+        """Remember which pulls come next."""
+        self._planned = {skill: n for skill, n in pulls.items() if n}
+
+    def weight(self, skill: str) -> float:
+        """How much has been seen of the skill: pulls times the share of errors, discounted."""
+        return self._weights.get(skill, 0.0)
+
+    def mean(self, skill: str) -> float:
+        """The progress of a pull on the skill, at most 0.95; 0.0 if nothing has been seen."""
+        weight = self.weight(skill)
+        return self._sums[skill] / weight if weight else 0.0
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return {
+            "weights": dict(self._weights),
+            "sums": dict(self._sums),
+            "planned": dict(self._planned),
+            "accuracies": dict(self._accuracies),
+        }
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        self._weights = _numbers(state["weights"])
+        self._sums = _numbers(state["sums"])
+        self._planned = _numbers(state["planned"])
+        self._accuracies = _numbers(state["accuracies"])
+
+
+def _progress_of_a_pull(removed: float, pulls: float) -> float:
+    """The share that each of `pulls` removes if all together remove `removed`."""
+    removed = min(max(removed, -_MOST), _MOST)
+    return float(1.0 - (1.0 - removed) ** (1.0 / pulls))
+
+
+def _numbers(value: JsonValue) -> dict[str, float]:
+    assert isinstance(value, dict)
+    return {name: float(n) for name, n in value.items() if isinstance(n, int | float)}

@@ -1,0 +1,84 @@
+"""Training records in what a language model answers: `{"records": [{"instruction", "output"}]}`.
+
+One bad record does not spoil the others: each is read on its own, and those that are none are
+counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataenvgym.errors import InvalidRecordError
+from dataenvgym.interfaces import Reply
+from dataenvgym.llm.repair import json_in
+from dataenvgym.llm.structured import Schema, shaped
+from dataenvgym.records import Provenance, SupervisedDatum, parse_training_datum
+
+_FIELDS = ("instruction", "output")
+
+
+def records_schema(count: int | None = None, max_length: int | None = None) -> Schema:
+    """The JSON schema of an answer with records.
+
+    Args:
+        count: how many records there have to be, or None.
+        max_length: the longest instruction or output, in characters, or None.
+    """
+    text: Schema = {"type": "string"}
+    if max_length is not None:
+        text |= {"minLength": 1, "maxLength": max_length}
+    record: Schema = {
+        "type": "object",
+        "properties": dict.fromkeys(_FIELDS, text),
+        "required": list(_FIELDS),
+        "additionalProperties": False,
+    }
+    records: Schema = {"type": "array", "items": record}
+    if count is not None:
+        records |= {"minItems": count, "maxItems": count}
+    return {
+        "type": "object",
+        "properties": {"records": records},
+        "required": ["records"],
+        "additionalProperties": False,
+    }
+
+
+def records_in(reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
+    """The records in a reply, with that provenance, and how many more were malformed.
+
+    A reply without anything like a record has none, and none malformed. Of several JSON values in
+    it, the first one with a record counts.
+    """
+    schema = records_schema()
+    malformed = 0
+    for value in json_in(reply.text):
+        found = shaped(value, schema)
+        items = found.get("records") if isinstance(found, dict) else None
+        if not isinstance(items, list):
+            continue
+        read = [_record(item, provenance) for item in items]
+        records = [record for record in read if record is not None]
+        if records:
+            return records, len(read) - len(records)
+        malformed = malformed or len(read)
+    return [], malformed
+
+
+def _record(item: Any, provenance: Provenance) -> SupervisedDatum | None:
+    if not isinstance(item, dict):
+        return None
+    texts = {name: _text(item.get(name)) for name in _FIELDS}
+    try:
+        datum = parse_training_datum({**texts, "provenance": provenance})
+    except InvalidRecordError:
+        return None
+    assert isinstance(datum, SupervisedDatum)  # it has no `kind`, so it is of the default one
+    return datum
+
+
+def _text(value: Any) -> Any:
+    """A number as the text that was meant, a text without space around it."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return value.strip() if isinstance(value, str) else value

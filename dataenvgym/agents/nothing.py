@@ -1,0 +1,31 @@
+"""The floor of a study: no plan and no records, so that every step trains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dataenvgym.agents.plans import Plan, Situation
+from dataenvgym.interfaces import PredictorInterface
+from dataenvgym.records import TrainingDatum
+
+
+class NoPolicy:
+    """Plans nothing."""
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        return ()
+
+
+class NoEngine:
+    """Writes nothing."""
+
+    @property
+    def skills(self) -> Sequence[str]:
+        return ()
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        return ()

@@ -1,0 +1,133 @@
+"""Seeded generation: every record is a rewrite of a seed, a record that is known to be good.
+
+    assignment -> seeds that fit it -> rewriter -> records
+
+The rewriter says what a rewrite is (see `rewriters` and `teacher_rewriter`). What it cannot rewrite
+with a right answer, and what was written before, is tried again with another seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.plans import Assignment, Plan, credited
+from dataenvgym.agents.record_pool import RecordPool
+from dataenvgym.agents.rewriters import Rewriter
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.records import SupervisedDatum, TrainingDatum
+
+
+class SeededEngine:
+    """Rewrites of seeds that fit each assignment, the seeds in turns.
+
+    Args:
+        rewriter: makes a new record of a seed.
+        task: its train split, with gold answers, are the seeds if there is no file.
+        path: a JSONL file of supervised records, or None.
+        nearest: for an assignment whose skill no seed has, how many seeds like its examples are
+            taken, at least 1.
+        attempts: how many rounds in a row may bring nothing new before what is missing is given
+            up, at least 1.
+    """
+
+    chooses = True
+
+    def __init__(
+        self,
+        rewriter: Rewriter,
+        task: TaskInterface,
+        *,
+        path: str | Path | None = None,
+        nearest: int = 10,
+        attempts: int = 5,
+    ) -> None:
+        if nearest < 1 or attempts < 1:
+            raise ConfigurationError(
+                f"nearest is {nearest} and attempts is {attempts}, expected 1 or more of both"
+            )
+        self.rewriter = rewriter
+        self.seeds = RecordPool(task, path)
+        self.nearest = nearest
+        self.attempts = attempts
+        self._written: set[str] = set()
+
+    @property
+    def skills(self) -> Sequence[str]:
+        return self.seeds.skills
+
+    def prepare(self) -> None:
+        """Make sure that there are seeds, and that the rewriter can read some of them.
+
+        Raises:
+            ConfigurationError: if not.
+        """
+        self.seeds.prepare()
+        if not any(self.rewriter.reads(seed) for seed in self._supervised):
+            raise ConfigurationError(
+                f"{type(self.rewriter).__name__} can rewrite none of the "
+                f"{len(self.seeds.records)} seeds, such as "
+                f"{self.seeds.records[0].instruction[:80]!r}: use supervised seeds of pocket math, "
+                "or agent/engine=seeded_teacher with a teacher"
+            )
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """The records of the plan, none of which it wrote before; fewer where rewrites run out.
+
+        Raises:
+            BudgetSpentError: if the rewriter's budget is spent before there is any record.
+        """
+        turns = [self._in_turns(assignment, rng) for assignment in plan]
+        slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
+        written: dict[int, TrainingDatum] = {}
+        fruitless = 0
+        while (missing := [s for s in range(len(slots)) if s not in written]) and (
+            fruitless < self.attempts
+        ):
+            try:
+                rewrites = self.rewriter.rewrite([next(turns[slots[s]]) for s in missing], rng)
+            except BudgetSpentError:
+                if not written:
+                    raise
+                break
+            before = len(written)
+            for slot, record in zip(missing, rewrites, strict=True):
+                if record is not None and (key := _key(record)) not in self._written:
+                    self._written.add(key)
+                    written[slot] = credited(record, plan[slots[slot]])
+            fruitless = fruitless + 1 if len(written) == before else 0
+        return [written[slot] for slot in sorted(written)]
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return {"written": [*sorted(self._written)]}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        written = state["written"]
+        assert isinstance(written, list)
+        self._written = {str(key) for key in written}
+
+    @property
+    def _supervised(self) -> list[SupervisedDatum]:
+        return [seed for seed in self.seeds.records if isinstance(seed, SupervisedDatum)]
+
+    def _in_turns(
+        self, assignment: Assignment, rng: np.random.Generator
+    ) -> Iterator[SupervisedDatum]:
+        """The seeds that fit, in random order, again and again."""
+        usable = np.array([isinstance(seed, SupervisedDatum) for seed in self.seeds.records])
+        positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
+        seeds = [self.seeds.records[i] for i in rng.permutation(positions).tolist()]
+        return cycle([seed for seed in seeds if isinstance(seed, SupervisedDatum)])
+
+
+def _key(record: SupervisedDatum) -> str:
+    """What tells records apart, short enough to be kept for many."""
+    return hashlib.sha256(f"{record.instruction}\0{record.output}".encode()).hexdigest()[:16]

@@ -1,0 +1,177 @@
+r"""JSON as language models write it, read as far as it can be.
+
+What is forgiven: prose and fences around it, trailing or missing commas, line breaks and LaTeX
+(`\(`, `\sum`) within strings, single quotes, Python's `True`, `False` and `None`, and an end that
+is missing. Of what was cut off, whole members stay and the unfinished one goes: half a string is
+never taken for a whole one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_FENCE = re.compile(r"```[A-Za-z]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_THOUGHT = re.compile(r"\A.*</think>", re.DOTALL)
+_SPACE = re.compile(r"\s*")
+_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
+_WORD = re.compile(r"-?[A-Za-z0-9_.+]+(?:(?<=[eE])-[0-9]+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_UNICODE = re.compile(r"u[0-9a-fA-F]{4}")
+_LATEX = re.compile(  # commands that begin as an escape does: nobody means a tab and "imes"
+    r"(?:t(?:imes|ext[a-z]*|heta|frac|riangle|an)|n(?:eq|abla)|r(?:ight|ho|angle|floor|ceil))"
+    r"(?![A-Za-z])"
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_DEEPEST = 50
+_MOST_STARTS = 50
+_LONGEST_NUMBER = 300
+
+
+def json_in(text: str) -> Iterator[Any]:
+    """The JSON objects and arrays in `text` that have something in them, repaired, in order.
+
+    What stands in fences comes first.
+    """
+    text = _THOUGHT.sub("", text)
+    for candidate in (*(m[1] for m in _FENCE.finditer(text)), text):
+        end = tries = 0
+        for start in re.finditer(r"[{\[]", candidate):
+            if start.start() < end:
+                continue
+            if (tries := tries + 1) > _MOST_STARTS:
+                break
+            reader = _Reader(candidate, start.start())
+            try:
+                value = reader.value(0)
+            except _BrokenError:
+                continue
+            end = reader.at
+            if value:
+                yield value
+
+
+class _BrokenError(Exception):
+    """This is not JSON, even with good will."""
+
+
+class _CutOffError(Exception):
+    """The text ends within a value."""
+
+
+class _Reader:
+    """A recursive-descent reader; `at` is where it stands."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text = text
+        self.at = at
+
+    def value(self, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise _BrokenError
+        sign = self.peek()
+        if sign == "{":
+            return self.object(depth)
+        if sign == "[":
+            return self.array(depth)
+        return self.string() if sign in _PLAIN else self.word()
+
+    def object(self, depth: int) -> dict[str, Any]:
+        self.at += 1
+        found: dict[str, Any] = {}
+        while True:
+            try:
+                self.skip_commas()
+                if self.peek() == "}":
+                    self.at += 1
+                    return found
+                if self.peek() not in _PLAIN:
+                    raise _BrokenError
+                name = self.string()
+                if self.peek() != ":":
+                    raise _BrokenError
+                self.at += 1
+                found[name] = self.value(depth + 1)
+            except _CutOffError:
+                return found
+
+    def array(self, depth: int) -> list[Any]:
+        self.at += 1
+        found: list[Any] = []
+        while True:
+            try:
+                self.skip_commas()
+                if self.peek() == "]":
+                    self.at += 1
+                    return found
+                found.append(self.value(depth + 1))
+            except _CutOffError:
+                return found
+
+    def string(self) -> str:
+        quote = self.text[self.at]
+        parts = []
+        self.at += 1
+        while True:
+            plain = _PLAIN[quote].match(self.text, self.at)
+            assert plain is not None  # it matches nothing, too
+            parts.append(plain[0])
+            self.at = plain.end()
+            if self.at >= len(self.text) - (self.text[self.at : self.at + 1] == "\\"):
+                self.at = len(self.text)
+                raise _CutOffError
+            if self.text[self.at] == quote:
+                self.at += 1
+                return _whole("".join(parts))
+            parts.append(self.escape())
+
+    def escape(self) -> str:
+        r"""The character that an escape stands for; of LaTeX, all as it is.
+
+        JSON's `\b` and `\f` are left out: nobody means a backspace, many mean `\beta` and `\frac`.
+        """
+        sign = self.text[self.at + 1]
+        if code := _UNICODE.match(self.text, self.at + 1):
+            self.at = code.end()
+            return chr(int(code[0][1:], 16))
+        self.at += 2
+        if _LATEX.match(self.text, self.at - 1):
+            return "\\" + sign
+        return _ESCAPES.get(sign, "\\" + sign)
+
+    def word(self) -> Any:
+        """A number, or a name such as true."""
+        match = _WORD.match(self.text, self.at)
+        if match is None or match.end() - match.start() > _LONGEST_NUMBER:
+            raise _BrokenError
+        self.at = match.end()
+        if self.at == len(self.text):  # there may be more of it to come
+            raise _CutOffError
+        if match[0] in _WORDS:
+            return _WORDS[match[0]]
+        if not _NUMBER.fullmatch(match[0]):
+            raise _BrokenError
+        number = float(match[0])
+        if number in (float("inf"), float("-inf")):
+            raise _BrokenError
+        return int(match[0]) if re.fullmatch(r"-?\d+", match[0]) else number
+
+    def skip_commas(self) -> None:
+        while self.peek() == ",":
+            self.at += 1
+
+    def peek(self) -> str:
+        """The next character that is no space."""
+        space = _SPACE.match(self.text, self.at)
+        assert space is not None
+        self.at = space.end()
+        if self.at == len(self.text):
+            raise _CutOffError
+        return self.text[self.at]
+
+
+def _whole(text: str) -> str:
+    """The text with pairs of surrogates joined to the character that they stand for."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

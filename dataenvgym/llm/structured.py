@@ -1,0 +1,166 @@
+"""Structured output: a language model is asked for JSON, and what it says is not trusted.
+
+    ask_json(teacher, conversations, schema, ...) -> what each answered, or None
+
+The schema goes with the request, so that a server that can holds the model to it. Whatever comes
+back is read with good will (`repair`), brought into shape where its meaning is plain (one item
+where a list is wanted), checked against the schema, and None if it cannot be used. A teacher that
+has `count_malformed(n)` is told how many answers were of no use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
+from dataenvgym.llm.repair import json_in
+from dataenvgym.llm.usage import count_malformed
+from dataenvgym.records import Conversation
+
+Schema = dict[str, JsonValue]
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_STRUCTURE = {"type", "enum", "anyOf", "properties", "required", "additionalProperties", "items"}
+_BOUNDS = {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"}
+_KNOWN = _STRUCTURE | _BOUNDS | {"title", "description"}
+
+
+def ask_json(
+    teacher: TeacherInterface,
+    conversations: Sequence[Conversation],
+    schema: Schema,
+    sampling: SamplingParameters,
+    *,
+    purpose: str,
+) -> list[Any | None]:
+    """What the teacher answers to each conversation, as JSON that fits `schema`.
+
+    None stands for a call that failed and for an answer that cannot be used.
+
+    Args:
+        schema: see `problem_with` for the keywords that are checked. Servers in strict mode want
+            `required` to name all properties, and `additionalProperties: false`.
+        purpose: see `TeacherInterface.ask`.
+
+    Raises:
+        BudgetSpentError: if nothing at all could be asked.
+    """
+    replies = teacher.ask(
+        conversations, sampling.model_copy(update={"json_schema": schema}), purpose=purpose
+    )
+    found = [
+        None if isinstance(reply, Failure) else parse_reply(reply, schema) for reply in replies
+    ]
+    malformed = sum(isinstance(r, Reply) and f is None for r, f in zip(replies, found, strict=True))
+    count_malformed(teacher, malformed)
+    return found
+
+
+def parse_reply(reply: Reply, schema: Schema) -> Any | None:
+    """The first JSON in a reply, repaired, that fits `schema`; None if there is no such thing."""
+    values = (shaped(value, schema) for value in json_in(reply.text))
+    return next((value for value in values if problem_with(value, schema) is None), None)
+
+
+def shaped(value: Any, schema: Schema) -> Any:
+    """`value` in the shape of a schema that is an object with one list, where it meant that.
+
+    The list alone becomes the object; one item in the place of the list, or of the object, becomes
+    a list of one.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or len(properties) != 1:
+        return value
+    ((name, inner),) = properties.items()
+    if not isinstance(inner, dict) or inner.get("type") != "array":
+        return value
+    if isinstance(value, list):
+        return {name: value}
+    if isinstance(value, dict) and name not in value:
+        return {name: [value]}
+    if isinstance(value, dict) and isinstance(value[name], dict):
+        return {name: [value[name]]}
+    return value
+
+
+def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Why `value` does not fit `schema`, or None if it does.
+
+    Checked are type, enum, anyOf, properties, required, items, the lengths and the bounds.
+    Properties that the schema does not name are no problem.
+
+    Raises:
+        ConfigurationError: for a schema with other keywords.
+    """
+    if unknown := schema.keys() - _KNOWN:
+        raise ConfigurationError(
+            f"the schema has {sorted(unknown)[0]!r}, which is not checked here; it can have: "
+            f"{', '.join(sorted(_KNOWN))}"
+        )
+    if "anyOf" in schema and all(problem_with(value, option) for option in schema["anyOf"]):
+        return f"{_shown(value)} fits none of the {len(schema['anyOf'])} forms"
+    if "type" in schema and not _is_of_type(value, schema["type"]):
+        return f"{_shown(value)} is no {schema['type']}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{_shown(value)} is none of {schema['enum']}"
+    if isinstance(value, dict):
+        return _problem_with_object(value, schema)
+    if isinstance(value, list):
+        return _problem_with_array(value, schema)
+    return _problem_with_bounds(value, schema)
+
+
+def _problem_with_object(value: dict[str, Any], schema: Mapping[str, Any]) -> str | None:
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            return f"there is no {name!r}"
+    for name in properties.keys() & value.keys():
+        if problem := problem_with(value[name], properties[name]):
+            return f"{name}: {problem}"
+    return None
+
+
+def _problem_with_array(value: list[Any], schema: Mapping[str, Any]) -> str | None:
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        return f"there are {len(value)} items"
+    for i, item in enumerate(value):
+        if problem := problem_with(item, schema.get("items", {})):
+            return f"{i}: {problem}"
+    return None
+
+
+def _problem_with_bounds(value: Any, schema: Mapping[str, Any]) -> str | None:
+    if isinstance(value, str):
+        low, high = schema.get("minLength", 0), schema.get("maxLength", len(value))
+        return None if low <= len(value) <= high else f"it has {len(value)} characters"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = schema.get("minimum", value), schema.get("maximum", value)
+        return None if low <= value <= high else f"{value} is out of bounds"
+    return None
+
+
+def _is_of_type(value: Any, names: str | Sequence[str]) -> bool:
+    for name in [names] if isinstance(names, str) else names:
+        if isinstance(value, bool) and name != "boolean":
+            continue
+        if isinstance(value, _TYPES[name]):
+            return True
+    return False
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "..."

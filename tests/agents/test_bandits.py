@@ -1,0 +1,151 @@
+"""Bandits over skills, on students whose learning curves are known."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Situation, ThompsonPolicy, UCBPolicy
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+
+BANDITS = [UCBPolicy, ThompsonPolicy]
+
+
+def situation(accuracies: dict[str, float], n: int = 20) -> Situation:
+    completed = [
+        CompletedTaskInstance(
+            instance=TaskInstance(id=f"{s}-{i}", task="t", instruction=f"{s} {i}", skill=s),
+            transcript=(),
+            reward=float(i < round(a * n)),
+            was_correct=i < round(a * n),
+        )
+        for s, a in accuracies.items()
+        for i in range(n)
+    ]
+    return Situation(completed, (), ScriptedPredictor(lambda conversation: ""))
+
+
+def counts_of(plan) -> dict[str, int]:
+    return {a.skill: a.count for a in plan}
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("bandit", BANDITS)
+def test_the_plan_adds_up_to_the_records_asked_for(bandit):
+    for count in (1, 14, 15, 100, 300):
+        plan = bandit().plan(situation({"a": 0.2, "b": 0.4, "c": 0.9}), count, rng())
+        assert sum(a.count for a in plan) == count
+
+
+@pytest.mark.parametrize("bandit", BANDITS)
+def test_of_two_equally_weak_skills_the_one_that_was_learnt_lately_gets_more(bandit):
+    learnt = Counter()
+    for seed in range(10):
+        policy = bandit()
+        policy.progress.observe({"fast": 0.0, "slow": 0.5})
+        policy.progress.plan({"fast": 2.0, "slow": 4.0})
+        plan = policy.plan(situation({"fast": 0.5, "slow": 0.5}), 60, rng(seed))
+        learnt.update(counts_of(plan))
+    assert learnt["fast"] > 1.3 * learnt["slow"]
+
+
+@pytest.mark.parametrize("bandit", BANDITS)
+def test_a_skill_with_nothing_left_to_learn_gets_little(bandit):
+    plan = bandit().plan(situation({"known": 1.0, "weak": 0.1, "other": 0.1}), 300, rng())
+    counts = counts_of(plan)
+    assert counts.get("known", 0) < 0.2 * min(counts["weak"], counts["other"])
+
+
+def test_a_batch_is_spread_although_its_rewards_are_not_seen_yet():
+    policy = UCBPolicy(exploration=0.0)
+    policy.plan(situation({"a": 0.0, "b": 0.0}), 30, rng())
+    counts = counts_of(policy.plan(situation({"a": 0.5, "b": 0.2}), 150, rng()))
+    assert counts["a"] > 0
+    assert counts["b"] > 0
+
+
+def test_of_two_arms_with_the_same_mean_ucb_reckons_with_more_for_the_less_known():
+    means, weights = np.array([0.3, 0.3]), np.array([1.0, 10.0])
+    known, unknown = UCBPolicy(exploration=0.1).reckon(means, weights, rng())[::-1]
+    assert 0.3 < known < unknown
+    assert UCBPolicy(exploration=0.0).reckon(means, weights, rng()).tolist() == [0.3, 0.3]
+
+
+def test_what_thompson_draws_is_the_surer_the_more_was_seen():
+    means, weights = np.array([0.3, 0.3]), np.array([1.0, 16.0])
+    policy, generator = ThompsonPolicy(noise=0.2), rng()
+    draws = np.array([policy.reckon(means, weights, generator) for _ in range(2000)])
+    assert draws.mean(axis=0) == pytest.approx([0.3, 0.3], abs=0.02)
+    assert draws.std(axis=0) == pytest.approx([0.2, 0.05], rel=0.1)
+
+
+def test_old_rewards_count_less_than_new_ones():
+    means = {}
+    for discount in (0.3, 1.0):
+        policy = UCBPolicy(discount=discount)
+        for accuracy in (0.1, 0.6, 0.6, 0.6):  # learnt at once, then no more
+            policy.plan(situation({"a": accuracy}), 15, rng())
+        means[discount] = policy.progress.mean("a")
+    assert 0 < means[0.3] < means[1.0]
+
+
+def test_progress_is_the_share_of_the_errors_that_each_pull_removes():
+    policy = UCBPolicy(records_per_pull=10, exploration=0.0)
+    policy.plan(situation({"a": 0.0}), 20, rng())
+    policy.plan(situation({"a": 0.75}), 20, rng())
+    # two pulls that each halve the errors leave a quarter
+    assert policy.progress.mean("a") == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("bandit", BANDITS)
+def test_a_restored_bandit_plans_as_the_other_would(bandit):
+    policy = bandit()
+    policy.plan(situation({"a": 0.2, "b": 0.2}), 60, rng())
+    restored = bandit()
+    restored.load_state_dict(json.loads(json.dumps(policy.state_dict())))
+    later = situation({"a": 0.5, "b": 0.2})
+    expected = counts_of(policy.plan(later, 300, rng(1)))
+    assert counts_of(restored.plan(later, 300, rng(1))) == expected
+    assert counts_of(bandit().plan(later, 300, rng(1))) != expected
+
+
+@pytest.mark.parametrize("bandit", BANDITS)
+def test_a_bandit_says_what_it_needs_where_there_are_no_skills(bandit):
+    nameless = situation({"a": 0.5})
+    hidden = [
+        c.model_copy(update={"instance": c.instance.model_copy(update={"skill": None})})
+        for c in nameless.completed
+    ]
+    with pytest.raises(ConfigurationError, match=f"{bandit.name} policy.*environment=skill_list"):
+        bandit().plan(Situation(hidden, (), nameless.predictor), 10, rng())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"records_per_pull": 0},
+        {"discount": 0.0},
+        {"discount": 1.1},
+        {"prior": 1.0},
+        {"prior_weight": 0.0},
+    ],
+)
+@pytest.mark.parametrize("bandit", BANDITS)
+def test_impossible_options_are_refused(bandit, options):
+    with pytest.raises(ConfigurationError, match=str(next(iter(options)))):
+        bandit(**options)
+
+
+def test_exploration_and_noise_are_not_negative():
+    with pytest.raises(ConfigurationError, match="exploration is -1"):
+        UCBPolicy(exploration=-1)
+    with pytest.raises(ConfigurationError, match="noise is -1"):
+        ThompsonPolicy(noise=-1)

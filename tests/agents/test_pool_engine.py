@@ -1,0 +1,191 @@
+"""Data selection from a pool: at random, by uncertainty, by likeness to the errors."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import (
+    Assignment,
+    InfluenceSelection,
+    PoolEngine,
+    RandomSelection,
+    UncertaintySelection,
+)
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.storage import write_jsonl
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import SKILLS, recognize
+
+TASK = PocketMathTask(n_train=200)
+SILENT = ScriptedPredictor(lambda conversation: "")
+
+
+def generate(engine, *plan, predictor=SILENT, seed=0):
+    return engine.generate(plan, predictor, np.random.default_rng(seed))
+
+
+def example(instruction: str, skill: str | None = None) -> CompletedTaskInstance:
+    return CompletedTaskInstance(
+        instance=TaskInstance(id=instruction, task="t", instruction=instruction, skill=skill),
+        transcript=(),
+        reward=0.0,
+        was_correct=False,
+    )
+
+
+def random_engine(**options) -> PoolEngine:
+    return PoolEngine(RandomSelection(), TASK, **options)
+
+
+def test_it_takes_records_of_the_skill_that_is_asked_for():
+    records = generate(random_engine(), Assignment(4, skill="sum"), Assignment(3, skill="odds"))
+    assert [r.provenance.skill for r in records] == ["sum"] * 4 + ["odds"] * 3
+    assert {r.instruction for r in records} <= {i.instruction for i in TASK.on("train").instances}
+
+
+def test_no_record_is_taken_twice_in_a_run_and_none_is_left_out_until_all_are_taken():
+    engine = random_engine()
+    taken = [r.instruction for s in range(5) for r in generate(engine, Assignment(60), seed=s)]
+    assert len(taken) == len(set(taken)) == 200
+    assert list(generate(engine, Assignment(1, skill="sum"))) == []
+
+
+def test_a_restored_engine_knows_what_was_taken():
+    engine, restored = random_engine(), random_engine()
+    first = generate(engine, Assignment(150))
+    restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
+    second = generate(restored, Assignment(150))
+    assert len(second) == 50
+    assert not {r.instruction for r in first} & {r.instruction for r in second}
+
+
+def test_a_run_does_not_go_on_with_another_pool():
+    state = random_engine().state_dict()
+    with pytest.raises(RunDirectoryError, match="a pool of 200 records, and now it has 100"):
+        PoolEngine(RandomSelection(), PocketMathTask(n_train=100)).load_state_dict(state)
+
+
+def test_the_same_generator_takes_the_same_records():
+    takes = [generate(random_engine(), Assignment(20), seed=seed) for seed in (1, 1, 2)]
+    assert takes[0] == takes[1] != takes[2]
+
+
+def test_examples_alone_bring_records_that_ask_the_same():
+    wanted = example("Write 9 9 8 1 backwards.")
+    records = generate(random_engine(nearest=1), Assignment(2, examples=[wanted]))
+    assert {recognize(r.instruction)[0].name for r in records} == {"reversed"}
+
+
+def test_a_skill_that_the_pool_does_not_name_is_understood_by_its_examples():
+    wanted = example("Write 9 9 8 1 backwards.")
+    records = generate(
+        random_engine(nearest=1), Assignment(2, skill="turning round", examples=[wanted])
+    )
+    assert {recognize(r.instruction)[0].name for r in records} == {"reversed"}
+    with pytest.raises(ConfigurationError, match="Did you mean 'reversed'"):
+        generate(random_engine(), Assignment(2, skill="reverse"))
+
+
+def test_assignments_that_want_the_same_records_all_get_their_number():
+    alike = [Assignment(2, examples=[example(f"Write {n} {n} 8 1 backwards.")]) for n in range(10)]
+    for engine in (random_engine(nearest=1), PoolEngine(InfluenceSelection(), TASK, nearest=1)):
+        records = generate(engine, *alike)
+        assert len(records) == len({r.instruction for r in records}) == 20
+        assert sum(recognize(r.instruction)[0].name == "reversed" for r in records) == 10  # all
+
+
+def test_influence_takes_what_is_most_like_the_errors():
+    engine = PoolEngine(InfluenceSelection(), TASK)
+    wrong = [example(f"What is {n} plus {n + 1}?") for n in (11, 22)]
+    records = generate(engine, Assignment(3, examples=wrong))
+    assert {recognize(r.instruction)[1] for r in records} == {"What is {a} plus {b}?"}
+    by_skill = generate(engine, Assignment(2, skill="sum", examples=wrong))
+    assert len(by_skill) == 2
+    assert not engine.chooses
+    with pytest.raises(ConfigurationError, match="agent/policy=open_ended"):
+        generate(engine, Assignment(2, skill="sum"))
+
+
+class Torn:
+    """Gives the same answer each time, except to problems of one skill."""
+
+    def __init__(self, skill, failing=False):
+        self.skill = skill
+        self.failing = failing
+        self.calls = 0
+
+    def predict(self, conversations, sampling):
+        self.calls += len(conversations)
+        return [self._answer(c[-1].content, sampling.seed) for c in conversations]
+
+    def _answer(self, question, seed):
+        if self.failing:
+            return Failure(reason="away")
+        torn = recognize(question)[0].name == self.skill
+        return Reply(text=f"#### {seed}" if torn else "#### 7")
+
+
+def test_uncertainty_takes_what_the_student_answers_differently_each_time():
+    engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=200), TASK)
+    records = generate(engine, Assignment(10), predictor=Torn("odds"))
+    assert {r.provenance.skill for r in records} == {"odds"}
+    assert len(records) == 10
+
+
+def test_uncertainty_tries_only_some_candidates_for_each_record():
+    student = Torn("odds")
+    engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=4), TASK)
+    assert len(generate(engine, Assignment(5), predictor=student)) == 5
+    assert student.calls == 3 * 4 * 5
+
+
+def test_uncertainty_without_any_answer_still_takes_records():
+    engine = PoolEngine(UncertaintySelection(TASK, samples=2, breadth=2), TASK)
+    assert len(generate(engine, Assignment(5), predictor=Torn("odds", failing=True))) == 5
+
+
+def test_a_file_of_records_is_a_pool(tmp_path):
+    rows = [
+        {"instruction": "a?", "output": "1", "provenance": {"skill": "x"}},
+        {"instruction": "b?", "output": "2"},
+        {"kind": "preference", "instruction": "c?", "chosen": "3", "rejected": "4"},
+    ]
+    write_jsonl(tmp_path / "pool.jsonl", rows)
+    engine = random_engine(path=tmp_path / "pool.jsonl")
+    assert engine.skills == ("x",)
+    assert {r.instruction for r in generate(engine, Assignment(9))} == {"a?", "b?", "c?"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"instruction": "a?"}\n', "line 1 is no training record"),
+        ('{"instruction": "a?", "output": "1"}\nnonsense\n', "line 2 is no training record"),
+        ('{"kind": "text", "text": "a"}\n', "line 1 is a record of kind 'text'"),
+        ("\n", "the pool is empty"),
+    ],
+)
+def test_a_file_that_is_no_pool_is_refused_with_its_line(tmp_path, text, expected):
+    (tmp_path / "pool.jsonl").write_text(text)
+    with pytest.raises(ConfigurationError, match=expected):
+        random_engine(path=tmp_path / "pool.jsonl").prepare()
+    with pytest.raises(ConfigurationError, match="there is no file"):
+        random_engine(path=tmp_path / "none.jsonl").prepare()
+
+
+def test_its_skills_are_those_of_the_pool():
+    assert random_engine().skills == tuple(sorted(SKILLS))
+
+
+def test_impossible_options_are_refused():
+    with pytest.raises(ConfigurationError, match="nearest is 0"):
+        random_engine(nearest=0)
+    for options in ({"samples": 1}, {"temperature": 0.0}, {"breadth": 0}):
+        with pytest.raises(ConfigurationError, match=next(iter(options))):
+            UncertaintySelection(TASK, **options)

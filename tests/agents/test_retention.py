@@ -1,0 +1,120 @@
+"""Retention: what was forgotten gets a share of the records."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import (
+    OpenEndedPolicy,
+    RetentionPolicy,
+    Situation,
+    SkillListPolicy,
+    UCBPolicy,
+)
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+
+
+def situation(right: dict[str, int], *, skills: bool = True) -> Situation:
+    """Ten instances of each skill, the first `right` of them correct."""
+    completed = [
+        CompletedTaskInstance(
+            instance=TaskInstance(
+                id=f"{s}-{i}", task="t", instruction="q", skill=s if skills else None
+            ),
+            transcript=(),
+            reward=float(i < n),
+            was_correct=i < n,
+        )
+        for s, n in right.items()
+        for i in range(10)
+    ]
+    return Situation(completed, (), ScriptedPredictor(lambda conversation: ""))
+
+
+class Fixed:
+    """Plans everything for one skill."""
+
+    def plan(self, situation, count, rng):
+        return SkillListPolicy().plan(
+            Situation(
+                [c for c in situation.completed if c.instance.skill == "new"],
+                (),
+                situation.predictor,
+            ),
+            count,
+            rng,
+        )
+
+
+def plan(policy, situation, count=100):
+    return policy.plan(situation, count, np.random.default_rng(0))
+
+
+def test_as_long_as_nothing_falls_the_other_policy_plans_everything():
+    policy = RetentionPolicy(Fixed())
+    for right in ({"new": 2, "old": 5}, {"new": 3, "old": 6}):
+        assert [(a.skill, a.count) for a in plan(policy, situation(right))] == [("new", 100)]
+
+
+def test_a_skill_below_its_best_gets_its_share():
+    policy = RetentionPolicy(Fixed(), share=0.3, full_at=0.5)
+    plan(policy, situation({"new": 2, "old": 9}))
+    got = plan(policy, situation({"new": 2, "old": 4}))
+    assert [(a.skill, a.count) for a in got] == [("new", 70), ("old", 30)]
+    assert {e.instance.id for e in got[1].examples} == {f"old-{i}" for i in range(4, 10)}
+
+
+def test_a_smaller_fall_gets_less_and_one_within_the_tolerance_nothing():
+    def kept(now, tolerance=0.1):
+        policy = RetentionPolicy(Fixed(), share=0.5, full_at=1.0, tolerance=tolerance)
+        plan(policy, situation({"new": 2, "old": 9}))
+        return sum(a.count for a in plan(policy, situation({"new": 2, "old": now}))) - next(
+            a.count for a in plan(policy, situation({"new": 2, "old": now})) if a.skill == "new"
+        )
+
+    assert [kept(now) for now in (9, 8, 7, 4)] == [0, 0, 10, 25]
+    assert kept(8, tolerance=0.0) == 5
+
+
+def test_several_skills_share_in_proportion_to_their_fall():
+    policy = RetentionPolicy(Fixed(), share=0.4, full_at=0.1)
+    plan(policy, situation({"new": 2, "a": 10, "b": 10}))
+    got = {a.skill: a.count for a in plan(policy, situation({"new": 2, "a": 7, "b": 6}))}
+    assert got == {"new": 60, "a": 17, "b": 23}
+
+
+def test_the_best_is_remembered_over_several_iterations_and_a_restart():
+    policy = RetentionPolicy(UCBPolicy(), share=0.3, full_at=0.1)
+    for old in (9, 7, 5):
+        policy.plan(situation({"new": 2, "old": old}), 60, np.random.default_rng(0))
+    restored = RetentionPolicy(UCBPolicy(), share=0.3, full_at=0.1)
+    restored.load_state_dict(json.loads(json.dumps(policy.state_dict())))
+    assert restored.state_dict() == policy.state_dict()
+    later = situation({"new": 4, "old": 8})
+    plans = [
+        [(a.skill, a.count) for a in p.plan(later, 60, np.random.default_rng(1))]
+        for p in (policy, restored)
+    ]
+    assert plans[0] == plans[1]
+    assert policy.state_dict()["best"] == {"new": 0.4, "old": 0.9}
+
+
+def test_without_skills_the_instances_that_were_solved_once_are_the_examples():
+    policy = RetentionPolicy(OpenEndedPolicy(), share=0.5, full_at=0.1)
+    plan(policy, situation({"a": 4}, skills=False))
+    got = plan(policy, situation({"a": 2}, skills=False), 40)
+    kept = [a for a in got if a.examples[0].instance.id in ("a-2", "a-3")]
+    assert sum(a.count for a in got) == 40
+    # 20 for the two forgotten ones, and 20 over the eight errors in turns
+    assert 20 + 4 <= sum(a.count for a in kept) <= 20 + 6
+
+
+@pytest.mark.parametrize("options", [{"share": 1.1}, {"full_at": 0.0}, {"tolerance": -0.1}])
+def test_impossible_options_are_refused(options):
+    with pytest.raises(ConfigurationError, match=str(next(iter(options)))):
+        RetentionPolicy(Fixed(), **options)

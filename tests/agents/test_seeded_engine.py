@@ -1,0 +1,225 @@
+"""Rewrites of seed records: procedural ones, and those of a teacher."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import orjson
+import pytest
+
+from dataenvgym.agents import Assignment, PocketRewriter, SeededEngine, TeacherRewriter
+from dataenvgym.environments import RecordChecks
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
+from dataenvgym.scoring import extract_final_answer
+from dataenvgym.storage import write_jsonl
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import operands_of, recognize
+
+TASK = PocketMathTask(n_train=200)
+SILENT = ScriptedPredictor(lambda conversation: "")
+
+
+def generate(engine, *plan, seed=0):
+    return engine.generate(plan, SILENT, np.random.default_rng(seed))
+
+
+def seeds_by_numbers():
+    return {operands_of(i.instruction): i for i in TASK.on("train").instances}
+
+
+def test_with_the_same_operands_it_asks_the_same_in_other_words():
+    engine = SeededEngine(PocketRewriter("same"), TASK)
+    seeds = seeds_by_numbers()
+    for record in generate(engine, Assignment(8, skill="descending")):
+        seed = seeds[operands_of(record.instruction)]
+        assert recognize(record.instruction)[0] == recognize(seed.instruction)[0]
+        assert recognize(record.instruction)[1] != recognize(seed.instruction)[1]
+        assert extract_final_answer(record.output) == seed.answer
+
+
+def test_with_other_operands_it_asks_in_the_same_words_and_knows_the_answer():
+    engine = SeededEngine(PocketRewriter("other"), TASK)
+    records = generate(engine, Assignment(30, skill="largest"), Assignment(5, skill="sum"))
+    assert Counter(r.provenance.skill for r in records) == {"largest": 30, "sum": 5}
+    known = {i.instruction for i in TASK.on("train").instances}
+    assert len({r.instruction for r in records} - known) > 30
+    for record in records[:30]:
+        largest = max(operands_of(record.instruction))
+        assert int(extract_final_answer(record.output)) == largest
+
+
+def test_rewrites_never_touch_an_evaluation_instance_and_are_all_different():
+    records = generate(SeededEngine(PocketRewriter(), TASK), Assignment(300))
+    assert len({r.instruction for r in records}) == len(records) == 300
+    assert "evaluation_overlap" not in RecordChecks.for_task(TASK).check(records).reasons
+
+
+def test_seeds_take_turns():
+    engine = SeededEngine(PocketRewriter("same"), TASK)
+    records = generate(engine, Assignment(10, skill="sum"))  # there are ten seeds of it
+    assert len({operands_of(r.instruction) for r in records}) == 10
+
+
+def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
+    engine, restored = (SeededEngine(PocketRewriter("same"), TASK) for _ in range(2))
+    first = generate(engine, Assignment(15, skill="sum"))
+    restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
+    second = generate(restored, Assignment(15, skill="sum"), seed=1)
+    assert (len(first), len(second)) == (15, 5)  # of ten seeds in two other phrasings
+    assert not {r.instruction for r in first} & {r.instruction for r in second}
+
+
+def test_what_runs_out_is_left_out():
+    records = generate(SeededEngine(PocketRewriter("same"), TASK), Assignment(100, skill="sum"))
+    assert len(records) == 10 * 2  # three phrasings, of which the seed has one
+
+
+def test_examples_alone_bring_rewrites_of_seeds_like_them():
+    engine = SeededEngine(PocketRewriter(), TASK, nearest=3)
+    wrong = CompletedTaskInstance(
+        instance=TaskInstance(id="w", task="t", instruction="Write 9 9 8 1 backwards."),
+        transcript=(),
+        reward=0.0,
+        was_correct=False,
+    )
+    wanted = Assignment(6, examples=[wrong])
+    assert {r.provenance.skill for r in generate(engine, wanted)} == {"reversed"}
+
+
+def test_a_seed_with_a_wrong_answer_is_not_rewritten(tmp_path):
+    rows = [
+        {"instruction": "What is 20 plus 21?", "output": "#### 41"},
+        {"instruction": "What is 30 plus 31?", "output": "#### 60"},
+    ]
+    write_jsonl(tmp_path / "seeds.jsonl", rows)
+    engine = SeededEngine(PocketRewriter("same"), TASK, path=tmp_path / "seeds.jsonl")
+    assert {operands_of(r.instruction) for r in generate(engine, Assignment(4))} == {(20, 21)}
+
+
+def test_seeds_that_the_rewriter_cannot_read_are_refused_at_once(tmp_path):
+    write_jsonl(tmp_path / "seeds.jsonl", [{"instruction": "Who are you?", "output": "Nobody."}])
+    engine = SeededEngine(PocketRewriter(), TASK, path=tmp_path / "seeds.jsonl")
+    with pytest.raises(ConfigurationError, match="agent/engine=seeded_teacher"):
+        engine.prepare()
+    SeededEngine(PocketRewriter(), TASK).prepare()
+
+
+def test_operands_are_same_other_or_mixed():
+    with pytest.raises(ConfigurationError, match="Did you mean 'same'"):
+        PocketRewriter("sames")
+
+
+# --- with a teacher ---
+
+
+class Teacher:
+    """Rewords as `answer(instruction, output)` says; each call takes one of `budget`."""
+
+    def __init__(self, answer, budget=10**6):
+        self.answer = answer
+        self.budget = budget
+        self.purposes = set()
+        self.rounds = 0
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.purposes.add(purpose)
+        self.rounds += 1
+        if not self.budget:
+            raise BudgetSpentError("the budget of requests is spent")
+        replies = []
+        for conversation in conversations:
+            if not self.budget:
+                replies.append(Failure(reason="the budget of requests is spent"))
+                continue
+            self.budget -= 1
+            text = conversation[-1].content
+            instruction = text.split("Instruction: ")[1].split("\n\nOutput: ")[0]
+            output = text.split("\n\nOutput: ")[1].split("\n\nReply")[0]
+            replies.append(self.answer(instruction, output))
+        return replies
+
+
+def rewrite(instruction, output):
+    body = {"records": [{"instruction": instruction, "output": output}]}
+    return Reply(text=orjson.dumps(body).decode())
+
+
+SEED = SupervisedDatum(
+    instruction="Ann has 3 pens and buys 4.", output="3 + 4 = 7\n#### 7", system="Be brief."
+)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "output", "is_kept"),
+    [
+        ("Ann buys 4 pens. She had 3.", "She has 3 + 4 = 7.\n#### 7", True),
+        ("Ann buys 4 pens. She had 3.", "#### 7.0", True),
+        ("Ann buys 4 pens. She had 3.", "#### 8", False),  # another answer
+        ("Ann buys 4 pens. She had 3.", "seven", False),  # none that is marked
+        ("Ann buys 4 pens for 2 coins. She had 3.", "#### 7", False),  # a new fact
+        ("Ann buys some pens. She had 3.", "#### 7", False),  # a fact less
+        (SEED.instruction, SEED.output, False),  # no rewrite
+        ("  ", "#### 7", False),
+    ],
+)
+def test_a_rewrite_is_kept_if_it_keeps_the_facts_and_the_answer(instruction, output, is_kept):
+    rewriter = TeacherRewriter(Teacher(lambda i, o: rewrite(instruction, output)), TASK)
+    (record,) = rewriter.rewrite([SEED], np.random.default_rng(0))
+    assert (record is not None) == is_kept
+    if record is not None:
+        assert (record.instruction, record.output) == (instruction, output)
+        assert record.system == "Be brief."
+
+
+@pytest.mark.parametrize(
+    "reply", [Failure(reason="500"), Reply(text="Sure! Here it is"), Reply(text='{"records": []}')]
+)
+def test_no_answer_is_too_bad_to_be_passed_over(reply):
+    rewriter = TeacherRewriter(Teacher(lambda i, o: reply), TASK)
+    assert rewriter.rewrite([SEED, SEED], np.random.default_rng(0)) == [None, None]
+
+
+def test_a_task_that_judges_records_has_the_last_word():
+    task = SimpleNamespace(judge_record=lambda record: "Ann" in record.instruction)
+    for name, is_kept in (("Ann", True), ("Bob", False)):
+        teacher = Teacher(lambda i, o, name=name: rewrite(f"{name} got 4 more than 3.", "#### 7"))
+        (record,) = TeacherRewriter(teacher, task).rewrite([SEED], np.random.default_rng(0))
+        assert (record is not None) == is_kept
+
+
+def reworded(instruction, output):
+    return rewrite(f"Please answer: {instruction}", output)
+
+
+def test_the_teacher_is_asked_again_for_what_it_spoils():
+    rng = np.random.default_rng(3)
+
+    def unreliable(instruction, output):
+        return Reply(text="!") if rng.random() < 0.4 else reworded(instruction, output)
+
+    teacher = Teacher(unreliable)
+    records = generate(SeededEngine(TeacherRewriter(teacher, TASK), TASK), Assignment(60))
+    assert len(records) == 60
+    assert teacher.purposes == {"rewrites"}
+    assert all(r.instruction.startswith("Please answer: ") for r in records)
+
+
+def test_a_teacher_that_only_answers_garbage_is_not_asked_for_ever():
+    teacher = Teacher(lambda i, o: Reply(text="no"))
+    engine = SeededEngine(TeacherRewriter(teacher, TASK), TASK, attempts=3)
+    assert list(generate(engine, Assignment(5))) == []
+    assert teacher.rounds == 3
+
+
+def test_a_spent_budget_leaves_what_there_is_and_raises_only_if_that_is_nothing():
+    engine = SeededEngine(TeacherRewriter(Teacher(reworded, budget=7), TASK), TASK)
+    assert len(generate(engine, Assignment(20))) == 7
+    broke = SeededEngine(TeacherRewriter(Teacher(reworded, budget=0), TASK), TASK)
+    with pytest.raises(BudgetSpentError):
+        generate(broke, Assignment(20))

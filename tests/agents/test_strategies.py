@@ -1,0 +1,128 @@
+"""The strategies that come with the package, as their configuration puts them together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from dataenvgym.config import build_agent, build_environment, build_task, check_fit, compose
+from dataenvgym.environments.iterations import read_completed
+from dataenvgym.episodes import run_episode
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import PreferenceDatum
+
+SMALL = ["task.n_train=200", "task.n_validation=60", "task.n_test=20"]
+STRATEGIES = [
+    *("random", "open_ended", "skill_list", "open_ended_no_state", "skill_list_no_state"),
+    *("bandit_ucb", "bandit_thompson", "edge", "retention"),
+    *("seeded", "preference", "pool_random", "pool_uncertainty", "pool_influence"),
+]
+COMBINATIONS = [
+    "agent=bandit_ucb agent/engine=pool_uncertainty",
+    "agent=retention agent/policy@agent.policy.policy=bandit_thompson agent/engine=seeded",
+    "agent=edge agent/engine=preference agent/engine@agent.engine.engine=seeded",
+    "agent=open_ended agent/policy=retention agent/policy@agent.policy.policy=edge",
+    "agent=skill_list_no_state agent/engine=pool_influence",
+    "agent=random agent/engine=pool_random",
+]
+
+
+class Guesser:
+    """Knows three skills, and guesses elsewhere: otherwise in every sample."""
+
+    def __init__(self, task):
+        instances = [*task.instances, *task.on("train").instances]
+        self.known = {
+            i.instruction: i.answer for i in instances if i.skill in ("sum", "odds", "length")
+        }
+
+    def predict(self, conversations, sampling):
+        return ScriptedPredictor(lambda c: self._answer(c[-1].content, sampling.seed)).predict(
+            conversations, sampling
+        )
+
+    def _answer(self, question, seed):
+        return f"#### {self.known.get(question, seed % 3)}"
+
+
+def made(overrides: str):
+    """The agent, what it sees, and the student."""
+    config = compose([*overrides.split(), *SMALL, "agent.records_per_iteration=40"])
+    task = build_task(config)
+    agent = build_agent(config, task=task)
+    student = Guesser(task)
+    completed = task.evaluate(student)
+    shows_skills = config.environment.id.startswith("dataenvgym/SkillList")
+    check_fit(task, agent, shows_skills=shows_skills)
+    if not shows_skills:
+        hide = {"skill": None, "category": None}
+        completed = [
+            c.model_copy(update={"instance": c.instance.model_copy(update=hide)}) for c in completed
+        ]
+    return agent, completed, student
+
+
+@pytest.mark.parametrize("overrides", [*(f"agent={s}" for s in STRATEGIES), *COMBINATIONS])
+def test_a_strategy_writes_its_records_and_goes_on_after_a_restart_as_without(overrides):
+    agent, completed, student = made(overrides)
+    first = agent(completed, student)
+    assert 30 <= len(first) <= 40
+    assert {r.provenance.agent for r in first} == {agent.name}
+    questions = Counter(record.prompt[-1].content for record in first)
+    assert questions.most_common(1)[0][1] == 1
+    assert not set(questions) & {c.instance.instruction for c in completed}
+
+    state = json.loads(json.dumps(agent.state_dict()))
+    agent.step()
+    restarted, _, _ = made(overrides)
+    restarted.load_state_dict(state)
+    restarted.step()
+    second = restarted(completed, student)
+    assert second == agent(completed, student)
+    assert second != first
+
+
+@pytest.mark.parametrize("name", ["bandit_ucb", "skill_list", "retention", "edge", "preference"])
+def test_an_informed_strategy_spends_little_on_what_the_student_knows(name):
+    agent, completed, student = made(f"agent={name}")
+    skills = Counter(record.provenance.skill for record in agent(completed, student))
+    assert skills["sum"] + skills["odds"] + skills["length"] <= 3
+    assert len(skills) >= 3
+
+
+def test_preference_is_the_strategy_that_learns_by_dpo():
+    agent, completed, student = made("agent=preference")
+    assert {type(record) for record in agent(completed, student)} == {PreferenceDatum}
+    assert compose(["agent=preference"]).trainer.pref_ftx == 1.0
+    assert compose([]).trainer.pref_ftx == 0.0
+
+
+@pytest.mark.parametrize(("name", "records"), [("none", [0, 0, 0]), ("gold", [0, 200, 0])])
+def test_a_study_has_a_floor_and_a_ceiling(name, records, tmp_path):
+    config = compose([f"agent={name}", *SMALL, "episode.iterations=2"])
+    task = build_task(config)
+    student = ScriptedPredictor(lambda conversation: "#### 1")
+    environment = build_environment(config, tmp_path, task=task, predictor=student)
+    summary = run_episode(environment, build_agent(config, task=task), iterations=2)
+    assert [i.n_records for i in summary.iterations] == records
+    assert student.trainings == sum(n > 0 for n in records)
+
+
+def files(directory, iteration):
+    return directory / "iterations" / f"{iteration:03d}" / "completed.jsonl"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["preference", "edge", "pool_uncertainty"])
+def test_the_pocket_student_is_taught_end_to_end(name, tmp_path):
+    config = compose([f"agent={name}", *SMALL, "agent.records_per_iteration=60"])
+    environment = build_environment(config, tmp_path)
+    agent = build_agent(config, task=environment.unwrapped.task)
+    summary = run_episode(environment, agent, iterations=1)
+    assert summary.iterations[1].n_records >= 55
+    before, after = (read_completed(files(tmp_path, n)) for n in (0, 1))
+    assert [c.response for c in before] != [c.response for c in after]
+    stage = "dpo" if name == "preference" else "sft"
+    assert f"stage: {stage}" in (tmp_path / "iterations/001/training.yaml").read_text()
