@@ -31,6 +31,7 @@ setup(
         "": ["*.yaml", "py.typed"],
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
         "dataenvgym.pocket": ["weights/*/*"],
+        "dataenvgym.simulation": ["fitted/*.json"],
     },
     entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
     install_requires=[

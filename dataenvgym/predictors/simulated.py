@@ -1,0 +1,197 @@
+"""A student that is nothing but learning curves, behind the interface of a real one.
+
+It learns by counting records by skill (see `dataenvgym.simulation`), and answers a question right
+if the accuracy of its skill is above the question's own threshold, a number in [0, 1) that depends
+on the question and the seed alone. The task's questions of one split and skill have thresholds at
+equal distances, in random order. So a better student keeps what it could, the share of right
+answers is the accuracy, rounded to whole questions, and an episode takes seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, TrainingRun
+from dataenvgym.records import Conversation, Message, TrainingDatum
+from dataenvgym.seeding import derive_rng
+from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_answer
+from dataenvgym.simulation.curves import LearningCurves, read_curves
+from dataenvgym.simulation.student import SimulatedStudent
+from dataenvgym.storage import publishing, read_json, write_json
+
+_STATE = "simulated.json"
+_SOFTNESS = 0.2
+"""How far from its threshold a question may still be answered either way, at temperature 1."""
+
+
+class SimulatedPredictor:
+    """Learns as its curves say, and answers by threshold.
+
+    A record counts for the skill of its provenance, or for the one that pocket math recognises in
+    its question; what it says is not looked at, so that wrong answers teach as well as right ones.
+    A record of no skill of the curves teaches nothing. Questions that are neither the task's nor
+    pocket math's are answered wrong.
+
+    Args:
+        task: where the gold answers are.
+        curves: how it learns; the name of curves that ship with the package, or a file that
+            `python -m dataenvgym.simulation` wrote.
+        seed: where the thresholds come from; another seed, another student of the same curves.
+
+    Raises:
+        ConfigurationError: if there are no such curves.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        curves: LearningCurves | str | Path = "pocket_math",
+        *,
+        seed: int = 0,
+    ) -> None:
+        self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
+        self.seed = seed
+        self._student = SimulatedStudent(self.curves)
+        self._places = {skill: i for i, skill in enumerate(self.curves.skills)}
+        self._key = AnswerKey(task)
+
+    @property
+    def accuracies(self) -> dict[str, float]:
+        """Its true accuracy by skill."""
+        return dict(zip(self.curves.skills, self._student.accuracies.tolist(), strict=True))
+
+    # --- answering ---
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        """One reply for each conversation, to its last user message.
+
+        At a temperature above 0, a question near its threshold is answered right by chance, each
+        time that it is asked in one call anew.
+
+        Raises:
+            ConfigurationError: if `sampling` has a `json_schema`.
+        """
+        if sampling.json_schema is not None:
+            raise ConfigurationError(
+                "json_schema is set, and a simulated student answers questions of its task only; "
+                "take another teacher than the student"
+            )
+        asked: Counter[str] = Counter()
+        replies: list[Reply | Failure] = []
+        for conversation in conversations:
+            question = _question(conversation)
+            replies.append(Reply(text=self._answer(question, sampling, asked[question])))
+            asked[question] += 1
+        return replies
+
+    def _answer(self, question: str, sampling: SamplingParameters, attempt: int) -> str:
+        solution = self._key[question]
+        if solution is None:
+            return "#### ?"
+        place = self._places.get(solution.skill)
+        accuracy = 0.0 if place is None else float(self._student.accuracies[place])
+        above = accuracy - self._threshold(question)
+        if sampling.temperature > 0:
+            share = _logistic(above / (_SOFTNESS * sampling.temperature))
+            right = _uniform(sampling.seed, "reply", attempt, question) < share
+        else:
+            right = above > 0
+        return f"#### {solution.answer if right else wrong_answer(solution.answer)}"
+
+    def _threshold(self, question: str) -> float:
+        own = self._thresholds.get(question)
+        return _uniform(self.seed, "threshold", question) if own is None else own
+
+    @cached_property
+    def _thresholds(self) -> dict[str, float]:
+        """Those of the task's own questions."""
+        thresholds = {}
+        for group in self._key.groups:
+            order = sorted(group, key=lambda q: _uniform(self.seed, "threshold", q))
+            thresholds.update({q: (i + 0.5) / len(order) for i, q in enumerate(order)})
+        return thresholds
+
+    # --- learning ---
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
+        """Learn from how many records there are of each skill."""
+        before = (self._student.accuracies, self._student.taught)
+        with run.phase("train"):
+            student = SimulatedStudent(self.curves)
+            student.reset(derive_rng(run.seed, "simulated"))
+            if run.start == "adapter":
+                student.accuracies, student.taught = before
+            student.teach(self._counts(training_data))
+            _write(run.directory / "adapter", student)
+        with run.phase("load"):
+            self._student = student
+
+    def save(self, path: Path) -> None:
+        """Write the accuracies to the folder `path`."""
+        _write(path, self._student)
+
+    def load(self, path: Path) -> None:
+        """Take up the accuracies that `save` or `train` wrote.
+
+        Raises:
+            AdapterError: if there are none, or those of other skills.
+        """
+        student = SimulatedStudent(self.curves)
+        try:
+            state = read_json(path / _STATE)
+            student.accuracies = self._by_skill(state["accuracies"])
+            student.taught = self._by_skill(state["taught"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AdapterError(f"{path} holds no student of these curves: {error!r}") from error
+        self._student = student
+
+    def reset(self) -> None:
+        """Be the untouched student again."""
+        self._student = SimulatedStudent(self.curves)
+
+    def describe(self) -> dict[str, Any]:
+        """Who the student is, for the run directory."""
+        digest = hashlib.sha256(self.curves.model_dump_json().encode()).hexdigest()
+        return {"name": type(self).__name__, "curves": digest[:16], "seed": self.seed}
+
+    def _counts(self, training_data: Sequence[TrainingDatum]) -> np.ndarray:
+        counted = Counter(skill_of(record) for record in training_data)
+        return np.array([counted[skill] for skill in self.curves.skills], dtype=float)
+
+    def _by_skill(self, values: dict[str, float]) -> np.ndarray:
+        return np.array([values[skill] for skill in self.curves.skills], dtype=float)
+
+
+def _write(folder: Path, student: SimulatedStudent) -> None:
+    skills = student.curves.skills
+    with publishing(folder) as new:
+        state = {
+            name: dict(zip(skills, values.tolist(), strict=True))
+            for name, values in (("accuracies", student.accuracies), ("taught", student.taught))
+        }
+        write_json(new / _STATE, state)
+
+
+def _question(conversation: Sequence[Message]) -> str:
+    return next((m.content for m in reversed(conversation) if m.role == "user"), "")
+
+
+def _uniform(*path: object) -> float:
+    """A number in [0, 1) that depends on `path` alone."""
+    digest = hashlib.sha256("/".join(map(str, path)).encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2**56
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0

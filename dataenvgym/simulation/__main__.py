@@ -1,0 +1,73 @@
+"""Fit learning curves to recorded runs: `python -m dataenvgym.simulation RUN... --output FILE`.
+
+Half of the runs are fitted on, and the table says how far the curves are off on the other half.
+What is written to FILE is fitted on all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dataenvgym.errors import DataEnvGymError
+from dataenvgym.simulation.curves import LearningCurves, write_curves
+from dataenvgym.simulation.fitting import fit_curves
+from dataenvgym.simulation.recordings import read_trajectories
+from dataenvgym.simulation.validation import HeldOutError, halves, held_out_errors
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fit, print the table, write the file; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m dataenvgym.simulation", description=(__doc__ or "").partition("\n\n")[2]
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="a run directory")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the curves there")
+    parser.add_argument("--seed", type=int, default=0, help="which runs go to which half")
+    parser.add_argument("--by-skill", action="store_true", help="print the errors of each skill")
+    arguments = parser.parse_args(argv)
+    try:
+        _fit(arguments)
+    except DataEnvGymError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _fit(arguments: argparse.Namespace) -> None:
+    trajectories = read_trajectories(arguments.runs)
+    fitted_on, held_out = halves(trajectories, arguments.seed)
+    curves = fit_curves(fitted_on)
+    errors = held_out_errors(curves, fitted_on, held_out)
+    lines = [
+        f"{curves.task}: fitted on {len(fitted_on)} runs, tested on {len(held_out)} others; "
+        "root mean square error of a skill's accuracy",
+        *_table(errors),
+    ]
+    if arguments.by_skill:
+        lines += ["", *_table_by_skill(curves, errors)]
+    if arguments.output is not None:
+        everything = fit_curves(trajectories)
+        write_curves(arguments.output, everything)
+        lines += ["", f"{arguments.output}: fitted on all {everything.n_runs} runs"]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _table(errors: Sequence[HeldOutError]) -> list[str]:
+    lines = [f"{'':20}{'one step':>12}{'trajectory':>12}"]
+    return lines + [f"{e.prediction:20}{e.one_step:12.4f}{e.trajectory:12.4f}" for e in errors]
+
+
+def _table_by_skill(curves: LearningCurves, errors: Sequence[HeldOutError]) -> list[str]:
+    head = "".join(f"{e.prediction:>20}" for e in errors)
+    lines = [f"{'trajectory':16}{head}"]
+    for i, skill in enumerate(curves.skills):
+        cells = "".join(f"{e.trajectory_by_skill[i]:20.4f}" for e in errors)
+        lines.append(f"{skill:16}{cells}")
+    return lines
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

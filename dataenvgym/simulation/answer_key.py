@@ -1,0 +1,108 @@
+"""The gold answers behind a simulated student: of which skill a question is, and what is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
+from dataenvgym.tasks.base import SPLITS
+from dataenvgym.tasks.math.pocket_skills import recognize
+
+
+class Solution(NamedTuple):
+    """The skill of a question, and its gold answer."""
+
+    skill: str
+    answer: str
+
+
+class AnswerKey:
+    """Solves the questions of a task: its own instances, and whatever reads like pocket math.
+
+    Args:
+        task: with gold answers and skills. Questions of all its splits are known, if it offers
+            them (`on(split).instances`).
+    """
+
+    def __init__(self, task: TaskInterface) -> None:
+        self._task = task
+
+    def __getitem__(self, question: str) -> Solution | None:
+        """The solution of `question`, or None if it is unknown."""
+        return self._known.get(question) or _solved(question)
+
+    @cached_property
+    def groups(self) -> list[list[str]]:
+        """The task's own questions, those of one split and one skill together."""
+        return [
+            list(questions)
+            for solutions in self._by_split
+            for questions in _by_skill(solutions).values()
+        ]
+
+    @cached_property
+    def _known(self) -> dict[str, Solution]:
+        return {q: solution for part in self._by_split for q, solution in part.items()}
+
+    @cached_property
+    def _by_split(self) -> list[dict[str, Solution]]:
+        return [
+            {
+                instance.instruction: Solution(instance.skill, instance.answer)
+                for instance in instances
+                if instance.skill is not None and instance.answer is not None
+            }
+            for instances in _splits(self._task)
+        ]
+
+
+def skill_of(record: TrainingDatum) -> str | None:
+    """The skill that a record teaches: as its provenance says, or as pocket math recognises it."""
+    if record.provenance.skill is not None:
+        return record.provenance.skill
+    if isinstance(record, TextDatum):
+        return None
+    asked = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
+    found = recognize(asked.content)
+    return found[0].name if found else None
+
+
+def wrong_answer(answer: str) -> str:
+    """Something that looks like `answer` and is another one: its last digit is raised."""
+    if not (digits := list(re.finditer("[0-9]", answer))):
+        return "0"
+    place = digits[-1].start()
+    return f"{answer[:place]}{(int(answer[place]) + 1) % 10}{answer[place + 1 :]}"
+
+
+def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
+    """The instances of each split that there is."""
+    on = getattr(task, "on", None)
+    if on is None:
+        yield getattr(task, "instances", ())
+        return
+    for split in SPLITS:
+        try:
+            yield on(split).instances
+        except ConfigurationError:
+            if split == getattr(task, "split", None):
+                raise  # other splits need not be there
+
+
+def _by_skill(solutions: Mapping[str, Solution]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for question, solution in solutions.items():
+        groups.setdefault(solution.skill, []).append(question)
+    return groups
+
+
+def _solved(question: str) -> Solution | None:
+    if (found := recognize(question)) is None:
+        return None
+    numbers = tuple(int(digits) for digits in re.findall("[0-9]+", question))
+    return Solution(found[0].name, found[0].answer(numbers))

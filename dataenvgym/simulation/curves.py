@@ -1,0 +1,164 @@
+"""Learning curves: how the accuracy of each skill moves when a student is trained.
+
+One training on `counts` records (n_skills,) takes the accuracies `a` (n_skills,) to
+
+    x = counts @ transfer / 100                  what each skill gets, in hundreds of records
+    o = (counts.sum() - counts) / 100            what the others get
+    a + (asymptote - a) * (1 - exp(-rate * x))   learning: towards an asymptote, ever slower
+    - max(a - floor, 0) * (1 - exp(-forgetting * o))   forgetting: towards a floor
+
+`transfer` is 1 on its diagonal, `within` between skills of one category and `across` between all
+others; `floor` is the share `retained` of the untouched student's accuracy. Every skill has its own
+asymptote, rate and forgetting: an asymptote below where the student began says that training
+overwrites what it knew. `dataenvgym.simulation.fitting` finds the values from recorded runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, ValidationError, model_validator
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.records import Model
+from dataenvgym.storage import read_json, write_json
+
+Array = np.ndarray
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+SHIPPED = Path(__file__).parent / "fitted"
+
+
+class LearningCurves(Model):
+    """The parameters of a simulated student of one task.
+
+    Attributes:
+        task: whose skills they are.
+        skills, categories: in the order of the task's report.
+        base: accuracy of the untouched student, for each skill.
+        asymptote: accuracy that training leads to, for each skill.
+        rate: of learning, for each skill, per hundred records.
+        forgetting: for each skill, per hundred records of other skills.
+        retained: the share of `base` that is not forgotten.
+        within, across: what a record of another skill is worth, of the same category or not.
+        training_noise: standard deviation that one training adds to an accuracy of one half; less
+            towards 0 and 1, as the square root of a * (1 - a).
+        n_runs: how many recorded runs they were fitted on; 0 if they were made up.
+    """
+
+    task: str
+    skills: tuple[str, ...] = Field(min_length=1)
+    categories: tuple[str | None, ...]
+    base: tuple[Share, ...]
+    asymptote: tuple[Share, ...]
+    rate: tuple[Amount, ...]
+    forgetting: tuple[Amount, ...]
+    retained: Share = 1.0
+    within: Share = 0.0
+    across: Share = 0.0
+    training_noise: Amount = 0.0
+    n_runs: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _one_value_a_skill(self) -> LearningCurves:
+        for name in ("categories", "base", "asymptote", "rate", "forgetting"):
+            if (n := len(getattr(self, name))) != len(self.skills):
+                raise ValueError(f"{name} has {n} values for {len(self.skills)} skills")
+        if len(set(self.skills)) < len(self.skills):
+            raise ValueError("two skills have the same name")
+        return self
+
+    @cached_property
+    def transition(self) -> Transition:
+        """The same as arrays."""
+        return Transition(
+            asymptote=np.array(self.asymptote),
+            rate=np.array(self.rate),
+            forgetting=np.array(self.forgetting),
+            floor=self.retained * np.array(self.base),
+            transfer=transfer_matrix(self.categories, self.within, self.across),
+        )
+
+
+@dataclass(frozen=True)
+class Transition:
+    """What one training does, as arrays.
+
+    Attributes:
+        asymptote, rate, forgetting, floor: (n_skills,).
+        transfer: (n_skills, n_skills), from the skill taught (row) to the skill that gains.
+    """
+
+    asymptote: Array
+    rate: Array
+    forgetting: Array
+    floor: Array
+    transfer: Array
+
+    @cached_property
+    def exponents(self) -> Array:
+        """(n_skills, 2 * n_skills): a count's part in not learning, and in not forgetting."""
+        others = 1.0 - np.eye(len(self.rate))
+        both = np.hstack([self.transfer * self.rate, others * self.forgetting])
+        exponents: Array = both / -100.0
+        return exponents
+
+    def __call__(self, accuracies: Array, counts: Array) -> Array:
+        """The accuracies (..., n_skills) after a training on `counts` (..., n_skills) records."""
+        n = len(self.rate)
+        factors = np.exp(counts @ self.exponents)
+        learnt = self.asymptote + (accuracies - self.asymptote) * factors[..., :n]
+        forgettable = np.maximum(learnt - self.floor, 0.0)
+        result: Array = learnt - forgettable * (1.0 - factors[..., n:])
+        return result
+
+
+def with_noise(accuracies: Array, noise: float, rng: np.random.Generator) -> Array:
+    """Accuracies (..., n_skills) as training left them by chance, in [0, 1].
+
+    Args:
+        noise: see `LearningCurves.training_noise`.
+    """
+    if noise:
+        spread = 2 * noise * np.sqrt(np.maximum(accuracies * (1 - accuracies), 0.0))
+        accuracies = accuracies + spread * rng.standard_normal(accuracies.shape)
+    result: Array = np.minimum(np.maximum(accuracies, 0.0), 1.0)
+    return result
+
+
+def transfer_matrix(categories: tuple[str | None, ...], within: float, across: float) -> Array:
+    """What a record of one skill (row) is worth for another; (n_skills, n_skills)."""
+    names = np.array([f"#{i}" if c is None else f" {c}" for i, c in enumerate(categories)])
+    matrix = np.where(names[:, None] == names[None, :], within, across)
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+def read_curves(source: str | Path) -> LearningCurves:
+    """Learning curves by the name of a task whose curves ship with the package, or from a file.
+
+    Raises:
+        ConfigurationError: if there are none of that name, or the file holds something else.
+    """
+    path = SHIPPED / f"{source}.json"
+    if not path.exists():
+        path = Path(source).expanduser()
+    if not path.is_file():
+        names = sorted(p.stem for p in SHIPPED.glob("*.json"))
+        raise ConfigurationError(
+            f"there are no learning curves {str(source)!r}, expected {', '.join(names)} or a file "
+            f"that `python -m dataenvgym.simulation` wrote.{did_you_mean(str(source), names)}"
+        )
+    try:
+        return LearningCurves.model_validate(read_json(path))
+    except (ValueError, ValidationError) as error:
+        raise ConfigurationError(f"{path} holds no learning curves: {error}") from error
+
+
+def write_curves(path: Path, curves: LearningCurves) -> None:
+    """Write the curves as JSON, to be read by `read_curves`."""
+    write_json(path, curves.model_dump(mode="json"))

@@ -1,0 +1,195 @@
+"""From recorded runs to learning curves, by least squares.
+
+What is made small, over all runs, iterations and skills: the error of each iteration predicted
+from the one before, and that of the whole trajectory predicted from the base student. A skill's
+asymptote, rate and forgetting are also held to what skills have in common, because a skill has
+few instances and runs are few: `STIFFNESS` says how strongly, in observations.
+
+The training noise is the one with which simulated trajectories stray from the curves as far as the
+recorded ones do. The runs were evaluated on the same instances, so that what is particular about
+these is in the fitted values, and no noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dataenvgym.seeding import derive_rng
+from dataenvgym.simulation.curves import (
+    Array,
+    LearningCurves,
+    Transition,
+    transfer_matrix,
+    with_noise,
+)
+from dataenvgym.simulation.recordings import Trajectory
+
+STIFFNESS = 2.0
+_NOISES = np.linspace(0.0, 0.3, 61)
+_REPEATS = 20
+_SHARED_BOUNDS = ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Trajectories side by side; runs that ended before the longest are NaN from there on.
+
+    Attributes:
+        counts: (n_runs, T, n_skills) records trained on, repeated ones included.
+        accuracies: (n_runs, T + 1, n_skills).
+    """
+
+    counts: Array
+    accuracies: Array
+
+    @classmethod
+    def of(cls, trajectories: Sequence[Trajectory]) -> Recordings:
+        """The trajectories, one or more of the same skills."""
+        steps = max(len(t.counts) for t in trajectories)
+        shape = (len(trajectories), steps, len(trajectories[0].skills))
+        counts = np.zeros(shape)
+        accuracies = np.full((shape[0], steps + 1, shape[2]), np.nan)
+        for i, t in enumerate(trajectories):
+            counts[i, : len(t.trained)] = t.trained
+            accuracies[i, : len(t.accuracies)] = t.accuracies
+        return cls(counts, accuracies)
+
+    @property
+    def base(self) -> Array:
+        """(n_skills,) mean accuracy of the base student."""
+        base: Array = np.nanmean(self.accuracies[:, 0], axis=0)
+        return base
+
+    @property
+    def outcomes(self) -> Array:
+        """(n_runs, T, n_skills) accuracies after each training."""
+        return self.accuracies[:, 1:]
+
+
+def one_step(transition: Transition, recordings: Recordings) -> Array:
+    """Each iteration's accuracies predicted from those before it; (n_runs, T, n_skills)."""
+    return transition(recordings.accuracies[:, :-1], recordings.counts)
+
+
+def whole_trajectory(transition: Transition, recordings: Recordings) -> Array:
+    """All iterations' accuracies predicted from the base student's; (n_runs, T, n_skills)."""
+    state, states = recordings.accuracies[:, 0], []
+    for step in range(recordings.counts.shape[1]):
+        state = transition(state, recordings.counts[:, step])
+        states.append(state)
+    return np.stack(states, axis=1)
+
+
+def fit_curves(trajectories: Sequence[Trajectory]) -> LearningCurves:
+    """The learning curves nearest to the trajectories, which are one or more of one task."""
+    from scipy.optimize import least_squares
+
+    recordings, first = Recordings.of(trajectories), trajectories[0]
+    layout = _Layout(first.categories, recordings.base)
+    found = least_squares(
+        lambda x: np.concatenate([_errors(layout.transition(x), recordings), layout.strain(x)]),
+        layout.start(),
+        bounds=layout.bounds(),
+        x_scale="jac",
+        max_nfev=60,
+    )
+    transition = layout.transition(found.x)
+    within, across, retained = found.x[:3]
+    return LearningCurves(
+        task=first.task,
+        skills=first.skills,
+        categories=first.categories,
+        base=_rounded(recordings.base),
+        asymptote=_rounded(transition.asymptote),
+        rate=_rounded(transition.rate),
+        forgetting=_rounded(transition.forgetting),
+        retained=round(float(retained), 4),
+        within=round(float(within), 4),
+        across=round(float(across), 4),
+        training_noise=_training_noise(transition, recordings),
+        n_runs=len(trajectories),
+    )
+
+
+class _Layout:
+    """Where each parameter stands in the vector that is optimised.
+
+    (within, across, retained), then one block of n_skills each: asymptotes, logarithms of rates,
+    logarithms of forgetting.
+    """
+
+    def __init__(self, categories: tuple[str | None, ...], base: Array) -> None:
+        self.categories = categories
+        self.base = base
+        self.n = len(base)
+
+    def start(self) -> Array:
+        each = [np.full(self.n, v) for v in (0.7, np.log(2.0), np.log(0.05))]
+        return np.concatenate([[0.2, 0.05, 0.5], *each])
+
+    def bounds(self) -> tuple[Array, Array]:
+        low, high = (0.02, np.log(0.05), np.log(1e-4)), (0.99, np.log(50.0), np.log(1.0))
+        return (
+            np.concatenate([_SHARED_BOUNDS[0], *(np.full(self.n, v) for v in low)]),
+            np.concatenate([_SHARED_BOUNDS[1], *(np.full(self.n, v) for v in high)]),
+        )
+
+    def transition(self, x: Array) -> Transition:
+        asymptote, rate, forgetting = x[3:].reshape(3, self.n)
+        return Transition(
+            asymptote=asymptote,
+            rate=np.exp(rate),
+            forgetting=np.exp(forgetting),
+            floor=x[2] * self.base,
+            transfer=transfer_matrix(self.categories, x[0], x[1]),
+        )
+
+    def strain(self, x: Array) -> Array:
+        """How far the skills are from each other; a spread of 0.2, or e-fold, is usual."""
+        asymptote, rate, forgetting = x[3:].reshape(3, self.n)
+        apart = (
+            (asymptote - asymptote.mean()) / 0.2,
+            rate - rate.mean(),
+            forgetting - forgetting.mean(),
+        )
+        noise = 0.1  # standard deviation of an observation: some 25 instances of a skill
+        strain: Array = np.sqrt(STIFFNESS) * noise * np.concatenate(apart)
+        return strain
+
+
+def _errors(transition: Transition, recordings: Recordings) -> Array:
+    predicted = (one_step(transition, recordings), whole_trajectory(transition, recordings))
+    errors = np.concatenate([(p - recordings.outcomes).ravel() for p in predicted])
+    finite: Array = errors[np.isfinite(errors)] / np.sqrt(2)
+    return finite
+
+
+def _training_noise(transition: Transition, recordings: Recordings) -> float:
+    """The standard deviation with which simulated runs stray as far as the recorded ones."""
+    scored = np.isfinite(recordings.outcomes)
+    exact = whole_trajectory(transition, recordings)
+    seen = np.mean((exact - recordings.outcomes)[scored] ** 2)
+    strays = []
+    for noise in _NOISES:
+        rng = derive_rng(0, "training noise")  # the same draws for each noise
+        noisy = np.stack([_noisy(transition, recordings, noise, rng) for _ in range(_REPEATS)])
+        strays.append(np.mean((noisy - exact)[:, scored] ** 2))
+    return round(float(_NOISES[np.abs(np.array(strays) - seen).argmin()]), 4)
+
+
+def _noisy(
+    transition: Transition, recordings: Recordings, noise: float, rng: np.random.Generator
+) -> Array:
+    """What the students might have reached with that noise in training; (n_runs, T, n_skills)."""
+    state, states = recordings.accuracies[:, 0], []
+    for step in range(recordings.counts.shape[1]):
+        state = with_noise(transition(state, recordings.counts[:, step]), noise, rng)
+        states.append(state)
+    return np.stack(states, axis=1)
+
+
+def _rounded(values: Array) -> tuple[float, ...]:
+    return tuple(round(float(v), 4) for v in values)

@@ -1,0 +1,167 @@
+"""`SkillTree-v0` around a simulated student: the same spaces and transitions, and no files.
+
+Records are counted and never written, so that there are no evaluated instances to see:
+`observation["completed"]` is empty. What the student trains on in a step is the allocation of the
+forest, as in `SkillTree-v0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, SupportsFloat
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+
+from dataenvgym.environments.skill_tree import (
+    Accuracies,
+    Explore,
+    Forest,
+    ForestSpace,
+    Results,
+    TreeAction,
+    TreeActionSpace,
+    apply_action,
+    apply_results,
+    parse_tree_action,
+    plant,
+)
+from dataenvgym.environments.skill_tree.transitions import Key
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import PerformanceReport, SkillReport
+from dataenvgym.simulation.curves import LearningCurves, read_curves
+from dataenvgym.simulation.student import SimulatedStudent
+from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
+
+Observation = dict[str, Any]
+
+
+class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
+    """One simulated student to be taught; thousands of steps a second.
+
+    The observation is `{"completed": (), "report": PerformanceReport, "forest": Forest}`, the
+    action a tuple of `Explore` and `Exploit`, the reward the change in mean accuracy. It never
+    ends by itself: limit it by `gymnasium.wrappers.TimeLimit`.
+
+    Args:
+        curves: how the student learns; the name of curves that ship with the package, or a file.
+        replay: how many earlier records each training repeats.
+        n_instances: with how many instances each skill is evaluated; None sees the accuracies as
+            they are.
+        subskills: how many subskills there are in each skill.
+
+    Raises:
+        ConfigurationError: if there are no such curves, or an option is impossible.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        curves: LearningCurves | str | Path = "pocket_math",
+        *,
+        replay: int = 100,
+        n_instances: int | None = None,
+        subskills: int = 3,
+    ) -> None:
+        if subskills < 1:
+            raise ConfigurationError(f"subskills is {subskills}, expected 1 or more")
+        self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
+        self.student = SimulatedStudent(self.curves, replay=replay, n_instances=n_instances)
+        self.subskills = subskills
+        self.observation_space = gymnasium.spaces.Dict(
+            {
+                "completed": CompletedInstancesSpace(),
+                "report": ReportSpace(),
+                "forest": ForestSpace(),
+            }
+        )
+        self.action_space: TreeActionSpace = TreeActionSpace()
+        self._n_steps = 0
+        self._n_records = 0
+        self._forest: Forest | None = None
+        self._report = self._reported(self.student.accuracies)
+        # samples explore only, and so can be done to the forest of any moment
+        self.action_space.forest = plant(self._report)
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The skills of the forest."""
+        return self.curves.skills
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin with the untouched student."""
+        super().reset(seed=seed)
+        self._n_steps = self._n_records = 0
+        seen = self.student.reset(self.np_random)
+        self._report = self._reported(seen)
+        self._settle(plant(self._report), {}, seen)
+        return self._observation(), self._info()
+
+    def step(
+        self, action: TreeAction
+    ) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Change the forest, and train on what it allocates.
+
+        Raises:
+            InvalidActionError: as `parse_tree_action`; the environment is as before.
+            ResetNeeded: before the first `reset`.
+        """
+        if self._forest is None:
+            raise ResetNeeded("step() needs an episode in progress: call reset() first")
+        moves = parse_tree_action(action, self._forest)
+        names = {m.skill: self._proposed(m) for m in moves if isinstance(m, Explore)}
+        forest = apply_action(self._forest, moves, names)
+        counts = np.array([tree.allocation for tree in forest.trees], dtype=float)
+        before = self._report.score
+        seen = self.student.teach(counts)
+        made = {(t.skill, s.name): s.allocation for t in forest.trees for s in t.subskills}
+        self._n_steps += 1
+        self._n_records = int(counts.sum())
+        self._report = self._reported(seen)
+        self._settle(forest, made, seen)
+        return self._observation(), self._report.score - before, False, False, self._info()
+
+    def _proposed(self, move: Explore) -> tuple[str, ...]:
+        """The first of the skill's subskills that are not open yet."""
+        assert self._forest is not None
+        n_open = len(self._forest.tree(move.skill).subskills)
+        last = min(self.subskills, n_open + move.subskills)
+        return tuple(f"part {i + 1}" for i in range(n_open, last))
+
+    def _settle(self, forest: Forest, made: Mapping[Key, int], seen: np.ndarray) -> None:
+        by_skill = dict(zip(self.curves.skills, seen.tolist(), strict=True))
+        results = Results(made=made, validation=Accuracies(skills=by_skill))
+        self._forest = apply_results(forest, results)
+
+    def _reported(self, seen: np.ndarray) -> PerformanceReport:
+        n = self.student.n_instances or 1
+        parts = zip(self.curves.skills, self.curves.categories, seen.tolist(), strict=True)
+        skills = tuple(
+            SkillReport(skill=skill, category=category, score=a, accuracy=a, n=n, n_errors=0)
+            for skill, category, a in parts
+        )
+        score = float(seen.mean())
+        return PerformanceReport(
+            task=self.curves.task,
+            score=score,
+            accuracy=score,
+            n=n * len(skills),
+            n_errors=0,
+            skills=skills,
+        )
+
+    def _observation(self) -> Observation:
+        return {"completed": (), "report": self._report, "forest": self._forest}
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "iteration": float(self._n_steps),
+            "score": self._report.score,
+            "n_records": float(self._n_records),
+            "n_records_total": float(self.student.taught.sum()),
+        }

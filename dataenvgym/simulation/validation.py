@@ -1,0 +1,76 @@
+"""How far learning curves are off on runs that they were not fitted on.
+
+Errors are those of a skill's accuracy, root mean square over runs, iterations and skills:
+
+- one step: each iteration predicted from the recorded one before it;
+- trajectory: all iterations predicted from the untouched student alone.
+
+Two predictions that know nothing stand beside the curves: that nothing changes, and the mean
+accuracy that the skill had after trainings in the runs fitted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.seeding import derive_rng
+from dataenvgym.simulation.curves import Array, LearningCurves
+from dataenvgym.simulation.fitting import Recordings, one_step, whole_trajectory
+from dataenvgym.simulation.recordings import Trajectory
+
+
+class HeldOutError(NamedTuple):
+    """The root mean square errors of one way to predict, overall and by skill."""
+
+    prediction: str
+    one_step: float
+    trajectory: float
+    one_step_by_skill: tuple[float, ...]
+    trajectory_by_skill: tuple[float, ...]
+
+
+def halves(
+    trajectories: Sequence[Trajectory], seed: int = 0
+) -> tuple[list[Trajectory], list[Trajectory]]:
+    """The trajectories in two halves at random, the larger one first.
+
+    Raises:
+        ConfigurationError: if there are fewer than two.
+    """
+    if len(trajectories) < 2:
+        raise ConfigurationError(
+            f"there are {len(trajectories)} runs, expected 2 or more: one half is fitted on, "
+            "the other one tests it"
+        )
+    order = derive_rng(seed, "halves").permutation(len(trajectories)).tolist()
+    half = (len(order) + 1) // 2
+    return [trajectories[i] for i in order[:half]], [trajectories[i] for i in order[half:]]
+
+
+def held_out_errors(
+    curves: LearningCurves, fitted_on: Sequence[Trajectory], held_out: Sequence[Trajectory]
+) -> list[HeldOutError]:
+    """The errors on `held_out` of the curves, of "no change", and of "mean of the skill"."""
+    known, new = Recordings.of(fitted_on), Recordings.of(held_out)
+    shape = new.outcomes.shape
+    mean = np.broadcast_to(np.nanmean(known.outcomes, axis=(0, 1)), shape)
+    still = np.broadcast_to(new.accuracies[:, :1], shape)
+    transition = curves.transition
+    return [
+        _error(
+            "learning curves", one_step(transition, new), whole_trajectory(transition, new), new
+        ),
+        _error("no change", new.accuracies[:, :-1], still, new),
+        _error("mean of the skill", mean, mean, new),
+    ]
+
+
+def _error(name: str, step: Array, trajectory: Array, recordings: Recordings) -> HeldOutError:
+    squares = [(p - recordings.outcomes) ** 2 for p in (step, trajectory)]
+    overall = [float(np.sqrt(np.nanmean(s))) for s in squares]
+    by_skill = [tuple(np.sqrt(np.nanmean(s, axis=(0, 1))).tolist()) for s in squares]
+    return HeldOutError(name, overall[0], overall[1], by_skill[0], by_skill[1])

@@ -1,0 +1,140 @@
+"""`SkillTree-v0` in fixed boxes: numbers in, numbers out, as RL libraries want them.
+
+What the numbers are stands in `fixed_layout`. The wrapper fits the simulated and the real
+environment alike, so that a policy that was trained on one can act in the other.
+`dataenvgym.simulation.forest.SimulatedForest` is the two together, and faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsFloat
+
+import gymnasium
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from dataenvgym.agents.policies import apportion
+from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Tree, TreeAction
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.wrappers.fixed_layout import FixedLayout, TreeTotals
+
+
+class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructorArgs):
+    """Lays a forest out in boxes of fixed size.
+
+    A skill's share of the record budget goes evenly to its open subskills. If it explores, what
+    its share is larger than before goes to new subskills instead; a skill with none open always
+    explores, one whose engine has no more of them never does. Rounding leaves up to
+    `subskills` - 1 records of an exploring skill unused.
+
+    Args:
+        env: `SkillTree-v0` or `SimulatedSkillTree`, wrapped or not.
+        skills: the rows, in this order. None takes the `skills` of the environment, or else the
+            gold skills of its task. Trees of other skills get no records.
+        records_per_iteration, iterations, subskills: see `FixedLayout`.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, TreeAction],
+        *,
+        skills: Sequence[str] | None = None,
+        records_per_iteration: int = 300,
+        iterations: int = 5,
+        subskills: int = 3,
+    ) -> None:
+        RecordConstructorArgs.__init__(
+            self,
+            skills=skills,
+            records_per_iteration=records_per_iteration,
+            iterations=iterations,
+            subskills=subskills,
+        )
+        gymnasium.Wrapper.__init__(self, env)
+        self.layout = FixedLayout(
+            _skills_of(env) if skills is None else skills,
+            records_per_iteration=records_per_iteration,
+            iterations=iterations,
+            subskills=subskills,
+        )
+        self.observation_space = self.layout.observation_space
+        self.action_space = self.layout.action_space
+        self._forest = Forest()
+        self._accuracies = np.zeros(len(self.layout.skills))
+        self._n_steps = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._n_steps = 0
+        totals = self._settle(observation["forest"])
+        self._accuracies = totals.accuracy
+        return self.layout.observation(totals, totals.accuracy, 0), info
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Allocate the record budget as the weights say.
+
+        Raises:
+            InvalidActionError: if the action has another shape, or something that is no number.
+        """
+        observation, reward, terminated, truncated, info = self.env.step(self.moves(action))
+        self._n_steps += 1
+        totals, before = self._settle(observation["forest"]), self._accuracies
+        self._accuracies = totals.accuracy
+        laid_out = self.layout.observation(totals, before, self._n_steps)
+        return laid_out, reward, terminated, truncated, info
+
+    def moves(self, action: np.ndarray) -> TreeAction:
+        """What `action` does to the forest that was seen last; at most the record budget."""
+        known = np.array([skill in self._forest.skills for skill in self.layout.skills])
+        shares, explores = self.layout.orders(action, known)
+        pairs = zip(shares.tolist(), explores.tolist(), strict=True)
+        orders = dict(zip(self.layout.skills, pairs, strict=True))
+        moves = [
+            _move(tree, *orders.get(tree.skill, (0, False)), subskills=self.layout.subskills)
+            for tree in self._forest.trees
+        ]
+        return tuple(move for move in moves if move is not None)
+
+    def _settle(self, forest: Forest) -> TreeTotals:
+        self._forest = forest
+        trees = {tree.skill: tree for tree in forest.trees}
+        rows = [trees.get(skill) or Tree(skill=skill) for skill in self.layout.skills]
+        return TreeTotals(
+            accuracy=np.array([tree.val_accuracy or 0.0 for tree in rows]),
+            allocation=np.array([tree.allocation for tree in rows]),
+            generated=np.array([tree.generated for tree in rows]),
+            opened=np.array([bool(tree.subskills) for tree in rows]),
+        )
+
+
+def _move(tree: Tree, share: int, explore: bool, *, subskills: int) -> Explore | Exploit | None:
+    """What brings the tree's allocation to `share`, as nearly as it goes; None if nothing does."""
+    room = share - tree.allocation
+    if (explore or not tree.subskills) and not tree.is_complete and room > 0:
+        new = min(subskills, room)
+        return Explore(skill=tree.skill, subskills=new, records_each=room // new)
+    if not tree.subskills:
+        return None
+    wanted = apportion(np.ones(len(tree.subskills)), share)
+    changes = {s.name: n - s.allocation for s, n in zip(tree.subskills, wanted, strict=True)}
+    return Exploit(skill=tree.skill, changes=changes)
+
+
+def _skills_of(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
+    inner = env.unwrapped
+    if (skills := getattr(inner, "skills", None)) is not None:
+        return tuple(skills)
+    instances = getattr(getattr(inner, "task", None), "instances", ())
+    found = {(i.category or "", i.skill) for i in instances if i.skill is not None}
+    if not found:
+        raise ConfigurationError(
+            f"{type(inner).__name__} names no skills and its task has no gold skills: "
+            "say which ones there are by FixedForest(env, skills=...)"
+        )
+    return tuple(skill for _, skill in sorted(found))

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
+from dataenvgym.scoring import answers_equal
+from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_answer
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem
+from dataenvgym.tasks.math.task import MathTask
+
+
+def test_it_solves_the_tasks_own_questions_of_all_splits():
+    task = PocketMathTask(n_train=40, n_validation=40, n_test=40)
+    key = AnswerKey(task)
+    for split in ("train", "validation", "test"):
+        for instance in task.on(split).instances:
+            assert key[instance.instruction] == (instance.skill, instance.answer)
+    assert sorted(map(len, key.groups)) == [2] * 60  # 3 splits, 20 skills
+
+
+@pytest.mark.parametrize("skill", SKILLS.values(), ids=str)
+def test_it_solves_what_reads_like_pocket_math(skill):
+    key = AnswerKey(PocketMathTask(n_train=20, n_validation=20, n_test=20))
+    rng = np.random.default_rng(0)
+    for phrasing in skill.phrasings:
+        problem = draw_problem(skill, "train", rng, phrasing=phrasing)
+        assert key[problem.question] == (skill.name, problem.answer)
+
+
+def test_it_does_not_know_other_questions():
+    assert AnswerKey(PocketMathTask(n_train=20, n_validation=20, n_test=20))["Who?"] is None
+
+
+def test_splits_that_a_task_does_not_have_are_not_missed(tmp_path):
+    (tmp_path / "v.jsonl").write_text('{"question": "1+1?", "answer": "#### 2"}\n')
+    assert AnswerKey(MathTask({"validation": tmp_path / "v.jsonl"}))["1+1?"] is None  # no skills
+
+
+@pytest.mark.parametrize("answer", ["7", "9", "1 2 3", "4 9", "0.50", "-3", "x", "1,000"])
+def test_a_wrong_answer_is_wrong(answer):
+    assert not answers_equal(answer, wrong_answer(answer))
+
+
+def test_the_skill_of_a_record_is_that_of_its_provenance_or_is_recognised():
+    question = "Write 3 1 4 backwards."
+    recognised = SupervisedDatum(instruction=question, output="#### 4 1 3")
+    assert skill_of(recognised) == "reversed"
+    named = recognised.model_copy(update={"provenance": Provenance(skill="mine")})
+    assert skill_of(named) == "mine"
+    turns = (Message(role="user", content=question), Message(role="assistant", content="4 1 3"))
+    assert skill_of(ChatDatum(messages=turns)) == "reversed"
+    assert skill_of(TextDatum(text=question)) is None
+    assert skill_of(SupervisedDatum(instruction="Who?", output="I")) is None

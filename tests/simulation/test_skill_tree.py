@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+
+from dataenvgym.environments.skill_tree import Exploit, Explore
+from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.simulation.skill_tree import SimulatedSkillTree
+
+
+@pytest.fixture
+def environment(curves) -> SimulatedSkillTree:
+    environment = SimulatedSkillTree(curves, replay=0)
+    environment.reset(seed=0)
+    return environment
+
+
+def test_gymnasium_finds_nothing_wrong_with_it():
+    check_env(SimulatedSkillTree(), skip_render_check=True)
+
+
+def test_it_has_the_spaces_of_the_real_one():
+    from dataenvgym.agents import PocketMathEngine
+    from dataenvgym.environments.skill_tree import SkillTree
+    from dataenvgym.predictors import ScriptedPredictor
+    from dataenvgym.tasks.math.pocket import PocketMathTask
+
+    real = SkillTree(PocketMathTask(), ScriptedPredictor(lambda c: "?"), PocketMathEngine())
+    simulated = SimulatedSkillTree()
+    assert simulated.observation_space == real.observation_space
+    assert simulated.action_space == real.action_space
+    real.close()
+
+
+def test_it_begins_with_a_tree_for_each_skill_and_none_open(environment, curves):
+    observation, info = environment.reset(seed=0)
+    assert observation["forest"].skills == curves.skills
+    assert not any(tree.subskills for tree in observation["forest"].trees)
+    assert [tree.val_accuracy for tree in observation["forest"].trees] == list(curves.base)
+    assert info["score"] == pytest.approx(sum(curves.base) / 4)
+
+
+def test_what_is_explored_is_opened_taught_and_counted(environment):
+    explore = Explore(skill="a", subskills=2, records_each=10)
+    observation, reward, *_, info = environment.step((explore,))
+    tree = observation["forest"].tree("a")
+    assert [(s.allocation, s.generated) for s in tree.subskills] == [(10, 10)] * 2
+    assert info["n_records"] == 20
+    assert tree.val_accuracy > 0.1
+    assert reward == pytest.approx(observation["report"].score - 0.425)
+    (observation, *_, info) = environment.step(())  # the allocation stays
+    assert observation["forest"].tree("a").generated == 40
+    assert info["n_records_total"] == 40
+
+
+def test_there_are_no_more_subskills_than_it_has(environment):
+    observation, *_ = environment.step([Explore(skill="a", subskills=5, records_each=1)])
+    tree = observation["forest"].tree("a")
+    assert len(tree.subskills) == 3
+    assert tree.is_complete
+
+
+def test_exploiting_moves_the_allocation(environment):
+    environment.step([Explore(skill="a", subskills=2, records_each=10)])
+    changes = {"part 1": -10, "part 2": 5}
+    observation, *_, info = environment.step([Exploit(skill="a", changes=changes)])
+    assert [s.allocation for s in observation["forest"].tree("a").subskills] == [0, 15]
+    assert info["n_records"] == 15
+
+
+def test_a_bad_action_is_refused_and_changes_nothing(environment):
+    before = environment.student.accuracies.copy()
+    with pytest.raises(InvalidActionError, match="no skill 'z'"):
+        environment.step([Explore(skill="z", subskills=1, records_each=1)])
+    assert (environment.student.accuracies == before).all()
+    _, _, _, _, info = environment.step(())
+    assert info["iteration"] == 1
+
+
+def test_it_needs_a_reset_and_sensible_options(curves):
+    with pytest.raises(ResetNeeded):
+        SimulatedSkillTree(curves).step(())
+    with pytest.raises(ConfigurationError, match="subskills is 0"):
+        SimulatedSkillTree(curves, subskills=0)
+
+
+def test_the_same_seed_the_same_episode(curves):
+    noisy = curves.model_copy(update={"training_noise": 0.1})
+
+    def path(seed: int) -> list[float]:
+        environment = SimulatedSkillTree(noisy, n_instances=10)
+        environment.reset(seed=seed)
+        action = [Explore(skill="a", subskills=1, records_each=9)]
+        return [float(environment.step(action)[1]) for _ in range(3)]
+
+    assert path(1) == path(1)
+    assert path(1) != path(2)

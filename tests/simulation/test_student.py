@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.simulation import SimulatedStudent, read_curves
+from dataenvgym.simulation.student import repeated
+
+
+def test_it_begins_untouched_and_gets_better_when_taught(curves):
+    student = SimulatedStudent(curves)
+    before = student.reset(np.random.default_rng(0))
+    assert before.tolist() == list(curves.base)
+    after = student.teach(np.array([30, 30, 30, 0]))
+    assert (after[:3] > before[:3]).all()
+    assert student.taught.tolist() == [30, 30, 30, 0]
+    assert student.reset(np.random.default_rng(0)).tolist() == list(curves.base)
+    assert not student.taught.any()
+
+
+def test_the_same_generator_the_same_student(curves):
+    noisy = curves.model_copy(update={"training_noise": 0.1})
+
+    def path(seed: int) -> list[list[float]]:
+        student = SimulatedStudent(noisy, n_instances=20)
+        seen = [student.reset(np.random.default_rng(seed))]
+        seen += [student.teach(np.full(4, 10)) for _ in range(3)]
+        return [a.tolist() for a in seen]
+
+    assert path(1) == path(1)
+    assert path(1) != path(2)
+
+
+def test_evaluation_noise_is_seen_and_does_not_move_the_student(curves):
+    student = SimulatedStudent(curves, n_instances=20)
+    student.reset(np.random.default_rng(0))
+    seen = np.array([student.evaluate() for _ in range(2000)])
+    assert student.accuracies.tolist() == list(curves.base)
+    assert seen.mean(0) == pytest.approx(np.array(curves.base), abs=0.01)
+    assert seen[:, 2].std() == pytest.approx(np.sqrt(0.25 / 20), rel=0.1)
+    assert np.allclose(seen * 20, np.round(seen * 20))
+
+
+def test_replay_keeps_alive_what_was_taught_before(curves):
+    paths = []
+    for replay in (0, 50):
+        student = SimulatedStudent(curves, replay=replay)
+        student.reset(np.random.default_rng(0))
+        student.teach(np.array([0, 100, 0, 0]))
+        for _ in range(5):
+            student.teach(np.array([100, 0, 0, 0]))
+        paths.append(student.accuracies)
+    assert paths[1][1] > paths[0][1]
+    assert student.taught.tolist() == [500, 100, 0, 0]  # repeated ones are not counted again
+
+
+def test_what_is_repeated_has_the_shares_of_what_was_taught():
+    assert repeated(np.array([300.0, 100, 0]), 100).tolist() == [75, 25, 0]
+    assert repeated(np.array([3.0, 1, 0]), 100).tolist() == [3, 1, 0]
+    assert repeated(np.zeros(3), 100).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("counts", [[1, 2, 3], [1, 1, 1, -1], [1, 1, 1, float("nan")]])
+def test_bad_counts_are_refused_and_leave_it_as_it_was(curves, counts):
+    student = SimulatedStudent(curves)
+    with pytest.raises(InvalidActionError, match="expected 4 numbers"):
+        student.teach(np.array(counts))
+    assert student.accuracies.tolist() == list(curves.base)
+    assert not student.taught.any()
+
+
+def test_impossible_options_are_refused(curves):
+    with pytest.raises(ConfigurationError, match="replay is -1"):
+        SimulatedStudent(curves, replay=-1)
+    with pytest.raises(ConfigurationError, match="n_instances is 0"):
+        SimulatedStudent(curves, n_instances=0)
+
+
+def test_it_is_taught_thousands_of_times_a_second():
+    student = SimulatedStudent(read_curves("pocket_math"), replay=100, n_instances=20)
+    student.reset(np.random.default_rng(0))
+    counts = np.full(20, 15)
+    began = time.process_time()
+    for _ in range(2000):
+        student.teach(counts)
+    assert 2000 / (time.process_time() - began) > 5000  # 10,000 are measured by the benchmark
