@@ -20,6 +20,7 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── WorkerLostError         a worker process of an executor that died, again and again
     ├── ExternalError           a program outside this process that is not there, or fails
     ├── BudgetSpentError        a teacher that may make no more calls
+    ├── IncompleteStudyError    a study some of whose episodes failed
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit what is asked of it
         └── ConfigChangedError  ... because its configuration is another one
@@ -114,6 +115,10 @@ class ExternalError(DataEnvGymError):
 
 class BudgetSpentError(DataEnvGymError):
     """A teacher whose budget (requests, tokens or money) is spent; an episode ends well by it."""
+
+
+class IncompleteStudyError(DataEnvGymError):
+    """A study some of whose episodes failed; the others are finished, and it can be gone on with."""
 
 
 class EvaluationError(DataEnvGymError):

@@ -1,8 +1,9 @@
-"""The command line: `dataenvgym run`, `eval`, `report`, `show`, `export`, `list`.
+"""The command line: `dataenvgym run`, `study`, `compare`, `eval`, `report`, `show`, ...
 
 main        arguments -> a command, errors -> a message and an exit code
 parser      what each command takes
 run         one episode, from wherever it stands
+study       strategies x tasks x seeds; compare: runs that are there already
 evaluate    a student on a task, without training
 inspect     report, show and export of a run
 listing     what there is to choose from

@@ -44,6 +44,8 @@ USER_ERRORS = (
 
 _COMMANDS = {
     "run": "run:run",
+    "study": "study:study",
+    "compare": "compare:compare",
     "eval": "evaluate:evaluate",
     "report": "inspect:report",
     "show": "inspect:show",
@@ -52,6 +54,9 @@ _COMMANDS = {
     "external": "external:external",
     "doctor": "doctor:doctor",
 }
+
+_GO_ON = ("run", "study")
+"""Commands that go on, typed again, with what they had begun."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _command(arguments.command)(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as how:
-        again = "; the same command goes on from here" if arguments.command == "run" else ""
+        again = "; the same command goes on from here" if arguments.command in _GO_ON else ""
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
         return _end(code, f"interrupted{again}")
     except BrokenPipeError:  # whoever reads our output has seen enough

@@ -78,6 +78,52 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     run.add_argument("--fresh", action="store_true", help="start anew: remove what the run has")
     run.add_argument("--plain", action="store_true", help="plain lines, no live display")
 
+    study = command(
+        "study",
+        "compare strategies: each on the same tasks and seeds",
+        epilog=(
+            "examples:\n"
+            '  dataenvgym study agent=random,open_ended,skill_list "seed=range(10)"\n'
+            "  dataenvgym study agent=random,skill_list task=pocket_math seed=0,1,2 \\\n"
+            '      --strategy "sharp: agent=skill_list agent.policy.sharpness=3"\n'
+            "  dataenvgym study agent=skill_list environment.replay=0,100 seed=0,1 executor=ray\n\n"
+            "Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study: seed\n"
+            "the seeds, task the tasks, all others the strategies. Every study also has a floor\n"
+            "(no teaching) and a ceiling (gold data). The same command goes on with a study that\n"
+            "was interrupted; more seeds or strategies under the same name extend it."
+        ),
+    )
+    _add_overrides(study)
+    study.add_argument(
+        "--strategy",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help='one more strategy: "NAME: KEY=VALUE ..." (may be repeated)',
+    )
+    study.add_argument("--name", help="the study's folder (default: made of tasks and settings)")
+    study.add_argument("--workers", type=int, metavar="N", help="processes (default: cores)")
+    study.add_argument("--studies-dir", default="studies", metavar="DIR", help="(default: studies)")
+    study.add_argument(
+        "--no-bounds", dest="bounds", action="store_false", help="no floor and no ceiling"
+    )
+    study.add_argument("--plain", action="store_true", help="plain lines, no live display")
+    _add_comparison(study)
+
+    compare = command(
+        "compare",
+        "compare runs that are there already, as a study does",
+        epilog=(
+            "example:\n"
+            "  dataenvgym compare runs/pocket_math-* --baseline random --output comparison\n\n"
+            "Runs that differ by seed alone are one strategy."
+        ),
+    )
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="folders of runs, or names")
+    _add_runs_dir(compare)
+    compare.add_argument("--output", metavar="DIR", help="write table, plot and numbers there")
+    _add_comparison(compare)
+
     evaluate = command(
         "eval",
         "evaluate a student on a task, without training",
@@ -150,6 +196,22 @@ def _add_overrides(parser: argparse.ArgumentParser) -> None:
         help="changes to the configuration, such as agent=random or environment.replay=200",
     )
     parser.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
+
+
+def _add_comparison(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--baseline", metavar="NAME", help="compared with (default: random, or the first one)"
+    )
+    parser.add_argument(
+        "--test", choices=("t", "sign_flip"), help="(default: sign_flip for 20 seeds or fewer)"
+    )
+    parser.add_argument(
+        "--allow-unequal",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="may differ between strategies; the table says so (may be repeated)",
+    )
 
 
 def _add_runs_dir(parser: argparse.ArgumentParser) -> None:

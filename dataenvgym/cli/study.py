@@ -1,0 +1,77 @@
+"""`dataenvgym study`: strategies x tasks x seeds, from wherever the study stands to its table."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from dataenvgym.cli.quiet import quieten
+from dataenvgym.errors import IncompleteStudyError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 100
+"""Columns that the tables of a study are made for."""
+
+
+def wide_console(*, plain: bool = False) -> Console:
+    """A console; tables in a file or a pipe get the 100 columns that they are made for."""
+    from rich.console import Console
+
+    console = Console(force_terminal=False if plain else None, highlight=False)
+    if not console.is_terminal and console.width < WIDTH:
+        console = Console(force_terminal=False, highlight=False, width=WIDTH)
+    return console
+
+
+def study(arguments: Namespace) -> None:
+    """Run what is left of the study, and show its table.
+
+    Raises:
+        IncompleteStudyError: if episodes failed; the table is shown, and says which.
+    """
+    from dataenvgym.studies.plan import plan_study
+    from dataenvgym.studies.study import Study
+    from dataenvgym.studies.tables import render
+
+    quieten()
+    console = wide_console(plain=arguments.plain)
+    plan = plan_study(
+        arguments.overrides,
+        name=arguments.name,
+        strategies=arguments.strategy,
+        baseline=arguments.baseline,
+        bounds=arguments.bounds,
+        test=arguments.test,
+        allow_unequal=arguments.allow_unequal,
+        workers=arguments.workers,
+        studies_dir=arguments.studies_dir,
+        config_dir=arguments.config_dir,
+    )
+    of_plan = Study(plan)
+    of_plan.check()
+    left = len(of_plan.unfinished())
+    if left:
+        print(f"{plan.name}: {left} of {len(plan.cells)} episodes to run", flush=True)
+    of_plan.run(console)
+    results = of_plan.finish()
+    console.print()
+    console.print(render(results, console.width))
+    console.print()
+    for name, what in (
+        ("study.md", "the study, with every run"),
+        ("table.md", "the tables above"),
+        ("curves.png", "learning curves"),
+        ("results.json", "all numbers"),
+    ):
+        console.print(f"{plan.directory / name}  {what}", soft_wrap=True)
+    if missing := of_plan.missing():
+        lines = [f"  {cell.label}: {reason}" for cell, reason in missing]
+        raise IncompleteStudyError(
+            f"{len(missing)} of {len(plan.cells)} episodes have no result:\n"
+            + "\n".join(lines)
+            + "\nThe same command tries them again; the others are kept."
+        )
+    if not left:
+        console.print("\nThis study is finished. More seeds or strategies extend it.")

@@ -1,0 +1,20 @@
+"""Studies: data-generation strategies compared on the same tasks and seeds.
+
+grid        Hydra's sweep syntax -> strategies, tasks, seeds
+plan        ... -> episodes, each with its configuration and folder; floor and ceiling
+fairness    what strategies must have in common, before and after
+study       the folder of a study: run it, go on with it, sum it up
+comparison  the same for runs that are there already
+measures    one run, measured
+statistics  intervals, paired tests, corrections
+summing     runs -> results; `results` holds their models
+tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
+progress    the display while a study runs
+"""
+
+from dataenvgym.studies.comparison import compare_runs
+from dataenvgym.studies.plan import StudyPlan, plan_study
+from dataenvgym.studies.results import StudyResults
+from dataenvgym.studies.study import Study, run_study
+
+__all__ = ["Study", "StudyPlan", "StudyResults", "compare_runs", "plan_study", "run_study"]

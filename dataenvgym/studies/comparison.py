@@ -1,0 +1,185 @@
+"""Existing runs compared as a study's are: grouped by what they have in common but the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.identity import decisive_values
+from dataenvgym.config.run_directory import read_config
+from dataenvgym.episodes.summary import read_summary
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.studies.fairness import (
+    Difference,
+    check_allowed_keys,
+    config_differences,
+    record_budget,
+)
+from dataenvgym.studies.measures import RunMeasures, measure_run
+from dataenvgym.studies.plan import CEILING, FLOOR, choose_baseline
+from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
+from dataenvgym.studies.statistics import Test
+from dataenvgym.studies.summing import TaskRuns, sum_up
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+def compare_runs(
+    directories: Sequence[str | Path],
+    *,
+    baseline: str | None = None,
+    test: Test | None = None,
+    allow_unequal: Sequence[str] = (),
+    name: str = "comparison",
+    command: str = "",
+) -> StudyResults:
+    """The results of finished runs; each group of runs that differ by seed alone is a strategy.
+
+    Args:
+        directories: run directories.
+        baseline, test, allow_unequal: as `run_study` takes them.
+
+    Raises:
+        ConfigurationError: if they cannot be compared, or it would not be fair.
+        RunDirectoryError: if one of them is no finished run.
+    """
+    if not directories:
+        raise ConfigurationError("there is nothing to compare: name two run directories or more")
+    runs = [_read(Path(directory)) for directory in directories]
+    check_allowed_keys(allow_unequal, runs[0].config)
+    tasks: dict[str, list[_Group]] = {}
+    for run in runs:
+        groups = tasks.setdefault(run.task, [])
+        group = next((g for g in groups if g.has_place_for(run)), None)
+        if group is None:
+            groups.append(group := _Group([]))
+        group.add(run)
+    for groups in tasks.values():
+        _name(groups)
+    taught = {g.name: None for groups in tasks.values() for g in groups if g.role == "strategy"}
+    if not taught:
+        raise ConfigurationError("there is nothing to compare: all runs are floors or ceilings")
+    return sum_up(
+        [_task_runs(task, groups) for task, groups in tasks.items()],
+        name=name,
+        command=command,
+        baseline=choose_baseline(list(taught), baseline),
+        test=test,
+        allow_unequal=allow_unequal,
+        differences=[d for groups in tasks.values() for d in _config_differences(groups)],
+    )
+
+
+@dataclass(frozen=True)
+class _Run:
+    directory: Path
+    task: str
+    config: DictConfig
+    values: dict[str, Any]
+    measures: RunMeasures
+
+    @property
+    def seed(self) -> int:
+        return int(self.config.seed)
+
+    @property
+    def agent(self) -> str:
+        return str(self.config.agent.get("name") or self.config.agent._target_)
+
+
+@dataclass
+class _Group:
+    """Runs that differ by seed alone."""
+
+    runs: list[_Run]
+    name: str = ""
+
+    @property
+    def role(self) -> str:
+        return {FLOOR: "floor", CEILING: "ceiling"}.get(self.runs[0].agent, "strategy")
+
+    def has_place_for(self, run: _Run) -> bool:
+        return not self.runs or not _differing(self.runs[0], run)
+
+    def add(self, run: _Run) -> None:
+        if twin := next((one for one in self.runs if one.seed == run.seed), None):
+            raise ConfigurationError(
+                f"{twin.directory} and {run.directory} are the same strategy and seed: leave one "
+                "of them out"
+            )
+        self.runs.append(run)
+
+    def measures(self) -> dict[int, RunMeasures]:
+        return {run.seed: run.measures for run in self.runs}
+
+
+def _read(directory: Path) -> _Run:
+    config = read_config(directory)
+    iterations = int(config.episode.iterations)
+    measures = measure_run(directory, iterations=iterations)
+    values = {**decisive_values(config), "episode.iterations": iterations}
+    return _Run(directory, read_summary(directory).task, config, values, measures)
+
+
+def _differing(one: _Run, other: _Run) -> list[str]:
+    """The keys in which they differ, but for those that follow the seed in both."""
+    keys = [k for k in sorted({*one.values, *other.values})
+            if one.values.get(k) != other.values.get(k)]  # fmt: skip
+    return [k for k in keys if not (_follows_seed(one, k) and _follows_seed(other, k))]
+
+
+def _follows_seed(run: _Run, key: str) -> bool:
+    return key.rpartition(".")[2] == "seed" and run.values.get(key) == run.seed
+
+
+def _name(groups: list[_Group]) -> None:
+    """Each group by its agent; by what else differs where agents have several groups."""
+    for group in groups:
+        group.name = group.runs[0].agent
+    for name in {group.name for group in groups}:
+        same = [group for group in groups if group.name == name]
+        if len(same) == 1:
+            continue
+        keys = sorted({k for g in same[1:] for k in _differing(same[0].runs[0], g.runs[0])})
+        for group in same:
+            values = group.runs[0].values
+            shown = ", ".join(f"{k.rpartition('.')[2]}={values.get(k)}" for k in keys[:3])
+            group.name = f"{name}, {shown}"
+        if len({group.name for group in same}) < len(same):
+            for i, group in enumerate(same):
+                group.name = f"{group.name} ({i + 1})"
+
+
+def _task_runs(task: str, groups: Sequence[_Group]) -> TaskRuns:
+    groups = sorted(groups, key=lambda g: g.role == "ceiling")
+    seeds = sorted({run.seed for g in groups if g.role != "floor" for run in g.runs})
+    return TaskRuns(
+        task=task,
+        strategies=[
+            StrategyRuns(
+                name=group.name,
+                role="ceiling" if group.role == "ceiling" else "strategy",
+                runs=group.measures(),
+                missing=[MissingRun(seed=s, reason="no run of it was named")
+                         for s in seeds if s not in group.measures()],
+            )
+            for group in groups
+            if group.role != "floor"
+        ],
+        floor=[run.measures for g in groups if g.role == "floor" for run in g.runs],
+        budgets={g.name: record_budget(g.runs[0].config) for g in groups if g.role == "strategy"},
+    )  # fmt: skip
+
+
+def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
+    found: list[Difference] = []
+    for seed in sorted({run.seed for group in groups for run in group.runs}):
+        of_seed = [(g, run) for g in groups for run in g.runs if run.seed == seed]
+        taught = {g.name: run.config for g, run in of_seed if g.role == "strategy"}
+        found += config_differences(taught, budget=True)
+        both = {g.name: run.config for g, run in of_seed if g.role != "floor"}
+        found += config_differences(both, budget=False)
+    return found

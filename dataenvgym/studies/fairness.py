@@ -1,0 +1,157 @@
+"""Whether a comparison is fair: asked of the configurations before, and of the results after.
+
+All strategies have the same base student, evaluation instances, trainer, number of iterations and
+record budget; the validation split chooses an iteration, and the test split is scored on that one
+alone. What differs is a `Difference`, refused unless it is allowed by its key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.identity import decisive_values
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.studies.measures import RunMeasures
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+EQUAL_SECTIONS = ("student", "predictor", "trainer", "task")
+EQUAL_KEYS = ("episode.iterations", "environment.target_score")
+RECORDS = "records"
+"""The key of the record budget: agent.records_per_iteration x iterations, environment.max_records
+at most."""
+_UNBOUNDED = "unbounded, set environment.max_records"
+RESULT_SECTIONS = {
+    "student": ("student", "predictor"),
+    "trainer": ("trainer",),
+    "instances": ("task",),
+    "test_instances": ("task",),
+}
+"""What finished runs are compared by, and the sections of the configuration that decide it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something in which strategies differ though they should not.
+
+    Attributes:
+        key: its name, as `--allow-unequal` takes it.
+        values: by strategy.
+    """
+
+    key: str
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        groups: dict[str, list[str]] = {}
+        for strategy, value in self.values.items():
+            groups.setdefault(str(value), []).append(strategy)
+        shown = "; ".join(f"{value} ({', '.join(who)})" for value, who in groups.items())
+        return f"{self.key}: {shown}"
+
+
+def config_differences(configs: Mapping[str, DictConfig], *, budget: bool) -> list[Difference]:
+    """How the configurations of strategies on one task and seed differ where they must not.
+
+    Args:
+        budget: whether the record budget counts; it does not bind the ceiling.
+    """
+    values = {name: _compared(config, budget) for name, config in configs.items()}
+    keys = sorted({key for one in values.values() for key in one})
+    found = [d for key in keys if (d := _difference(key, values)) is not None]
+    budgets = {name: one.get(RECORDS) for name, one in values.items()}
+    if _UNBOUNDED in budgets.values() and not any(d.key == RECORDS for d in found):
+        found.append(Difference(RECORDS, budgets))  # equally without bounds is not equal
+    return found
+
+
+def result_differences(runs: Mapping[str, RunMeasures]) -> list[Difference]:
+    """How student and instances differ between finished runs of one task and seed."""
+    values = {name: run.identity for name, run in runs.items()}
+    return [d for key in RESULT_SECTIONS if (d := _difference(key, values)) is not None]
+
+
+def over_budget(runs: Mapping[str, RunMeasures], budgets: Mapping[str, float]) -> list[Difference]:
+    """Runs that trained on more records than they were to have."""
+    over = {
+        name: f"{run.records} of {budgets[name]:g}"
+        for name, run in runs.items()
+        if run.records > budgets.get(name, math.inf)
+    }
+    return [Difference(RECORDS, over)] if over else []
+
+
+def record_budget(config: DictConfig) -> float:
+    """The most records that an episode trains on; infinite if nothing bounds it."""
+    each = config.agent.get("records_per_iteration")
+    most = config.environment.get("max_records")
+    planned = math.inf if each is None else float(each) * int(config.episode.iterations)
+    return min(planned, math.inf if most is None else float(most))
+
+
+def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Difference]:
+    """The differences, one for each key, if all are allowed.
+
+    Args:
+        allow: keys, or sections of keys, that may differ.
+
+    Raises:
+        ConfigurationError: naming the differences that are not allowed.
+    """
+    found: dict[str, Difference] = {}
+    for difference in differences:
+        found.setdefault(difference.key, difference)
+    refused = [d for d in found.values() if not any(_covers(key, d.key) for key in allow)]
+    if refused:
+        keys = " ".join(f"--allow-unequal {d.key}" for d in refused[:3])
+        lines = "\n".join(f"  {d}" for d in refused[:8])
+        raise ConfigurationError(
+            f"the comparison would not be fair; the strategies differ in\n{lines}\n"
+            f"Make these equal, or accept it, and the table will say so: {keys}"
+        )
+    return list(found.values())
+
+
+def check_allowed_keys(allow: Sequence[str], config: DictConfig) -> None:
+    """Refuse a key of `--allow-unequal` that nothing is compared by."""
+    known = {*_compared(config, True), *EQUAL_SECTIONS, *RESULT_SECTIONS}
+    for key in allow:
+        if key not in known:
+            raise ConfigurationError(
+                f"--allow-unequal is {key!r}, by which nothing is compared."
+                f"{did_you_mean(key, known)} Sections are: {', '.join(EQUAL_SECTIONS)}; the "
+                f"record budget is {RECORDS!r}."
+            )
+
+
+def _compared(config: DictConfig, budget: bool) -> dict[str, Any]:
+    values = {
+        key: value
+        for key, value in decisive_values(config).items()
+        if key.partition(".")[0] in EQUAL_SECTIONS or key in EQUAL_KEYS
+    }
+    values["episode.iterations"] = int(config.episode.iterations)
+    values.setdefault("environment.target_score", None)
+    if budget:
+        most = record_budget(config)
+        values[RECORDS] = _UNBOUNDED if math.isinf(most) else int(most)
+    return values
+
+
+def _difference(key: str, values: Mapping[str, Mapping[str, Any]]) -> Difference | None:
+    found = {name: one.get(key) for name, one in values.items()}
+    first = next(iter(found.values()), None)
+    return None if all(value == first for value in found.values()) else Difference(key, found)
+
+
+def _covers(allowed_key: str, key: str) -> bool:
+    section = allowed_key.partition(".")[0]
+    return (
+        key == allowed_key
+        or key.startswith(f"{allowed_key}.")
+        or section in RESULT_SECTIONS.get(key, ())
+    )

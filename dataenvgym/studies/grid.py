@@ -1,0 +1,196 @@
+"""What a study varies: Hydra's sweep syntax, taken apart into strategies, tasks and seeds.
+
+    agent=random,open_ended "seed=range(10)" task=pocket_math episode.iterations=3
+
+`seed` gives the seeds; keys of the section `task` the tasks; every other key with several values,
+and `agent` in any case, the strategies: all combinations of their values. What has one value is
+the same for all. Strategies that are no combination are given whole, as "NAME: KEY=VALUE ...".
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.overrides import Override, parse_overrides
+from dataenvgym.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy or a task: its name in tables, and the overrides that make it."""
+
+    name: str
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Strategies x tasks x seeds.
+
+    Attributes:
+        fixed: overrides that all have in common.
+    """
+
+    fixed: tuple[str, ...]
+    strategies: tuple[Choice, ...]
+    tasks: tuple[Choice, ...]
+    seeds: tuple[int, ...]
+
+    def overrides(self, strategy: Choice, task: Choice) -> list[str]:
+        """All overrides of an episode but its seed; what a strategy sets itself wins."""
+        own = {override.key for override in parse_overrides(strategy.overrides)}
+        fixed = [text for text in self.fixed if parse_overrides([text])[0].key not in own]
+        return [*fixed, *task.overrides, *strategy.overrides]
+
+
+def parse_grid(
+    texts: Sequence[str],
+    *,
+    strategies: Sequence[str] = (),
+    config_dir: str | Path | None = None,
+) -> Grid:
+    """The grid that the overrides span.
+
+    Args:
+        texts: Hydra overrides, some with several values: `a,b`, `choice(a,b)`, `range(10)`,
+            `glob(*)`.
+        strategies: further ones, each "NAME: KEY=VALUE KEY=VALUE ...".
+
+    Raises:
+        ConfigurationError: for something that is no override or has no countable values, for a
+            seed that is no whole number, and for two strategies of one name.
+    """
+    groups = options_by_group(config_dir)
+    fixed: list[str] = []
+    axes: dict[str, dict[str, list[Choice]]] = {"strategy": {}, "task": {}}
+    seeds = ["0"]
+    for text in texts:
+        (override,) = parse_overrides([text])[:1]
+        _refuse_single_run(override)
+        values = _values(text, groups)
+        if override.key == "seed":
+            seeds = [value.partition("=")[2] for value in values or [text]]
+        elif values is None and override.key not in ("agent", "task"):
+            fixed.append(text)
+        else:
+            axis = axes["task" if override.section == "task" else "strategy"]
+            if override.key in axis:
+                raise ConfigurationError(f"{override.key} is given twice: {text!r}; give it once")
+            axis[override.key] = [_choice(override.key, value) for value in values or [text]]
+    named = [_named(text) for text in strategies]
+    defaults = default_options() if not all(axes.values()) else {}
+    swept = [Choice(defaults["agent"])] if not axes["strategy"] and not named else []
+    if axes["strategy"]:
+        swept = _combinations(axes["strategy"], "agent")
+    grid = Grid(
+        fixed=tuple(fixed),
+        strategies=(*swept, *named),
+        tasks=tuple(
+            _combinations(axes["task"], "task") if axes["task"] else [Choice(defaults["task"])]
+        ),
+        seeds=tuple(dict.fromkeys(_seed(value) for value in seeds)),
+    )
+    _refuse_twins(grid.strategies)
+    return grid
+
+
+def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | None:
+    """One override for each of several values; None where there is but one."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import Glob
+    from hydra.errors import HydraException
+
+    try:
+        override: Any = OverridesParser.create().parse_override(text)
+    except HydraException:
+        return None  # composing says what is wrong with it
+    if not override.is_sweep_override():
+        return None
+    key = override.get_key_element()
+    if not override.is_discrete_sweep():
+        raise ConfigurationError(
+            f"{text!r} has no countable values; expected a,b or choice(a,b) or range(10)"
+        )
+    value = override.value()
+    if isinstance(value, Glob):
+        options = sorted(groups.get(override.key_or_group, ()))
+        names = list(value.filter(options))
+        if not names:
+            raise ConfigurationError(
+                f"{text!r} fits no option. The options of {override.key_or_group} are: "
+                f"{', '.join(options) or 'none'}."
+            )
+    else:
+        names = list(override.sweep_string_iterator())
+    return [f"{key}={name}" for name in names]
+
+
+def _choice(key: str, text: str) -> Choice:
+    value = text.partition("=")[2].strip("'\"")
+    last = key.replace("/", ".").rsplit(".", 1)[-1]
+    return Choice(value if key in ("agent", "task") else f"{last}={value}", (text,))
+
+
+def _combinations(axis: Mapping[str, Sequence[Choice]], main: str) -> list[Choice]:
+    """All combinations, named by what varies; by `main` where nothing does."""
+    varied = {key for key, choices in axis.items() if len(choices) > 1} or {main}
+    combined = []
+    for choices in product(*axis.values()):
+        names = [c.name for key, c in zip(axis, choices, strict=True) if key in varied]
+        overrides = tuple(text for c in choices for text in c.overrides)
+        combined.append(Choice(", ".join(names), overrides))
+    return combined
+
+
+def _named(text: str) -> Choice:
+    name, colon, rest = text.partition(":")
+    if not colon or not name.strip() or "=" in name:
+        raise ConfigurationError(
+            f'--strategy is {text!r}, expected "NAME: KEY=VALUE ...", such as '
+            '"sharp: agent=skill_list agent.policy.sharpness=3"'
+        )
+    try:
+        overrides = tuple(shlex.split(rest))
+    except ValueError as error:
+        raise ConfigurationError(f"--strategy {text!r} cannot be read: {error}") from error
+    for override in parse_overrides(overrides):
+        _refuse_single_run(override)
+        if override.key == "seed" or override.section == "task":
+            raise ConfigurationError(
+                f"--strategy {name.strip()!r} sets {override.key}, which is no part of a strategy: "
+                "give it to the study as a whole"
+            )
+    return Choice(name.strip(), overrides)
+
+
+def _refuse_single_run(override: Override) -> None:
+    instead = {"name": "--name", "runs_dir": "--studies-dir"}
+    if override.key in instead:
+        raise ConfigurationError(
+            f"{override.text!r} is about a single run; a study has {instead[override.key]}"
+        )
+
+
+def _refuse_twins(strategies: Sequence[Choice]) -> None:
+    names = [strategy.name for strategy in strategies]
+    if twins := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ConfigurationError(
+            f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each a name of its "
+            'own: --strategy "NAME: KEY=VALUE ..."'
+        )
+
+
+def _seed(text: str) -> int:
+    try:
+        seed = int(text)
+    except ValueError:
+        raise ConfigurationError(f"seed is {text!r}, expected a whole number like 0") from None
+    if seed < 0:
+        raise ConfigurationError(f"seed is {seed}, expected 0 or more")
+    return seed

@@ -1,0 +1,245 @@
+"""A study before it runs: which episodes it has, each with its configuration and its folder.
+
+The episodes are ordinary runs, in `studies/<name>/runs`. Besides those of the grid there are the
+bounds: for each task one of `agent=none`, the floor (nothing is trained, so that one seed says it
+all), and one for each seed of `agent=gold`, the ceiling, which no record budget binds.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dataenvgym.config.composition import compose
+from dataenvgym.config.identity import FREE, FREE_SECTIONS
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.run_directory import run_directory
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.studies.grid import Choice, Grid, parse_grid
+from dataenvgym.studies.statistics import EXACT, Test
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+Role = Literal["strategy", "floor", "ceiling"]
+FLOOR, CEILING = "none", "gold"
+"""The agents of the bounds."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One episode of a study.
+
+    Attributes:
+        role: "floor" and "ceiling" are the bounds.
+        strategy, task: names, as tables have them.
+    """
+
+    role: Role
+    strategy: str
+    task: str
+    seed: int
+    config: DictConfig
+
+    @property
+    def directory(self) -> Path:
+        """Its run directory."""
+        return run_directory(self.config)
+
+    @property
+    def label(self) -> str:
+        """How it is spoken of."""
+        return f"{self.task}: {self.strategy}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What a study is to be.
+
+    Attributes:
+        directory: `studies/<name>`.
+        overrides, named_strategies: what was asked for.
+        cells: the episodes, in the order in which they are begun: seed by seed.
+        baseline: the strategy that the others are compared with.
+        test: which test the tables show; None lets the number of seeds decide.
+        allow_unequal: keys that may differ between strategies all the same.
+    """
+
+    directory: Path
+    overrides: tuple[str, ...]
+    named_strategies: tuple[str, ...]
+    grid: Grid
+    cells: tuple[Cell, ...]
+    baseline: str
+    test: Test | None = None
+    allow_unequal: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.directory.name
+
+    def of_strategies(self) -> list[Cell]:
+        """The cells that are no bounds."""
+        return [cell for cell in self.cells if cell.role == "strategy"]
+
+
+def plan_study(
+    overrides: Sequence[str] = (),
+    *,
+    name: str | None = None,
+    strategies: Sequence[str] = (),
+    baseline: str | None = None,
+    bounds: bool = True,
+    test: Test | None = None,
+    allow_unequal: Sequence[str] = (),
+    workers: int | None = None,
+    studies_dir: str | Path = "studies",
+    config_dir: str | Path | None = None,
+) -> StudyPlan:
+    """The study that the arguments ask for (see `run_study`); no file is touched.
+
+    Raises:
+        ConfigurationError: for whatever `dataenvgym run` would refuse, and for a study that cannot
+            be: no such baseline, twice the same strategy, too many seeds for the test.
+    """
+    grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)
+    name = _default_name(grid) if name is None else _checked_name(name)
+    directory = Path(studies_dir).expanduser() / name
+    extra = _executor(grid, workers)
+    cells = _Cells(grid, directory / "runs", extra, config_dir)
+    planned = cells.of_strategies()
+    if bounds:
+        planned += cells.of_bounds()
+    planned.sort(key=lambda cell: (grid.seeds.index(cell.seed), cell.role != "floor"))
+    _refuse_same(planned)
+    if test == "sign_flip" and len(grid.seeds) > EXACT:
+        raise ConfigurationError(
+            f"--test sign_flip counts all 2^n sign flips, for {EXACT} seeds at most; "
+            f"with {len(grid.seeds)} use --test t"
+        )
+    return StudyPlan(
+        directory=directory,
+        overrides=tuple(overrides),
+        named_strategies=tuple(strategies),
+        grid=grid,
+        cells=tuple(planned),
+        baseline=choose_baseline([s.name for s in grid.strategies], baseline),
+        test=test,
+        allow_unequal=tuple(allow_unequal),
+    )
+
+
+def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
+    """The strategy that the others are compared with: `wanted`, or random, or the first one.
+
+    Raises:
+        ConfigurationError: if there is no such strategy.
+    """
+    if wanted is None:
+        return "random" if "random" in strategies else strategies[0]
+    if wanted not in strategies:
+        raise ConfigurationError(
+            f"baseline is {wanted!r}, which is no strategy of this study."
+            f"{did_you_mean(wanted, strategies)} The strategies are: {', '.join(strategies)}."
+        )
+    return wanted
+
+
+class _Cells:
+    """Makes cells: composes once for each strategy and task, and fills in the seeds."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        runs: Path,
+        extra: Sequence[str],
+        config_dir: str | Path | None,
+    ) -> None:
+        self._grid = grid
+        self._runs = runs
+        self._extra = tuple(extra)
+        self._config_dir = config_dir
+
+    def of_strategies(self) -> list[Cell]:
+        return [
+            cell
+            for task in self._grid.tasks
+            for strategy in self._grid.strategies
+            for cell in self._seeded(
+                "strategy", strategy.name, task, self._grid.overrides(strategy, task)
+            )
+        ]
+
+    def of_bounds(self) -> list[Cell]:
+        fixed = [t for t in self._grid.fixed if parse_overrides([t])[0].section != "agent"]
+        cells = []
+        for task in self._grid.tasks:
+            shared = [*fixed, *task.overrides]
+            floor = [
+                *(t for t in shared if parse_overrides([t])[0].key != "episode.iterations"),
+                f"agent={FLOOR}",
+                "episode.iterations=1",
+            ]
+            ceiling = [
+                *(t for t in shared if parse_overrides([t])[0].key != "environment.max_records"),
+                f"agent={CEILING}",
+                "environment.max_records=null",
+            ]
+            cells += self._seeded("floor", FLOOR, task, floor)[:1]
+            cells += self._seeded("ceiling", CEILING, task, ceiling)
+        return cells
+
+    def _seeded(
+        self, role: Role, strategy: str, task: Choice, overrides: Sequence[str]
+    ) -> list[Cell]:
+        first = f"seed={self._grid.seeds[0]}"
+        composed = compose([*overrides, *self._extra, first], config_dir=self._config_dir)
+        cells = []
+        for seed in self._grid.seeds:
+            config: Any = copy.deepcopy(composed)
+            config.seed, config.runs_dir = seed, str(self._runs)
+            cells.append(Cell(role, strategy, task.name, seed, config))
+        return cells
+
+
+def _executor(grid: Grid, workers: int | None) -> list[str]:
+    """In processes, unless another executor is asked for."""
+    is_chosen = any(parse_overrides([text])[0].key == "executor" for text in grid.fixed)
+    extra = [] if is_chosen else ["executor=processes"]
+    return extra if workers is None else [*extra, f"executor.workers={workers}"]
+
+
+def _default_name(grid: Grid) -> str:
+    """Tasks, and a hash of what else is common to all: more seeds or strategies extend a study."""
+    name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
+    decisive = sorted(text for text in grid.fixed if not _is_free(text))
+    if not decisive:
+        return name
+    return f"{name}-{hashlib.sha256(chr(10).join(decisive).encode()).hexdigest()[:8]}"
+
+
+def _is_free(text: str) -> bool:
+    (override,) = parse_overrides([text])[:1]
+    return override.key in FREE or override.section in FREE_SECTIONS
+
+
+def _checked_name(name: str) -> str:
+    if name in ("", ".", "..") or name.startswith(".") or re.search(r"[/\\\0]", name):
+        raise ConfigurationError(f"--name is {name!r}, expected the plain name of a folder")
+    return name
+
+
+def _refuse_same(cells: Sequence[Cell]) -> None:
+    """Two cells in one run directory are the same episode under two names."""
+    names: dict[Path, Cell] = {}
+    for cell in cells:
+        other = names.setdefault(cell.directory, cell)
+        if other is not cell and "strategy" in (cell.role, other.role):
+            raise ConfigurationError(
+                f"{other.label!r} and {cell.label!r} are the same episode: leave one of them out"
+            )

@@ -1,0 +1,157 @@
+"""`curves.png`: learning curves with their 95% bands, and the test gains beside them.
+
+Like every figure of this package it has nothing of the time or the machine in it.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.episodes.texts import one_line
+from dataenvgym.storage import write_bytes
+from dataenvgym.studies.results import StrategyResult, StudyResults, TaskResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, told apart by the colour-blind too; beyond eight, the markers differ
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B6F00", "#5B4B8A")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
+_BOUND = "#374151"
+_GRID = "#e5e7eb"
+
+
+def draw_study(results: StudyResults, path: Path) -> None:
+    """Draw the study to `path` (PNG), atomically: for each task a row of two panels.
+
+    Left, the mean validation score by iteration, with the band of its 95% t interval. Right, the
+    gain in test score with its interval. The floor and the ceiling are lines in both.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    most = max(len(task.strategies) for task in results.tasks)
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        figure = Figure(
+            figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * len(results.tasks)),
+            dpi=130,
+            layout="constrained",
+        )
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(len(results.tasks), 2, squeeze=False, width_ratios=[1.25, 1.0])
+        for row, task in zip(axes, results.tasks, strict=True):
+            styles = _styles(task)
+            _draw_curves(row[0], task, styles)
+            _draw_gains(row[1], task, styles, results.baseline)
+        seeds = max(len(one.seeds) for task in results.tasks for one in task.strategies)
+        figure.suptitle(
+            one_line(f"{results.name}: mean and 95% interval over {seeds} seeds", 100),
+            fontsize=13,
+            fontweight="bold",
+            parse_math=False,
+        )
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    write_bytes(path, buffer.getvalue())
+
+
+def _styles(task: TaskResult) -> dict[str, dict[str, Any]]:
+    """Colour and marker of each strategy."""
+    strategies = [one for one in task.strategies if one.role == "strategy"]
+    styles: dict[str, dict[str, Any]] = {}
+    for i, one in enumerate(strategies):
+        shift = i // len(COLORS)
+        styles[one.name] = {
+            "color": COLORS[i % len(COLORS)],
+            "marker": MARKERS[(i + shift) % len(MARKERS)],
+            "linestyle": "-" if shift == 0 else (0, (5, 2)),
+        }
+    return styles
+
+
+def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]) -> None:
+    last = 1
+    for one in task.strategies:
+        if not one.seeds:
+            continue
+        numbers = list(range(len(one.curve)))
+        last = max(last, numbers[-1])
+        means = [_at(point.mean) for point in one.curve]
+        if one.role == "ceiling":
+            axes.plot(numbers, means, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)),
+                      label="gold data (ceiling)", zorder=2)  # fmt: skip
+            continue
+        style = styles[one.name]
+        if all(point.low is not None for point in one.curve):
+            axes.fill_between(numbers, [_at(point.low) for point in one.curve],
+                              [_at(point.high) for point in one.curve], color=style["color"],
+                              alpha=0.14, linewidth=0, zorder=1)  # fmt: skip
+        axes.plot(numbers, means, linewidth=1.9, markersize=5.5, markeredgecolor="white",
+                  markeredgewidth=0.6, label=one_line(one.name, 34), zorder=3, **style)  # fmt: skip
+    if task.floor is not None:
+        axes.axhline(task.floor.val_score, color=_BOUND, linewidth=1.2, linestyle=(0, (5, 3)),
+                     label="no teaching (floor)", zorder=2)  # fmt: skip
+    axes.set_xticks(range(0, last + 1, max(1, last // 12)))
+    axes.set_xlabel("iteration (0: base student)")
+    axes.set_ylabel("validation score")
+    axes.set_title(one_line(task.task, 60), fontsize=11, loc="left", parse_math=False)
+    axes.grid(axis="y", color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    legend = axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.13), fontsize=9, ncols=3,
+                         frameon=False, columnspacing=1.4, handlelength=2.2)  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _draw_gains(
+    axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]], baseline: str
+) -> None:
+    """The test gains, the best on top; the validation gains where there is no test split."""
+    measure = "test_gain"
+    if not any(one.measures[measure].mean is not None for one in task.strategies):
+        measure = "val_gain"
+    shown = [one for one in task.strategies if one.role == "strategy" and one.seeds]
+    shown.sort(key=lambda one: one.measures[measure].mean or 0.0)
+    for y, one in enumerate(shown):
+        _draw_gain(axes, y, one, measure, styles[one.name])
+    for one in task.strategies:
+        if one.role == "ceiling" and (mean := one.measures[measure].mean) is not None:
+            axes.axvline(mean, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)), zorder=1)
+            _name_line(axes, mean, "ceiling")
+    axes.axvline(0.0, color=_BOUND, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
+    _name_line(axes, 0.0, "floor")
+    axes.set_yticks(range(len(shown)))
+    names = [f"{one.name} (baseline)" if one.name == baseline else one.name for one in shown]
+    axes.set_yticklabels([one_line(n, 34) for n in names], fontsize=9.5, parse_math=False)
+    axes.set_ylim(-0.7, len(shown) - 0.3)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"gain in {'test' if measure == 'test_gain' else 'validation'} score")
+    axes.grid(axis="x", color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _draw_gain(
+    axes: Axes, y: int, one: StrategyResult, measure: str, style: dict[str, Any]
+) -> None:
+    found = one.measures[measure]
+    if found.mean is None:
+        return
+    if found.low is not None and found.high is not None:
+        axes.plot([found.low, found.high], [y, y], color=style["color"], linewidth=2.4, zorder=2)
+    axes.plot([found.mean], [y], color=style["color"], marker=style["marker"], markersize=8,
+              markeredgecolor="white", linestyle="none", zorder=3)  # fmt: skip
+
+
+def _name_line(axes: Axes, x: float, name: str) -> None:
+    axes.text(x, 1.005, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom",
+              fontsize=8.5, color=_BOUND)  # fmt: skip
+
+
+def _at(value: float | None) -> float:
+    return float("nan") if value is None else value

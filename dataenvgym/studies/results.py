@@ -1,0 +1,272 @@
+"""What a study came to: `results.json`.
+
+Runs, by task, strategy and seed -> estimates over seeds, paired comparisons with the baseline on
+the seeds that both have, and the bounds. All numbers are here; tables and plots only show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dataenvgym.records import Model
+from dataenvgym.studies.measures import Rewards, RunMeasures, difference
+from dataenvgym.studies.statistics import (
+    Estimate,
+    Test,
+    choose_test,
+    estimate,
+    holm,
+    instance_error,
+    p_value,
+    paired_t,
+    sign_flip,
+)
+
+MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds")
+COMPARED = ("test_gain", "val_gain", "area")
+"""The measures by which strategies are compared with the baseline."""
+
+
+class SeedResult(Model):
+    """One run; see `measures.RunMeasures`. `run` is the folder's name."""
+
+    seed: int
+    run: str
+    val_scores: tuple[float, ...]
+    best_iteration: int
+    val_gain: float
+    test_before: float | None
+    test_after: float | None
+    test_gain: float | None
+    area: float
+    records: int
+    requests: int
+    cost: float | None
+    seconds: float
+    ended: str | None = None
+
+
+class MissingRun(Model):
+    """A seed without a result, and why."""
+
+    seed: int
+    reason: str
+
+
+class Comparison(Model):
+    """A strategy against the baseline, by one measure, on the seeds that both have.
+
+    Attributes:
+        difference: strategy less baseline, over seeds.
+        p_t, p_sign_flip: two-sided; None where there are too few pairs (or, for all sign flips,
+            too many).
+        p: that of the study's test.
+        p_holm: the same, adjusted for all strategies compared by this measure on this task.
+        instance_error: standard error of the mean difference by the choice of instances, seeds
+            taken as they are; None for the area.
+    """
+
+    measure: str
+    seeds: tuple[int, ...]
+    difference: Estimate
+    p_t: float | None
+    p_sign_flip: float | None
+    p: float | None
+    p_holm: float | None = None
+    instance_error: float | None = None
+
+
+class StrategyResult(Model):
+    """A strategy on a task.
+
+    Attributes:
+        role: "ceiling" is bound by no record budget, and takes part in no comparison.
+        seeds: the finished runs.
+        missing: the seeds without one.
+        measures: over seeds, by name.
+        instance_errors: standard error of the mean gain by the choice of instances: rewards after
+            less before, averaged over seeds for each instance, then sd / sqrt(instances).
+        curve: validation score by iteration, over seeds.
+        comparisons: with the baseline, by measure; empty for the baseline.
+    """
+
+    name: str
+    role: Literal["strategy", "ceiling"] = "strategy"
+    seeds: tuple[SeedResult, ...]
+    missing: tuple[MissingRun, ...] = ()
+    measures: dict[str, Estimate]
+    instance_errors: dict[str, float | None]
+    curve: tuple[Estimate, ...]
+    comparisons: dict[str, Comparison] = {}
+
+
+class Floor(Model):
+    """The base student: what no teaching comes to.
+
+    Attributes:
+        n_runs: in how many runs it was scored.
+        deterministic: whether it scored the same in all of them.
+    """
+
+    val_score: float
+    test_score: float | None
+    n_runs: int
+    deterministic: bool
+
+
+class TaskResult(Model):
+    """All strategies on one task; `floor` is None if nothing is finished yet."""
+
+    task: str
+    floor: Floor | None
+    strategies: tuple[StrategyResult, ...]
+
+
+class StudyResults(Model):
+    """A study.
+
+    Attributes:
+        command: what makes it again.
+        baseline, test: of the comparisons.
+        unequal: differences between strategies that were allowed, in words.
+        notes: what a reader of the tables has to know.
+    """
+
+    name: str
+    command: str
+    baseline: str
+    test: Test
+    tasks: tuple[TaskResult, ...]
+    unequal: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StrategyRuns:
+    """The runs of one strategy on one task, before they are summed up."""
+
+    name: str
+    role: Literal["strategy", "ceiling"]
+    runs: Mapping[int, RunMeasures]
+    missing: Sequence[MissingRun] = field(default=())
+
+
+def task_result(
+    task: str,
+    strategies: Sequence[StrategyRuns],
+    *,
+    baseline: str,
+    test: Test,
+    floor_runs: Sequence[RunMeasures] = (),
+) -> TaskResult:
+    """Sum up one task.
+
+    Args:
+        floor_runs: runs without teaching; every other run tells of the base student, too.
+    """
+    everything = [*floor_runs, *(run for one in strategies for run in one.runs.values())]
+    base = next((one for one in strategies if one.name == baseline), None)
+    compared = [one for one in strategies if one.role == "strategy" and one is not base]
+    comparisons: dict[str, dict[str, Comparison]] = {one.name: {} for one in strategies}
+    for measure in COMPARED if base is not None else ():
+        assert base is not None
+        found = [_compare(one.runs, base.runs, measure, test) for one in compared]
+        adjusted = holm([one.p for one in found])
+        for strategy, comparison, p in zip(compared, found, adjusted, strict=True):
+            comparisons[strategy.name][measure] = comparison.model_copy(update={"p_holm": p})
+    return TaskResult(
+        task=task,
+        floor=_floor(everything),
+        strategies=tuple(_strategy(one, comparisons[one.name]) for one in strategies),
+    )
+
+
+def default_test(n_seeds: int, wanted: Test | None) -> Test:
+    """The test of a study."""
+    return choose_test(n_seeds) if wanted is None else wanted
+
+
+def _strategy(one: StrategyRuns, comparisons: dict[str, Comparison]) -> StrategyResult:
+    runs = [one.runs[seed] for seed in sorted(one.runs)]
+    return StrategyResult(
+        name=one.name,
+        role=one.role,
+        seeds=tuple(_seed(run) for run in runs),
+        missing=tuple(one.missing),
+        measures={name: _estimate(runs, name) for name in MEASURES},
+        instance_errors={
+            "test_gain": _gain_error([(r.test_after_rewards, r.test_before_rewards) for r in runs]),
+            "val_gain": _gain_error([(r.val_best_rewards, r.val_before_rewards) for r in runs]),
+        },
+        curve=_curve(runs),
+        comparisons=comparisons,
+    )
+
+
+def _seed(run: RunMeasures) -> SeedResult:
+    same = {name for name in SeedResult.model_fields if name != "run"}
+    return SeedResult(run=run.directory.name, **{name: getattr(run, name) for name in same})
+
+
+def _estimate(runs: Sequence[RunMeasures], measure: str) -> Estimate:
+    """Over all runs; without a value if one of them has none, as an unpriced teacher's cost."""
+    values = [getattr(run, measure) for run in runs]
+    return estimate(values) if None not in values else Estimate(n=len(values))
+
+
+def _curve(runs: Sequence[RunMeasures]) -> tuple[Estimate, ...]:
+    length = max((len(run.val_scores) for run in runs), default=0)
+    full = [run for run in runs if len(run.val_scores) == length]
+    return tuple(estimate([run.val_scores[i] for run in full]) for i in range(length))
+
+
+def _compare(
+    runs: Mapping[int, RunMeasures], base: Mapping[int, RunMeasures], measure: str, test: Test
+) -> Comparison:
+    seeds = [s for s in sorted({*runs} & {*base}) if _has(runs[s], measure)]
+    seeds = [s for s in seeds if _has(base[s], measure)]
+    differences = [getattr(runs[s], measure) - getattr(base[s], measure) for s in seeds]
+    error = None
+    if measure == "test_gain":
+        error = _gain_error([(runs[s].test_after_rewards, base[s].test_after_rewards)
+                             for s in seeds])  # fmt: skip
+    elif measure == "val_gain":
+        error = _gain_error([(runs[s].val_best_rewards, base[s].val_best_rewards) for s in seeds])
+    exact = sign_flip(differences) if choose_test(len(differences)) == "sign_flip" else None
+    return Comparison(
+        measure=measure,
+        seeds=tuple(seeds),
+        difference=estimate(differences),
+        p_t=paired_t(differences),
+        p_sign_flip=exact,
+        p=p_value(differences, test),
+        instance_error=error,
+    )
+
+
+def _has(run: RunMeasures, measure: str) -> bool:
+    return getattr(run, measure) is not None
+
+
+def _gain_error(pairs: Sequence[tuple[Rewards, Rewards]]) -> float | None:
+    """The instances' standard error of a mean difference, each averaged over seeds first."""
+    gains = [difference(after, before) for after, before in pairs]
+    if not gains:
+        return None
+    shared = [i for i in gains[0] if all(i in one for one in gains)]
+    return instance_error([sum(one[i] for one in gains) / len(gains) for i in shared])
+
+
+def _floor(runs: Sequence[RunMeasures]) -> Floor | None:
+    if not runs:
+        return None
+    val = [run.val_scores[0] for run in runs]
+    test = [run.test_before for run in runs if run.test_before is not None]
+    return Floor(
+        val_score=sum(val) / len(val) if len(set(val)) > 1 else val[0],
+        test_score=(sum(test) / len(test) if len(set(test)) > 1 else test[0]) if test else None,
+        n_runs=len(runs),
+        deterministic=len(set(val)) == 1 and len(set(test)) <= 1,
+    )

@@ -1,0 +1,133 @@
+"""The statistics of a study: intervals over seeds, paired tests, and what instances contribute.
+
+Everything here is a pure function of numbers. Two sources of chance are kept apart: the seeds
+(another run of the same strategy) and the evaluation instances (another test set). A percentile
+bootstrap is not among them: over as few seeds as studies have, its intervals are too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Model
+
+Test = Literal["t", "sign_flip"]
+
+EXACT = 20
+"""The most pairs of which all 2^n sign flips are counted."""
+
+
+class Estimate(Model):
+    """A mean over seeds.
+
+    Attributes:
+        n: how many seeds.
+        mean: None without any.
+        sd: sample standard deviation (n - 1); None below two seeds.
+        low, high: the 95% interval of the mean by Student's t; None below two seeds.
+    """
+
+    n: int
+    mean: float | None = None
+    sd: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval."""
+        return None if self.high is None or self.mean is None else self.high - self.mean
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean and 95% t interval of the values."""
+    n = len(values)
+    if n == 0:
+        return Estimate(n=0)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Estimate(n=1, mean=mean)
+    from scipy import stats
+
+    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    half = float(stats.t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
+    return Estimate(n=n, mean=mean, sd=sd, low=mean - half, high=mean + half)
+
+
+def paired_t(differences: Sequence[float]) -> float | None:
+    """Two-sided p of the paired t test that the mean difference is 0; None below two pairs."""
+    found = estimate(differences)
+    if found.mean is None or found.sd is None:
+        return None
+    if found.sd <= 1e-12 * max(1.0, abs(found.mean)):  # all the same: t is infinite, or 0/0
+        return 1.0 if abs(found.mean) <= 1e-12 else 0.0
+    from scipy import stats
+
+    t = found.mean / (found.sd / math.sqrt(found.n))
+    return float(2.0 * stats.t.sf(abs(t), found.n - 1))
+
+
+def sign_flip(differences: Sequence[float]) -> float | None:
+    """Two-sided exact p of the paired permutation test: all 2^n flips of signs, counted.
+
+    The share of flips whose sum is as far from 0 as the one found, or farther. It assumes only
+    that under the null hypothesis each difference is as likely to be negative as positive. With n
+    pairs it is 2/2^n at least. None without pairs.
+
+    Raises:
+        ConfigurationError: for more than `EXACT` pairs.
+    """
+    n = len(differences)
+    if n > EXACT:
+        raise ConfigurationError(
+            f"{n} pairs have 2^{n} sign flips, and all are counted up to {EXACT}; use --test t"
+        )
+    if n == 0:
+        return None
+    sums = np.zeros(1)
+    for value in differences:
+        sums = np.concatenate([sums + value, sums - value])
+    found = abs(math.fsum(differences))
+    slack = 1e-9 * max(1.0, math.fsum(abs(v) for v in differences))  # the same sum, rounded
+    return float(np.mean(np.abs(sums) >= found - slack))
+
+
+def choose_test(n: int) -> Test:
+    """The test that is used where none is asked for: sign flips as long as they are counted."""
+    return "sign_flip" if n <= EXACT else "t"
+
+
+def p_value(differences: Sequence[float], test: Test) -> float | None:
+    """Two-sided p of that test."""
+    return sign_flip(differences) if test == "sign_flip" else paired_t(differences)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down adjustment, in the order given; None stays None and does not count.
+
+    The i-th smallest of m is multiplied by m - i + 1, made at least as large as the one before it,
+    and 1 at most (Holm, Scandinavian Journal of Statistics 6, 1979).
+    """
+    known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, i) in enumerate(known):
+        largest = max(largest, min(1.0, p * (len(known) - rank)))
+        adjusted[i] = largest
+    return adjusted
+
+
+def instance_error(differences: Sequence[float]) -> float | None:
+    """Standard error of a mean difference over instances, each with itself: sd / sqrt(n).
+
+    Args:
+        differences: for each instance, its reward on one side less that on the other, averaged
+            over seeds where there are several. None below two.
+    """
+    found = estimate(differences)
+    return None if found.sd is None else found.sd / math.sqrt(found.n)

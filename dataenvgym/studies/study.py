@@ -1,0 +1,321 @@
+"""A study: its folder, its episodes, and what they come to.
+
+    studies/<name>/study.json     what was asked for, and where each episode stands
+                   runs/<run>/    the episodes, ordinary runs
+                   results.json   all numbers
+                   table.md, curves.png, study.md
+
+The runs are the state. Called again, a study goes on from them: finished ones are taken as they
+are, so that more seeds or strategies extend it, and a finished study just shows its table.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.run_directory import check_run, is_done, locked
+from dataenvgym.episodes.summary import read_summary
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
+from dataenvgym.executors import Episode, Outcome, build_executor
+from dataenvgym.executors.interface import build_episode
+from dataenvgym.storage import write_json
+from dataenvgym.studies.fairness import (
+    Difference,
+    allowed,
+    check_allowed_keys,
+    config_differences,
+    record_budget,
+)
+from dataenvgym.studies.measures import RunMeasures, measure_run
+from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
+from dataenvgym.studies.report import write_results
+from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
+from dataenvgym.studies.statistics import Test
+from dataenvgym.studies.summing import TaskRuns, sum_up
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def run_study(
+    overrides: Sequence[str] = (),
+    *,
+    name: str | None = None,
+    strategies: Sequence[str] = (),
+    baseline: str | None = None,
+    bounds: bool = True,
+    test: Test | None = None,
+    allow_unequal: Sequence[str] = (),
+    workers: int | None = None,
+    studies_dir: str | Path = "studies",
+    config_dir: str | Path | None = None,
+    console: Console | None = None,
+) -> StudyResults:
+    """Run a study to its end, from wherever it stands, and write its table, plot and numbers.
+
+    Args:
+        overrides: Hydra's, with several values for what varies: `agent=random,skill_list`,
+            `seed=range(10)`, `task=...` (see `grid`).
+        name: of its folder; None is made of the tasks and of what else is common to all.
+        strategies: further ones, each "NAME: KEY=VALUE ...".
+        baseline: what the others are compared with; None is random, or the first strategy.
+        bounds: whether floor (no teaching) and ceiling (gold data) are run too.
+        test: "t" or "sign_flip"; None is sign_flip for 20 seeds or fewer.
+        allow_unequal: keys that may differ between strategies all the same.
+        workers: processes at the same time; None is as many as there are cores for the students.
+        console: shows how far it is; None shows nothing.
+
+    Returns:
+        What stands in `results.json`. Episodes that failed are missing in it, each with a reason.
+
+    Raises:
+        ConfigurationError: for whatever cannot be, or would not be fair, before anything runs.
+        RunDirectoryError: if a run is there that does not fit, or another process is at it.
+    """
+    study = Study(
+        plan_study(
+            overrides,
+            name=name,
+            strategies=strategies,
+            baseline=baseline,
+            bounds=bounds,
+            test=test,
+            allow_unequal=allow_unequal,
+            workers=workers,
+            studies_dir=studies_dir,
+            config_dir=config_dir,
+        )
+    )
+    study.check()
+    study.run(console)
+    return study.finish()
+
+
+class Study:
+    """A planned study and its folder."""
+
+    def __init__(self, plan: StudyPlan) -> None:
+        self.plan = plan
+        self.directory = plan.directory
+        self._failures: dict[Path, str] = {}
+        self._differences: list[Difference] = []
+
+    @property
+    def command(self) -> str:
+        """What makes this study on the command line."""
+        plan = self.plan
+        words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
+        for strategy in plan.named_strategies:
+            words += ["--strategy", strategy]
+        words += ["--baseline", plan.baseline]
+        if plan.test is not None:
+            words += ["--test", plan.test]
+        for key in plan.allow_unequal:
+            words += ["--allow-unequal", key]
+        if not any(cell.role != "strategy" for cell in plan.cells):
+            words.append("--no-bounds")
+        return shlex.join(words)
+
+    def unfinished(self) -> list[Cell]:
+        """The episodes that are left to do."""
+        return [cell for cell in self.plan.cells if not _is_finished(cell)]
+
+    def missing(self) -> list[tuple[Cell, str]]:
+        """The episodes without a result, and why."""
+        return [(cell, self._reason(cell)) for cell in self.unfinished()]
+
+    def check(self) -> None:
+        """Refuse what cannot be, or would not be fair; no file is touched.
+
+        Raises:
+            ConfigurationError: naming the strategy, or what differs between strategies.
+            ConfigChangedError: if a run has done more iterations than this study asks for.
+        """
+        build_executor(self.plan.cells[0].config)
+        check_allowed_keys(self.plan.allow_unequal, self.plan.cells[0].config)
+        self._differences = self._config_differences()
+        allowed(self._differences, self.plan.allow_unequal)
+        tried: set[tuple[str, str, str]] = set()
+        for cell in self.plan.cells:
+            check_run(cell.config)
+            kind = (cell.role, cell.strategy, cell.task)
+            if kind not in tried and not _is_finished(cell):
+                tried.add(kind)
+                _try_to_build(cell)
+
+    def run(self, console: Console | None = None) -> list[Outcome]:
+        """Run what is left to do. One that fails holds up none of the others.
+
+        Raises:
+            RunDirectoryError: if another process is at this study.
+            KeyboardInterrupt: after Ctrl-C; all episodes are then ended.
+        """
+        cells = self.unfinished()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._write_state()
+        if not cells:
+            return []
+        executor = build_executor(cells[0].config)
+        progress: Any = nullcontext()
+        if console is not None:
+            from dataenvgym.studies.progress import StudyProgress
+
+            total = len(self.plan.cells)
+            progress = StudyProgress(console, total=total, done=total - len(cells))
+        with _alone(self.directory), progress:
+            watched = partial(_watched, progress if console is not None else None)
+            outcomes = executor.run([watched(cell) for cell in cells])
+        for cell, outcome in zip(cells, outcomes, strict=True):
+            if outcome.error is not None:
+                self._failures[cell.directory] = _described(outcome.error)
+        return outcomes
+
+    def finish(self) -> StudyResults:
+        """Sum up what is finished, and write it down.
+
+        Raises:
+            ConfigurationError: if the runs differ in what they must have in common.
+        """
+        self._write_state()
+        results = self.results()
+        write_results(results, self.directory)
+        return results
+
+    def results(self) -> StudyResults:
+        """What the finished runs come to; no file is touched."""
+        return sum_up(
+            [self._task_runs(task.name) for task in self.plan.grid.tasks],
+            name=self.plan.name,
+            command=self.command,
+            baseline=self.plan.baseline,
+            test=self.plan.test,
+            allow_unequal=self.plan.allow_unequal,
+            differences=self._differences,
+        )
+
+    # --- the runs ---
+
+    def _task_runs(self, task: str) -> TaskRuns:
+        cells = [cell for cell in self.plan.cells if cell.task == task]
+        names = dict.fromkeys((cell.role, cell.strategy) for cell in cells if cell.role != "floor")
+        order = sorted(names, key=lambda key: key[0] == "ceiling")
+        return TaskRuns(
+            task=task,
+            strategies=[
+                self._strategy_runs([c for c in cells if (c.role, c.strategy) == key])
+                for key in order
+            ],
+            floor=[_measures(c) for c in cells if c.role == "floor" and _is_finished(c)],
+            budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
+        )
+
+    def _strategy_runs(self, cells: Sequence[Cell]) -> StrategyRuns:
+        role = cells[0].role
+        return StrategyRuns(
+            name=cells[0].strategy,
+            role="ceiling" if role == "ceiling" else "strategy",
+            runs={cell.seed: _measures(cell) for cell in cells if _is_finished(cell)},
+            missing=[
+                MissingRun(seed=cell.seed, reason=self._reason(cell))
+                for cell in cells
+                if not _is_finished(cell)
+            ],
+        )
+
+    def _reason(self, cell: Cell) -> str:
+        """Why an episode has no result."""
+        if cell.directory in self._failures:
+            return self._failures[cell.directory]
+        try:
+            summary = read_summary(cell.directory)
+        except RunDirectoryError:
+            return "not run yet"
+        return f"{summary.status}: {summary.error}" if summary.error else summary.status
+
+    def _config_differences(self) -> list[Difference]:
+        found: list[Difference] = []
+        for task in self.plan.grid.tasks:
+            for seed in self.plan.grid.seeds:
+                cells = [c for c in self.plan.cells if (c.task, c.seed) == (task.name, seed)]
+                taught = {c.strategy: c.config for c in cells if c.role == "strategy"}
+                found += config_differences(taught, budget=True)
+                bound = {"ceiling": c.config for c in cells if c.role == "ceiling"}  # noqa: B035
+                found += config_differences({**taught, **bound}, budget=False)
+        return found
+
+    def _write_state(self) -> None:
+        grid = self.plan.grid
+        state = {
+            "name": self.plan.name,
+            "command": self.command,
+            "strategies": [{"name": s.name, "overrides": list(s.overrides)}
+                           for s in grid.strategies],
+            "tasks": [{"name": t.name, "overrides": list(t.overrides)} for t in grid.tasks],
+            "seeds": list(grid.seeds),
+            "fixed": list(grid.fixed),
+            "baseline": self.plan.baseline,
+            "allow_unequal": list(self.plan.allow_unequal),
+            "episodes": [
+                {
+                    "role": cell.role,
+                    "strategy": cell.strategy,
+                    "task": cell.task,
+                    "seed": cell.seed,
+                    "run": cell.directory.name,
+                    "status": "finished" if (done := _is_finished(cell)) else "unfinished",
+                    "reason": None if done else self._reason(cell),
+                }
+                for cell in self.plan.cells
+            ],
+        }  # fmt: skip
+        write_json(self.directory / "study.json", state)
+
+
+def _watched(progress: Any, cell: Cell) -> Episode:
+    return Episode(cell.config, [] if progress is None else [progress.watch(cell.label)])
+
+
+def _is_finished(cell: Cell) -> bool:
+    """Whether nothing is left to do; an episode whose teacher's budget is spent has ended, too."""
+    if is_done(cell.config):
+        return True
+    try:
+        summary = read_summary(cell.directory)
+    except RunDirectoryError:
+        return False
+    return summary.status == "finished" and summary.ended is not None
+
+
+def _measures(cell: Cell) -> RunMeasures:
+    return measure_run(cell.directory, iterations=int(cell.config.episode.iterations))
+
+
+def _try_to_build(cell: Cell) -> None:
+    try:
+        environment, _ = build_episode(cell.config, cell.directory)
+        environment.close()
+    except DataEnvGymError as error:
+        raise ConfigurationError(f"{cell.strategy} on {cell.task} cannot be: {error}") from error
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep other processes from running the same study meanwhile."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(directory))
+        except RunDirectoryError:
+            raise RunDirectoryError(
+                f"another process is running the study {directory.name!r}; wait for it, or choose "
+                "another name (--name)"
+            ) from None
+        yield
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

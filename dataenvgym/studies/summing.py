@@ -1,0 +1,82 @@
+"""From runs to results: fairness once more, now by what the runs say, then the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dataenvgym.studies.fairness import Difference, allowed, over_budget, result_differences
+from dataenvgym.studies.measures import RunMeasures
+from dataenvgym.studies.results import StrategyRuns, StudyResults, default_test, task_result
+from dataenvgym.studies.statistics import Test
+
+
+@dataclass(frozen=True)
+class TaskRuns:
+    """The runs on one task.
+
+    Attributes:
+        floor: runs without teaching.
+        budgets: by strategy, the most records that it was to have.
+    """
+
+    task: str
+    strategies: Sequence[StrategyRuns]
+    floor: Sequence[RunMeasures] = ()
+    budgets: Mapping[str, float] = field(default_factory=dict)
+
+
+def sum_up(
+    tasks: Sequence[TaskRuns],
+    *,
+    name: str,
+    command: str,
+    baseline: str,
+    test: Test | None,
+    allow_unequal: Sequence[str],
+    differences: Sequence[Difference] = (),
+    notes: Sequence[str] = (),
+) -> StudyResults:
+    """The results of runs, if they may be compared.
+
+    Args:
+        test: None chooses by the number of seeds.
+        differences: what the configurations differ in.
+
+    Raises:
+        ConfigurationError: if runs differ in what is not allowed to differ.
+    """
+    found = [*differences, *(d for task in tasks for d in _differences(task))]
+    unequal = allowed(found, allow_unequal)
+    seeds = max((len(one.runs) for task in tasks for one in task.strategies), default=0)
+    chosen = default_test(seeds, test)
+    return StudyResults(
+        name=name,
+        command=command,
+        baseline=baseline,
+        test=chosen,
+        tasks=tuple(
+            task_result(
+                task.task,
+                task.strategies,
+                baseline=baseline,
+                test=chosen,
+                floor_runs=task.floor,
+            )
+            for task in tasks
+        ),
+        unequal=tuple(str(difference) for difference in unequal),
+        notes=tuple(notes),
+    )
+
+
+def _differences(task: TaskRuns) -> list[Difference]:
+    """Seed by seed: a task may well have other instances for another seed."""
+    seeds = sorted({seed for one in task.strategies for seed in one.runs})
+    found: list[Difference] = []
+    for seed in seeds:
+        runs = {one.name: one.runs[seed] for one in task.strategies if seed in one.runs}
+        found += result_differences(runs)
+        bound = {one.name for one in task.strategies if one.role == "strategy"}
+        found += over_budget({n: r for n, r in runs.items() if n in bound}, task.budgets)
+    return found

@@ -1,0 +1,284 @@
+"""A study as tables: the same cells for a terminal of 100 columns and for Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.episodes.texts import cell, one_line, plain, several
+from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
+from dataenvgym.studies.statistics import Estimate
+
+_NAME_WIDTH = 20
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table as text; the first column is names, the others are numbers.
+
+    Attributes:
+        expendable: numbers of columns, the first to go first where a terminal is too narrow.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    expendable: tuple[int, ...] = ()
+
+    def fitted(self, width: int) -> Cells:
+        """The table without the columns that `width` has no room for."""
+        if self._width() <= width or not self.expendable:
+            return self
+        gone, *others = self.expendable
+        names = self.names[:gone] + self.names[gone + 1 :]
+        rows = tuple(row[:gone] + row[gone + 1 :] for row in self.rows)
+        left = tuple(i - (i > gone) for i in others)
+        return Cells(self.title, names, rows, left).fitted(width)
+
+    def _width(self) -> int:
+        columns = list(zip(self.names, *self.rows, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        return min(widths[0], _NAME_WIDTH) + sum(widths[1:]) + 2 * (len(widths) - 1)
+
+
+def study_cells(results: StudyResults) -> list[Cells]:
+    """Two tables a task: what the strategies come to, and how they compare to the baseline."""
+    tables = []
+    for task in results.tasks:
+        where = f"{task.task}: " if len(results.tasks) > 1 else ""
+        tables.append(_scores(task, where))
+        if any(one.comparisons for one in task.strategies):
+            tables.append(_comparisons(task, where, results))
+    return tables
+
+
+def study_notes(results: StudyResults) -> list[str]:
+    """What a reader has to know of the tables, one sentence or two each."""
+    notes = [
+        "Scores are gains over the base student at the iteration that validation chose; the test "
+        "split is scored there alone. Area: mean over iterations 1 to N of the gain in validation "
+        "score. ±: 95% t interval of the mean over seeds.",
+        "n: seeds. inst.: standard error of the test gain by the choice of evaluation instances, "
+        "rewards averaged over seeds first; the intervals hold the choice of seeds alone.",
+    ]
+    if any(one.comparisons for task in results.tasks for one in task.strategies):
+        name = "exact sign-flip test" if results.test == "sign_flip" else "paired t test"
+        notes.append(
+            f"Compared with {results.baseline} on the same seeds; p: {name}, two-sided; Holm: "
+            "adjusted for all strategies compared in the column, * where .05 or less."
+        )
+    for task in results.tasks:
+        notes += _floor_notes(task, several_tasks=len(results.tasks) > 1)
+    asked = any(one.measures["requests"].mean for task in results.tasks for one in task.strategies)
+    if not asked:
+        notes.append("No teacher was asked, so none cost anything.")
+    if results.unequal:
+        notes.append("NOT EQUAL, and allowed: " + "; ".join(results.unequal) + ".")
+    return [*notes, *_smallest_p(results), *_missing(results), *results.notes]
+
+
+def render(results: StudyResults, width: int = 100) -> RenderableType:
+    """The tables and notes for a terminal of `width` columns."""
+    parts: list[RenderableType] = []
+    for table in study_cells(results):
+        parts += [_rich(table.fitted(width)), Text("")]
+    parts += [Text(plain(note), style="dim") for note in study_notes(results)]
+    return Group(*parts)
+
+
+def markdown(results: StudyResults) -> str:
+    """The tables and notes as Markdown: `table.md`."""
+    lines = []
+    for table in study_cells(results):
+        lines += [f"**{cell(table.title)}**", ""]
+        lines.append(f"| {' | '.join(map(cell, table.names))} |")
+        lines.append(f"| --- |{' ---: |' * (len(table.names) - 1)}")
+        lines += [f"| {' | '.join(map(cell, row))} |" for row in table.rows]
+        lines.append("")
+    lines += [f"- {cell(note)}" for note in study_notes(results)]
+    if results.command:
+        lines += ["", f"Made by `{results.command}`."]
+    return "\n".join(lines) + "\n"
+
+
+# --- the two tables ---
+
+
+def _scores(task: TaskResult, where: str) -> Cells:
+    asked = any(one.measures["requests"].mean for one in task.strategies)
+    names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
+    names += ["calls", "cost"] if asked else []
+    rows = [_score_row(one, asked) for one in task.strategies]
+    if task.floor is not None:
+        dashes = ["0"] * 3 if asked else ["0"]
+        test = "-" if task.floor.test_score is None else "+.000"
+        floor = ["no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, ""]
+        rows.append(tuple(floor))
+    seconds = len(names)
+    return Cells(f"{where}gains", (*names, "sec."), tuple(rows), (seconds, 3, 5, 6))
+
+
+def _score_row(one: StrategyResult, asked: bool) -> tuple[str, ...]:
+    measures = one.measures
+    name = f"{one.name} (ceiling)" if one.role == "ceiling" else one.name
+    row = [
+        name,
+        f"{len(one.seeds)}{'*' if one.missing else ''}",
+        _gain(measures["test_gain"]),
+        _number(one.instance_errors["test_gain"]),
+        _gain(measures["val_gain"]),
+        _gain(measures["area"]),
+        _whole(measures["records"].mean),
+    ]
+    if asked:
+        cost = measures["cost"].mean
+        row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
+    return (*row, _whole(measures["seconds"].mean))
+
+
+def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
+    names = ("strategy", "n", "test", "inst.", "p", "Holm", "valid.", "Holm", "area", "Holm")
+    rows = []
+    for one in task.strategies:
+        if not one.comparisons:
+            continue
+        test, val, area = (one.comparisons[m] for m in ("test_gain", "val_gain", "area"))
+        rows.append(
+            (
+                one.name,
+                str(len(val.seeds)),
+                _gain(test.difference),
+                _number(test.instance_error),
+                _p(test.p),
+                _starred(test),
+                _gain(val.difference),
+                _starred(val),
+                _gain(area.difference),
+                _starred(area),
+            )
+        )
+    return Cells(f"{where}difference to {results.baseline}", names, tuple(rows), (9, 8, 3, 4))
+
+
+# --- the notes ---
+
+
+def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
+    if task.floor is None:
+        return []
+    where = f"{task.task}: the" if several_tasks else "The"
+    scores = f"validation {task.floor.val_score:.3f}"
+    if task.floor.test_score is not None:
+        scores += f", test {task.floor.test_score:.3f}"
+    if task.floor.deterministic:
+        how = f"the same in all {task.floor.n_runs} runs, so that one run without teaching says it"
+    else:
+        how = f"the mean of {task.floor.n_runs} runs, which differ: gains hold that chance too"
+    notes = [f"{where} base student (floor) scores {scores}; {how}."]
+    for one in task.strategies:
+        if one.role == "ceiling" and one.seeds:
+            records = one.measures["records"].mean or 0.0
+            notes.append(
+                f"Ceiling: the task's train split with its gold answers ({records:.0f} records), "
+                "bound by no record budget and compared with nothing."
+            )
+    return notes
+
+
+def _smallest_p(results: StudyResults) -> list[str]:
+    """Few seeds cannot reach a level, whatever they show: say so."""
+    if results.test != "sign_flip":
+        return []
+    found = [
+        (len(one.comparisons["val_gain"].seeds), sum(bool(o.comparisons) for o in task.strategies))
+        for task in results.tasks
+        for one in task.strategies
+        if one.comparisons
+    ]
+    worst = [(n, m) for n, m in found if n and 2.0 / 2**n * m > 0.05]
+    if not worst:
+        return []
+    n, m = worst[0]
+    return [
+        f"With {several(n, 'pair')} no sign-flip p is below {2.0 / 2**n:.3g}, "
+        f"or {min(1.0, 2.0 / 2**n * m):.3g} after Holm for {several(m, 'comparison')}: "
+        "more seeds are needed to tell anything at the 5% level."
+    ]
+
+
+def _missing(results: StudyResults) -> list[str]:
+    notes = []
+    for task in results.tasks:
+        for one in task.strategies:
+            for missing in one.missing:
+                notes.append(
+                    f"* missing: {task.task}, {one.name}, seed {missing.seed}: "
+                    f"{one_line(missing.reason, 160)}"
+                )
+    return notes
+
+
+# --- cells ---
+
+
+def _gain(found: Estimate) -> str:
+    if found.mean is None:
+        return "-"
+    half = found.half_width
+    return _signed(found.mean) + ("" if half is None else f" ±{_number(half)}")
+
+
+def _signed(value: float) -> str:
+    text = f"{value:+.3f}"
+    return text.replace("0.", ".", 1) if text[1:3] == "0." else text
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value < 0.001:
+        return "<.001"
+    return _number(value) if value < 0.9995 else "1.0"
+
+
+def _starred(comparison: Comparison) -> str:
+    p = comparison.p_holm
+    return _p(p) + ("*" if p is not None and p <= 0.05 else "")
+
+
+def _whole(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
+
+
+def _rich(cells: Cells) -> Table:
+    table = Table(
+        title=cells.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for i, name in enumerate(cells.names):
+        table.add_column(
+            name,
+            justify="right" if i else "left",
+            no_wrap=bool(i),
+            min_width=None if i else min(_NAME_WIDTH, max(len(row[0]) for row in cells.rows)),
+            max_width=None if i else _NAME_WIDTH,
+            overflow="fold",
+        )
+    for row in cells.rows:
+        table.add_row(*(Text(plain(value)) for value in row))
+    return table

@@ -1,0 +1,81 @@
+"""`dataenvgym study` and `dataenvgym compare`, from the command to the files."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.storage import read_json
+
+OPTIONS = ("--name", "s", "--no-bounds", "task.n_train=20", "executor=in_process")
+
+
+def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, folder):
+    command = ("study", "agent=random,skill_list", "seed=0", *small, *OPTIONS)
+    result = dataenvgym(*command)
+    assert (result.code, result.err) == (0, "")
+    assert "s: 2 of 2 episodes to run" in result.out
+    assert "2/2 pocket_math: skill_list, seed 0: finished" in result.out
+    assert "difference to random" in result.out
+    for name in ("study.md", "table.md", "curves.png", "results.json"):
+        assert f"studies/s/{name}" in result.out
+        assert (folder / "studies" / "s" / name).stat().st_size > 0
+    again = dataenvgym(*command)
+    assert "to run" not in again.out
+    assert "This study is finished" in again.out
+    assert "difference to random" in again.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("agent=random", "sed=1"), "there is no option 'sed'. Did you mean 'seed'"),
+        (("agent=rnadom,random",), "there is no agent=rnadom. Did you mean 'random'"),
+        (("agent=random", "--baselin", "x"), "there is no argument '--baselin'. Did you mean"),
+        (("agent=random", "--baseline", "rndom"), "Did you mean 'random'? The strategies are"),
+        (("agent=random", "--test", "z"), "invalid choice: 'z'"),
+        (("agent=random", "--workers", "0", "executor=processes"), "workers is 0, expected 1"),
+        (("agent=random", "--allow-unequal", "trainr"), "Did you mean 'trainer'"),
+        (("agent=random", "--name", "a/b"), "--name is 'a/b'"),
+    ],
+)
+def test_what_is_typed_wrong_is_said_before_anything_is_touched(
+    dataenvgym, small, folder, arguments, message
+):
+    result = dataenvgym("study", *small, *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert not (folder / "studies").exists()
+
+
+def test_a_failed_episode_is_named_and_the_exit_code_is_1(dataenvgym, small, folder):
+    clumsy = ("--strategy", "clumsy: agent=random agent._target_=pupils.Clumsy")
+    result = dataenvgym("study", "agent=skill_list", *clumsy, *small, *OPTIONS)
+    assert result.code == 1
+    assert "1 of 2 episodes have no result" in result.err
+    assert "pocket_math: clumsy, seed 0: InvalidRecordError: record 0, field output" in result.err
+    assert "0*" in result.out
+    states = read_json(folder / "studies" / "s" / "study.json")["episodes"]
+    assert [one["status"] for one in states] == ["finished", "unfinished"]
+
+
+def test_an_interrupted_study_says_so_and_the_same_command_goes_on(dataenvgym, small, folder):
+    impatient = ("--strategy", "impatient: agent=random agent._target_=pupils.Impatient")
+    command = ("study", *impatient, *small, *OPTIONS, "--allow-unequal", "records")
+    result = dataenvgym(*command)
+    assert result.code == 130
+    assert result.err == "dataenvgym: interrupted; the same command goes on from here\n"
+    assert dataenvgym(*command).code == 0
+
+
+def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, folder):
+    for agent in ("random", "skill_list"):
+        assert dataenvgym("run", *small, f"agent={agent}", f"name={agent}").code == 0
+    result = dataenvgym("compare", "random", "skill_list", "--output", "cmp")
+    assert (result.code, result.err) == (0, "")
+    assert "difference to random" in result.out
+    assert {p.name for p in (folder / "cmp").iterdir()} == {
+        "study.md", "table.md", "curves.png", "results.json",
+    }  # fmt: skip
+    missing = dataenvgym("compare", "random", "skil_list")
+    assert missing.code == 2
+    assert "there is no run 'skil_list'. Did you mean 'skill_list'" in missing.err

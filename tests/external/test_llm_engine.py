@@ -1,0 +1,123 @@
+"""The LLM engine and real vLLM: the pocket student, held to JSON token by token, teaches itself.
+
+A model of its size says nothing sensible there; but every answer is JSON of the right shape, and so
+every answer is a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Agent, Assignment, LLMEngine, OpenEndedPolicy
+from dataenvgym.environments import OpenEnded
+from dataenvgym.episodes import run_episode
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.llm import StudentTeacher, Teacher
+from dataenvgym.llm.prompts import Prompt
+from dataenvgym.llm.repair import json_in
+from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.llm.transcript import read_calls
+from dataenvgym.llm.usage import read_usage
+from dataenvgym.predictors import VllmPredictor
+from dataenvgym.records import Message
+from dataenvgym.storage import read_jsonl
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.trainers import InProcessTrainer
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
+
+# short, for a student that reads few tokens
+PROMPT = Prompt(user="Write {count} lists. {samples}")
+
+
+@pytest.fixture(scope="module")
+def student(vllm_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmPredictor]:
+    """The pocket student, served by vLLM."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATAENVGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        predictor = VllmPredictor(
+            "pocket",
+            InProcessTrainer(num_train_epochs=1),
+            command=[str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"],
+            # else the pocket student writes spaces for ever
+            options={
+                "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True}
+            },
+        )
+        yield predictor
+        predictor.close()
+
+
+@pytest.fixture
+def task() -> PocketMathTask:
+    return PocketMathTask(n_train=200, n_validation=40, n_test=40)
+
+
+def test_guided_answers_fit_the_schema_without_repair(student: VllmPredictor) -> None:
+    schema: Schema = {
+        "type": "object",
+        "properties": {
+            "action": {"type": "string", "enum": ["explore", "exploit"]},
+            "n": {"type": "integer", "minimum": 0, "maximum": 9},
+        },
+        "required": ["action", "n"],
+        "additionalProperties": False,
+    }
+    asked = [(Message(role="user", content=f"What is {n} plus 2?"),) for n in range(20)]
+    sampling = SamplingParameters(temperature=1.0, max_tokens=64)
+    found = ask_json(StudentTeacher(student), asked, schema, sampling, purpose="test")
+    assert None not in found
+    assert {type(f["n"]) for f in found if f is not None} == {int}
+
+
+def test_a_server_by_its_address_writes_records(
+    student: VllmPredictor, task: PocketMathTask, tmp_path: Path
+) -> None:
+    student.connect()
+    model = student.server.name_of(student._name)
+    teacher = Teacher(
+        model, base_url=student.server.base_url, api_key_variable=None, directory=tmp_path
+    )
+    engine = LLMEngine(
+        teacher, task, PROMPT, batch_size=2, examples_per_request=1, max_tokens=150,
+        exact_schema=True,
+        max_length=40,
+    )  # fmt: skip
+    records = engine.generate((Assignment(30, skill="sum"),), student, np.random.default_rng(0))
+    teacher.close()
+    assert len(records) == 30
+    assert {r.provenance.skill for r in records} == {"sum"}
+    usage = read_usage(tmp_path)
+    assert usage is not None
+    assert usage.completion_tokens > 0
+    assert usage.uncounted == 0
+    calls = list(read_calls(tmp_path))
+    assert len(calls) == usage.requests
+    whole = [call.reply for call in calls if call.finish_reason == "stop" and call.reply]
+    assert whole
+    assert all(len(next(json_in(text))["records"]) in (1, 2) for text in whole)
+
+
+def test_the_student_as_its_own_teacher_goes_through_a_whole_episode(
+    student: VllmPredictor, task: PocketMathTask, tmp_path: Path
+) -> None:
+    teacher = StudentTeacher(student, directory=tmp_path)
+    engine = LLMEngine(
+        teacher, task, PROMPT, batch_size=1, examples_per_request=1, max_tokens=120,
+        exact_schema=True,
+        max_length=40,
+    )  # fmt: skip
+    agent = Agent(OpenEndedPolicy(), engine, name="self", records_per_iteration=8)
+    environment = OpenEnded(task, student, directory=tmp_path)
+    summary = run_episode(environment, agent, iterations=2)
+    assert summary.status == "finished"
+    submitted = [
+        list(read_jsonl(tmp_path / "iterations" / f"{n:03d}" / "submitted.jsonl")) for n in (1, 2)
+    ]
+    assert [len(records) for records in submitted] == [8, 8]
+    assert summary.teacher is not None
+    assert summary.teacher.requests >= 16

@@ -1,0 +1,141 @@
+"""A user's folder with a student by rule, and runs made of numbers."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.studies import StudyResults, run_study
+from dataenvgym.studies.measures import RunMeasures
+
+PUPILS = '''
+"""A student and agents that a user might have written."""
+
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+from dataenvgym.agents import Agent
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+@cache
+def solutions():
+    task = PocketMathTask(n_validation=20, n_test=20, n_train=20)
+    return {
+        instance.instruction: f"#### {instance.answer}"
+        for split in ("train", "validation", "test")
+        for instance in task.on(split).instances
+    }
+
+
+class Pupil(ScriptedPredictor):
+    """Knows a share of the answers that grows with the records it was trained on."""
+
+    def __init__(self, wit=20):
+        super().__init__(self.reply)
+        self.wit = wit
+
+    def reply(self, conversation):
+        question = conversation[-1].content
+        knows = crc32(question.encode()) % 100 < self.wit + self.records
+        return solutions().get(question, "?") if knows else "#### 99"
+
+
+class Faulty(Agent):
+    """Fails with seed 1 as long as there is a file `fault`."""
+
+    def __call__(self, completed, predictor):
+        if self.seed == 1 and Path("fault").exists():
+            raise RuntimeError("out of ideas")
+        return super().__call__(completed, predictor)
+
+
+class Greedy(Agent):
+    """Writes twice as many records as it was to."""
+
+    def __call__(self, completed, predictor):
+        self.records_per_iteration = 40
+        return super().__call__(completed, predictor)
+'''
+GRID = ("agent=random,skill_list", "seed=0,1")
+SMALL = (
+    "predictor=custom",
+    "predictor._target_=pupils.Pupil",
+    "task.n_validation=20",
+    "task.n_test=20",
+    "task.n_train=20",
+    "agent.records_per_iteration=20",
+    "episode.iterations=2",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """The current folder, with `pupils.py` in it."""
+    _enter(tmp_path, monkeypatch)
+    return tmp_path
+
+
+@pytest.fixture
+def small(folder) -> tuple[str, ...]:
+    """Overrides of an episode of less than a second, in this process."""
+    return (*SMALL, "executor=in_process")
+
+
+@pytest.fixture(scope="session")
+def finished_study(tmp_path_factory) -> tuple[Path, StudyResults]:
+    """A folder with the finished study `s` of `GRID`, and its results; not to be changed."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        _enter(folder, patch)
+        results = run_study([*GRID, *SMALL, "executor=in_process"], name="s")
+    return folder, results
+
+
+@pytest.fixture
+def studied(finished_study, folder) -> StudyResults:
+    """The current folder has the study `s`; its results."""
+    source, results = finished_study
+    shutil.copytree(source / "studies", folder / "studies")
+    return results
+
+
+def _enter(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    (folder / "pupils.py").write_text(PUPILS)
+    patch.chdir(folder)
+    patch.syspath_prepend(str(folder))
+    patch.delitem(sys.modules, "pupils", raising=False)
+
+
+@pytest.fixture
+def made_run():
+    """Makes the measures of a run: validation scores by iteration, and the test score after."""
+
+    def make(seed: int, scores: tuple[float, ...], test: float | None = 0.5, **more) -> RunMeasures:
+        best = max(range(len(scores)), key=lambda i: (scores[i], -i))
+        values = {
+            "directory": Path(f"run-{seed}"),
+            "seed": seed,
+            "val_scores": scores,
+            "best_iteration": best,
+            "test_before": None if test is None else 0.4,
+            "test_after": test,
+            "area": sum(s - scores[0] for s in scores[1:]) / (len(scores) - 1),
+            "records": 100,
+            "requests": 0,
+            "cost": 0.0,
+            "seconds": 10.0,
+            "val_before_rewards": {"a": 0.0, "b": 1.0},
+            "val_best_rewards": {"a": 1.0, "b": 1.0},
+            "test_before_rewards": {"c": 0.0, "d": 1.0},
+            "test_after_rewards": {"c": 1.0, "d": 1.0},
+            "identity": {"student": {"weights": "w"}, "instances": "i"},
+        }
+        return RunMeasures(**{**values, **more})
+
+    return make

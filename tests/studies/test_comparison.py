@@ -1,0 +1,62 @@
+"""Runs that are there already, compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.studies import compare_runs, run_study
+
+
+@pytest.fixture
+def runs(studied, folder):
+    """The runs of a finished study."""
+    return sorted((folder / "studies" / "s" / "runs").iterdir())
+
+
+def test_the_runs_of_a_study_come_to_the_studys_numbers(studied, runs):
+    results = studied
+    found = compare_runs(runs)
+    assert found.tasks[0].floor == results.tasks[0].floor
+    by_name = {one.name: one for one in found.tasks[0].strategies}
+    for one in results.tasks[0].strategies:
+        assert by_name[one.name] == one
+    assert found.baseline == "random"
+
+
+def test_runs_that_differ_by_more_than_their_seed_are_strategies_of_their_own(small, folder):
+    run_study(["agent=random", "environment.replay=0,9", *small], name="s", bounds=False)
+    found = compare_runs(sorted((folder / "studies" / "s" / "runs").iterdir()))
+    assert sorted(one.name for one in found.tasks[0].strategies) == [
+        "random, replay=0", "random, replay=9",
+    ]  # fmt: skip
+    assert all(len(one.seeds) == 1 for one in found.tasks[0].strategies)
+
+
+def test_a_seed_that_only_one_of_them_has_is_named(runs):
+    some = [r for r in runs if "none" not in r.name and "gold" not in r.name][:3]
+    found = compare_runs(some)
+    assert [[m.seed for m in one.missing] for one in found.tasks[0].strategies] == [[], [1]]
+
+
+def test_what_cannot_be_compared_is_said(runs, folder):
+    with pytest.raises(ConfigurationError, match="nothing to compare"):
+        compare_runs([])
+    with pytest.raises(ConfigurationError, match="all runs are floors or ceilings"):
+        compare_runs([r for r in runs if "none" in r.name])
+    with pytest.raises(ConfigurationError, match="the same strategy and seed"):
+        compare_runs([runs[0], runs[0]])
+    with pytest.raises(ConfigurationError, match=r"baseline is 'rnadom'.*Did you mean 'random'"):
+        compare_runs(runs, baseline="rnadom")
+    with pytest.raises(RunDirectoryError, match=r"no config\.yaml"):
+        compare_runs([folder])
+
+
+def test_runs_on_other_instances_are_refused(runs, small, folder):
+    other = [*small[:3], "task.n_test=19", *small[4:]]
+    run_study(["agent=skill_list", *other], name="o", bounds=False)
+    (strange,) = (folder / "studies" / "o" / "runs").iterdir()
+    some = [r for r in runs if "random" in r.name]
+    with pytest.raises(ConfigurationError, match=r"would not be fair(.|\n)*task.n_test: "):
+        compare_runs([*some, strange])
+    assert compare_runs([*some, strange], allow_unequal=["task"]).unequal

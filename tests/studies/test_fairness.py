@@ -1,0 +1,95 @@
+"""What strategies must have in common."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.config import compose
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.studies.fairness import (
+    Difference,
+    allowed,
+    check_allowed_keys,
+    config_differences,
+    over_budget,
+    record_budget,
+    result_differences,
+)
+
+
+def keys(a, b, **options):
+    configs = {"a": compose(["agent=random", *a]), "b": compose(["agent=skill_list", *b])}
+    return [d.key for d in config_differences(configs, **{"budget": True, **options})]
+
+
+def test_strategies_may_differ_in_agent_and_what_it_sees():
+    assert keys([], ["environment.mode=accumulate"]) == []
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("task.n_test=10", "task.n_test"),
+        ("task.seed=1", "task.seed"),
+        ("trainer.learning_rate=0.1", "trainer.learning_rate"),
+        ("predictor.batch_size=8", "predictor.batch_size"),
+        ("environment.target_score=0.9", "environment.target_score"),
+        ("agent.records_per_iteration=200", "records"),
+        ("environment.max_records=200", "records"),
+    ],
+)
+def test_they_may_not_differ_in_student_instances_trainer_or_budget(override, key):
+    assert keys([], [override]) == [key]
+
+
+def test_other_iterations_are_another_budget_too():
+    assert keys([], ["episode.iterations=2"]) == ["episode.iterations", "records"]
+    assert keys([], ["episode.iterations=2"], budget=False) == ["episode.iterations"]
+
+
+def test_the_budget_is_the_smaller_of_plan_and_limit():
+    assert record_budget(compose(["episode.iterations=3"])) == 900
+    assert record_budget(compose(["environment.max_records=500"])) == 500
+    assert keys(["environment.max_records=500"], ["agent.records_per_iteration=100"]) == []
+
+
+def test_agents_without_any_bound_are_refused_though_they_are_equal():
+    own = ["agent=custom", "agent._target_=mine.Agent"]
+    configs = {name: compose(own) for name in "ab"}
+    (difference,) = config_differences(configs, budget=True)
+    assert difference.key == "records"
+    assert "unbounded, set environment.max_records" in str(difference)
+    bound = {name: compose([*own, "environment.max_records=50"]) for name in "ab"}
+    assert config_differences(bound, budget=True) == []
+
+
+def test_a_difference_that_is_not_allowed_is_an_error_with_the_way_out():
+    found = [Difference("trainer.lora_rank", {"a": 4, "b": 8, "c": 8})]
+    with pytest.raises(ConfigurationError) as caught:
+        allowed(found, ["task"])
+    assert "trainer.lora_rank: 4 (a); 8 (b, c)" in str(caught.value)
+    assert "--allow-unequal trainer.lora_rank" in str(caught.value)
+    assert allowed(found, ["trainer"]) == allowed([*found, *found], ["trainer.lora_rank"]) == found
+
+
+def test_only_what_is_compared_can_be_allowed():
+    check_allowed_keys(["records", "trainer", "trainer.lora_rank", "student"], compose([]))
+    with pytest.raises(ConfigurationError, match=r"'trainer.lora_rnk'.*'trainer.lora_rank'"):
+        check_allowed_keys(["trainer.lora_rnk"], compose([]))
+
+
+def test_runs_of_another_student_or_other_instances_are_found(made_run):
+    same = {"a": made_run(0, (0.5, 0.6)), "b": made_run(0, (0.5, 0.7))}
+    assert result_differences(same) == []
+    other = made_run(0, (0.5, 0.6), identity={"student": {"weights": "v"}, "instances": "j"})
+    found = result_differences({**same, "c": other})
+    assert [d.key for d in found] == ["student", "instances"]
+    assert allowed(found, ["predictor.batch_size", "task"])
+    with pytest.raises(ConfigurationError, match="instances"):
+        allowed(found, ["student"])
+
+
+def test_more_records_than_the_budget_are_found(made_run):
+    runs = {"a": made_run(0, (0.5, 0.6), records=101), "b": made_run(0, (0.5, 0.6), records=99)}
+    (difference,) = over_budget(runs, {"a": 100, "b": 100})
+    assert str(difference) == "records: 101 of 100 (a)"

@@ -1,0 +1,71 @@
+"""The display while a study runs."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from dataenvgym.episodes.callbacks import EpisodePlan
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.studies.progress import StudyProgress
+
+
+def iteration(number, score):
+    return IterationSummary(
+        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=0, n_records_total=0,
+        dropped={}, seconds={}, val_score_by_skill={},
+    )  # fmt: skip
+
+
+def plan(name):
+    return EpisodePlan(name, "t", "a", 0, 5, 0, Path(name))
+
+
+def summary(status, **more):
+    return Summary(task="t", agent="a", seed=0, status=status, iterations=(iteration(0, 0.5),),
+                   best_iteration=0, **more)  # fmt: skip
+
+
+def play(progress):
+    with progress:
+        first, second = progress.watch("one"), progress.watch("two")
+        first.on_start(plan("one"))
+        second.on_start(plan("two"))
+        first.on_phase("begin", 1, "train", 0.0)
+        first.on_iteration(iteration(0, 0.5))
+        before = progress.head()
+        second.on_end(summary("failed", error="ValueError: no"))
+        first.on_end(summary("finished"))
+        return before, progress.head()
+
+
+def test_elsewhere_each_episode_that_ends_is_a_line():
+    stream = io.StringIO()
+    now = iter(float(i) for i in range(100))
+    progress = StudyProgress(
+        Console(file=stream, width=40), total=5, done=2, clock=lambda: next(now)
+    )
+    before, after = play(progress)
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("3/5 two: failed: validation 0.500")
+    assert "ValueError: no" in lines[0]
+    assert lines[1].startswith("4/5 one: finished")
+    assert before.startswith("2/5 episodes done, 2 running")
+    assert after.startswith("4/5 episodes done, 0 running, 1 failed")
+
+
+def test_on_a_terminal_the_running_episodes_are_shown_and_taken_down_at_the_end():
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100, height=20)
+    progress = StudyProgress(console, total=5, done=0)
+    with progress:
+        watch = progress.watch("one")
+        watch.on_start(plan("one"))
+        watch.on_phase("begin", 3, "train", 0.0)
+        console.print(progress._render())
+    text = stream.getvalue()
+    assert "0/5 episodes done, 1 running" in text
+    assert "iteration 3/5" in text
+    assert "train" in text

@@ -1,0 +1,263 @@
+"""Whole studies, with a student by rule."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.config.run_directory import locked
+from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
+from dataenvgym.storage import read_json
+from dataenvgym.studies import Study, plan_study, run_study
+
+GRID = ("agent=random,skill_list", "seed=0,1")
+
+
+def runs(folder, name="s"):
+    return sorted(p.name for p in (folder / "studies" / name / "runs").iterdir())
+
+
+def times(folder, name="s"):
+    root = folder / "studies" / name / "runs"
+    return {p: p.stat().st_mtime_ns for p in root.rglob("*") if p.is_file()}
+
+
+def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studied, folder):
+    results = studied
+    directory = folder / "studies" / "s"
+    assert {p.name for p in directory.iterdir()} == {
+        "study.json", "runs", "table.md", "results.json", "curves.png", "study.md",
+    }  # fmt: skip
+    # two strategies and the ceiling with two seeds each, and one floor
+    assert len(runs(folder)) == 7
+    assert read_json(directory / "results.json") == results.model_dump(mode="json")
+    (task,) = results.tasks
+    assert [(one.name, one.role) for one in task.strategies] == [
+        ("random", "strategy"), ("skill_list", "strategy"), ("gold", "ceiling"),
+    ]  # fmt: skip
+    assert [one.seed for one in task.strategies[0].seeds] == [0, 1]
+    assert task.floor.deterministic
+    assert task.floor.n_runs == 7
+    summary = read_json(directory / "runs" / task.strategies[0].seeds[0].run / "summary.json")
+    first = task.strategies[0].seeds[0]
+    assert first.test_after == summary["test_score_after"]
+    assert list(first.val_scores) == [i["val_score"] for i in summary["iterations"]]
+    assert first.val_gain > 0
+    assert results.baseline == "random"
+    assert "gold (ceiling)" in (directory / "table.md").read_text()
+    assert all(e["status"] == "finished" for e in read_json(directory / "study.json")["episodes"])
+
+
+def test_the_ceiling_gets_all_gold_data_whatever_the_record_budget(small, folder):
+    limits = ["environment.max_records=20", "agent.records_per_iteration=10"]
+    found = run_study(["agent=random", *small[:5], *small[6:], *limits], name="s")
+    random, gold = found.tasks[0].strategies
+    assert random.measures["records"].mean == 20
+    assert gold.measures["records"].mean > 15  # 20 less those that are like evaluation problems
+    config = (folder / "studies" / "s" / "runs" / gold.seeds[0].run / "config.yaml").read_text()
+    assert "max_records: null" in config
+
+
+def test_a_finished_study_runs_nothing_again(studied, small, folder):
+    before = times(folder)
+    assert run_study([*GRID, *small], name="s") == studied
+    assert times(folder) == before
+
+
+def test_more_seeds_and_strategies_extend_a_study(studied, small, folder):
+    before = times(folder)
+    more = ["agent=random,skill_list,open_ended", "seed=1,0", *small]
+    results = run_study(more, name="s", bounds=False)
+    assert len(runs(folder)) == 7 + 2
+    assert {p: t for p, t in times(folder).items() if p in before} == before
+    assert [len(one.seeds) for one in results.tasks[0].strategies] == [2, 2, 2]
+    assert results.tasks[0].strategies[0].seeds == studied.tasks[0].strategies[0].seeds
+
+
+def test_more_iterations_extend_its_runs_and_fewer_are_refused(small, folder):
+    run_study(["agent=random", *small], name="s", bounds=False)
+    more = run_study(["agent=random", *small[:-2], "episode.iterations=3", small[-1]],
+                     name="s", bounds=False)  # fmt: skip
+    assert len(runs(folder)) == 1
+    assert len(more.tasks[0].strategies[0].curve) == 4
+    with pytest.raises(ConfigChangedError, match="has done 3 iterations already"):
+        run_study(["agent=random", *small], name="s", bounds=False)
+
+
+def test_a_failed_episode_is_missing_with_its_reason_and_is_tried_again(small, folder):
+    (folder / "fault").touch()
+    faulty = "faulty: agent=skill_list agent._target_=pupils.Faulty"
+    arguments = {"name": "s", "strategies": [faulty], "bounds": False}
+    results = run_study(["agent=random", "seed=0,1", *small], **arguments)
+    random, broken = results.tasks[0].strategies
+    assert len(random.seeds) == 2
+    assert [(m.seed, m.reason) for m in broken.missing] == [(1, "RuntimeError: out of ideas")]
+    assert broken.comparisons["test_gain"].seeds == (0,)
+    table = (folder / "studies" / "s" / "table.md").read_text()
+    assert "faulty, seed 1: RuntimeError: out of ideas" in table
+    (folder / "fault").unlink()
+    results = run_study(["agent=random", "seed=0,1", *small], **arguments)
+    assert results.tasks[0].strategies[1].missing == ()
+
+
+def test_what_is_not_finished_is_shown_as_such(small, folder):
+    study = Study(plan_study([*GRID, *small], name="s", bounds=False))
+    reasons = {m.reason for one in study.results().tasks[0].strategies for m in one.missing}
+    assert reasons == {"not run yet"}
+    assert not (folder / "studies").exists()
+
+
+@pytest.mark.parametrize(
+    ("extra", "strategies", "message"),
+    [
+        (["agent=rnadom,random"], [], "there is no agent=rnadom. Did you mean 'random'"),
+        (["agent=random", "sed=1"], [], "there is no option 'sed'. Did you mean 'seed'"),
+        (["agent=random", "environment.mode=x"], [], "random on pocket_math cannot be: mode is"),
+        (["agent=random"], ["b: agent=random"], "are the same episode"),
+        (["agent=random"], ["b: trainer.lora_rank=2"], "would not be fair.*\n  trainer.lora_rank"),
+        (["agent=random"], ["b: environment.max_records=9"], "--allow-unequal records"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(small, folder, extra, strategies, message):
+    with pytest.raises(ConfigurationError, match=message):
+        run_study([*extra, *small], strategies=strategies, name="s", bounds=False)
+    assert not (folder / "studies").exists()
+
+
+def test_what_is_allowed_to_be_unequal_is_in_the_table(small, folder):
+    results = run_study(
+        ["agent=random", *small],
+        strategies=["low: agent=random trainer.lora_rank=2"],
+        name="s",
+        bounds=False,
+        allow_unequal=["trainer.lora_rank"],
+    )
+    assert results.unequal == ("trainer.lora_rank: 16 (random); 2 (low)",)
+    table = (folder / "studies" / "s" / "table.md").read_text()
+    assert "NOT EQUAL, and allowed: trainer.lora" in table
+
+
+def test_an_agent_that_takes_more_records_than_its_budget_is_found_out(small, folder):
+    greedy = "greedy: agent=random agent._target_=pupils.Greedy"
+    options = {"strategies": [greedy], "name": "s", "bounds": False}
+    with pytest.raises(ConfigurationError, match=r"records: \d+ of 40 \(greedy\)"):
+        run_study(["agent=random", *small], **options)
+    results = run_study(["agent=random", *small], allow_unequal=["records"], **options)
+    assert results.unequal[0].startswith("records: ")
+
+
+def test_only_one_process_runs_a_study(small, folder):
+    (folder / "studies" / "s").mkdir(parents=True)
+    with (
+        locked(folder / "studies" / "s"),
+        pytest.raises(RunDirectoryError, match="another process is running the study 's'"),
+    ):
+        run_study(["agent=random", *small], name="s", bounds=False)
+
+
+def test_the_default_name_is_made_of_what_all_have_in_common(folder):
+    def name(*overrides):
+        return plan_study(overrides, bounds=False).name
+
+    assert name("agent=random", "seed=0") == name("agent=random,skill_list", "seed=1,2")
+    assert name("agent=random") == name("agent=random", "episode.iterations=9")
+    assert name("agent=random") != name("agent=random", "environment.replay=9")
+    assert name() == "pocket_math"
+
+
+def test_the_command_in_the_results_makes_the_same_study(studied, folder):
+    arguments = parse_arguments(shlex.split(studied.command)[1:])
+    study = Study(
+        plan_study(
+            arguments.overrides,
+            name=arguments.name,
+            strategies=arguments.strategy,
+            bounds=arguments.bounds,
+        )
+    )
+    assert (study.command, study.unfinished()) == (studied.command, [])
+
+
+def test_episodes_run_in_processes_by_default_and_as_many_as_asked_for(small, folder):
+    plan = plan_study(["agent=random", *small[:-1]], workers=3)
+    executor = plan.cells[0].config.executor
+    assert executor._target_.endswith("ProcessExecutor")
+    assert executor.workers == 3
+    with pytest.raises(ConfigurationError, match=r"executor.workers"):
+        plan_study(["agent=random", *small], workers=3)
+
+
+def test_a_study_in_processes_comes_to_the_same(studied, small, folder):
+    there = run_study([*GRID, *small[:-1]], name="there", workers=2)
+
+    def numbers(results):
+        return [
+            seed.model_dump(exclude={"seconds"})
+            for one in results.tasks[0].strategies
+            for seed in one.seeds
+        ]
+
+    assert numbers(there) == numbers(studied)
+
+
+REAL = (
+    "agent=random,skill_list",
+    "seed=0,1",
+    "task.n_validation=40",
+    "task.n_test=40",
+    "task.n_train=40",
+    "episode.iterations=1",
+    "agent.records_per_iteration=20",
+    "predictor.threads=1",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_study_that_is_killed_again_and_again_comes_to_the_same(folder, request):
+    """The real student; the study is ended by SIGKILL, SIGTERM and SIGKILL, each in mid-work."""
+    command = [sys.executable, "-m", "dataenvgym.cli.main", "study", *REAL, "--workers", "2"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+
+    def start(name):
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        process = subprocess.Popen([*command, "--name", name], env=environment, **streams)
+        request.addfinalizer(process.kill)  # whatever happens here
+        return process
+
+    undisturbed = start("a")
+    said, _ = undisturbed.communicate(timeout=900)
+    assert undisturbed.returncode == 0, said
+    directory = folder / "studies" / "b"
+    for target, number in ((1, signal.SIGKILL), (3, signal.SIGTERM), (5, signal.SIGKILL)):
+        process = start("b")
+        deadline = time.monotonic() + 300
+        while len(list(directory.glob("runs/*/iterations/000/iteration.json"))) < target:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=120)
+        assert process.returncode in (-signal.SIGKILL, 143)
+    last = start("b")
+    said, _ = last.communicate(timeout=900)
+    assert last.returncode == 0, said
+
+    def numbers(name):
+        results = json.loads((folder / "studies" / name / "results.json").read_bytes())
+        return [
+            {k: v for k, v in seed.items() if k != "seconds"}
+            for one in results["tasks"][0]["strategies"]
+            for seed in one["seeds"]
+        ]
+
+    assert numbers("b") == numbers("a")
+    assert len(numbers("a")) == 6

@@ -1,0 +1,89 @@
+"""Tables, for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.studies.results import MissingRun, StrategyRuns
+from dataenvgym.studies.summing import TaskRuns, sum_up
+from dataenvgym.studies.tables import markdown, render, study_cells, study_notes
+
+
+@pytest.fixture
+def results(made_run):
+    def make(n=5, **changes):
+        base = {s: made_run(s, (0.5, 0.55 + 0.01 * s), 0.5 + 0.01 * s) for s in range(n)}
+        good = {s: made_run(s, (0.5, 0.7), 0.65, **changes) for s in range(n)}
+        lost = [MissingRun(seed=9, reason="WorkerLostError: killed\nby SIGKILL")]
+        task = TaskRuns(
+            "pocket_math",
+            [
+                StrategyRuns("random", "strategy", base),
+                StrategyRuns("a_very_long_name_of_a_strategy_indeed", "strategy", good, lost),
+                StrategyRuns("gold", "ceiling", {0: made_run(0, (0.5, 0.9), 0.9)}),
+            ],
+        )
+        return sum_up([task], name="s", command="dataenvgym study `x`", baseline="random",
+                      test=None, allow_unequal=())  # fmt: skip
+
+    return make
+
+
+def shown(results, width):
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(render(results, width))
+    return stream.getvalue()
+
+
+def test_the_tables_fit_a_hundred_columns_with_a_teacher_too(results):
+    text = shown(results(requests=1234, cost=12.5), 100)
+    assert max(map(len, text.splitlines())) <= 100
+    for name in ("test gain", "inst.", "area", "calls", "cost", "sec.", "Holm"):
+        assert name in text
+    assert "$12.50" in text
+
+
+def test_a_narrow_terminal_loses_columns_and_no_strategy(results):
+    text = shown(results(), 72)
+    assert max(map(len, text.splitlines())) <= 72
+    assert "a_very_long_name" in text
+    assert "test gain" in text
+    assert "inst. " not in text.partition("Scores are")[0]
+
+
+def test_gains_stand_with_their_interval_and_differences_with_their_p(results):
+    scores, differences = study_cells(results())
+    assert scores.rows[0][2] == "+.120 ±.020"  # .10 to .14: sd .0158, t(.975, 4) 2.776, / sqrt 5
+    assert scores.rows[1][1] == "5*"
+    assert scores.rows[2][0] == "gold (ceiling)"
+    assert scores.rows[3][0] == "no teaching (floor)"
+    (row,) = differences.rows
+    assert row[1:3] == ("5", "+.130 ±.020")
+    assert row[4] == ".062"  # 2/2^5
+    assert [r[0] for r in differences.rows] == ["a_very_long_name_of_a_strategy_indeed"]
+
+
+def test_the_costs_of_an_unpriced_teacher_are_a_question_mark(results):
+    scores, _ = study_cells(results(requests=10, cost=None))
+    assert scores.rows[1][8] == "?"
+    assert "calls" not in study_cells(results())[0].names
+
+
+def test_notes_name_missing_seeds_the_floor_and_what_few_seeds_cannot_show(results):
+    notes = "\n".join(study_notes(results(n=4)))
+    assert "indeed, seed 9: WorkerLostError: killed by SIGKILL" in notes
+    assert (
+        "base student (floor) scores validation 0.500, test 0.400; the same in all 9 run" in notes
+    )
+    assert "With 4 pairs no sign-flip p is below 0.125" in notes
+    assert "more seeds are needed" not in "\n".join(study_notes(results(n=10)))
+
+
+def test_markdown_has_the_same_rows_and_the_command(results):
+    text = markdown(results())
+    assert "| random | 5 | +.120 ±.020 |" in text
+    assert r"a\_very\_long\_name\_of\_a\_strategy\_indeed" in text
+    assert "dataenvgym study" in text
