@@ -118,7 +118,7 @@ class BudgetSpentError(DataEnvGymError):
 
 
 class IncompleteStudyError(DataEnvGymError):
-    """A study some of whose episodes failed; the others are finished, and it can be gone on with."""
+    """A study some of whose episodes failed; it can be gone on with."""
 
 
 class EvaluationError(DataEnvGymError):

@@ -21,7 +21,6 @@ ITSELF = [
     "predictor.max_model_len=1024",
     "+predictor.options.structured_outputs_config.backend=xgrammar",
     "+predictor.options.structured_outputs_config.disable_any_whitespace=true",
-    "+predictor.options.no_enable_chunked_prefill=true",  # vLLM 0.32 on CPU dies of it, with seeds
     "task.n_validation=100",
     "task.n_test=100",
     "agent.records_per_iteration=16",

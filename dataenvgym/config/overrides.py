@@ -7,9 +7,11 @@ one that it replaces. What else can be wrong (the grammar of values) is left to 
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.models import model_overrides
@@ -102,6 +104,8 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
         if override.sign:
             continue
         before, after = _value(default, override.key), _value(config, override.key)
+        if after is None and _may_be_none(config, override.key):
+            continue
         if expected := _expectation(before, after):
             raise ConfigurationError(
                 f"{override.key} is {_shown(after)}, expected {expected} like {_shown(before)}"
@@ -125,6 +129,19 @@ def _expectation(before: Any, after: Any) -> str | None:
     if "_target_" in before:
         return None if isinstance(after, dict) else "options by name"
     return None if isinstance(after, dict | str) else "options by name"
+
+
+def _may_be_none(config: DictConfig, key: str) -> bool:
+    """Whether the class of the section has a parameter of that name that can be None."""
+    from omegaconf import OmegaConf
+
+    section, _, name = key.rpartition(".")
+    module, _, target = str(OmegaConf.select(config, f"{section}._target_") or "").rpartition(".")
+    try:
+        parameters = inspect.signature(getattr(import_module(module), target)).parameters
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return False
+    return name in parameters and "None" in str(parameters[name].annotation)
 
 
 def _is_number(value: Any, kind: Any) -> bool:

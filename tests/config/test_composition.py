@@ -97,6 +97,9 @@ GIVEN = {
     "predictor=custom": ["predictor._target_=my.Student"],
     "predictor=openai": ["predictor.model=somebody"],
     "student=hf": ["student.path=somebody/model"],
+    "teacher=openai": ["teacher.model=somebody"],
+    "teacher=vllm": ["teacher.model=somebody"],
+    "prompt": ["agent/engine=llm"],
     "skills=saved": ["skills.path=runs/earlier"],
     "skills/embedder": ["skills=clusters"],
     "skills/embedder=endpoint": ["skills=clusters", "skills.embedder.model=somebody"],
@@ -150,6 +153,11 @@ def test_what_cannot_be_is_refused_with_a_way_out(override, expected, monkeypatc
         compose([override])
     assert expected in str(caught.value)
     assert "Traceback" not in str(caught.value)
+
+
+def test_null_is_taken_where_the_class_takes_none():
+    config = compose(["predictor=openai", "predictor.model=m", "predictor.api_key_variable=null"])
+    assert config.predictor.api_key_variable is None
 
 
 def test_a_group_that_the_chosen_option_does_not_use_is_refused():

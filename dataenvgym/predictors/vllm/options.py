@@ -119,10 +119,14 @@ class ServerOptions:
             "gpu-memory-utilization": self.gpu_memory_utilization,
             "enable-sleep-mode": self.sleep,
             "enforce-eager": self.variant == "cpu",
+            # 0.32 on CPU dies where it splits a prompt of a request with a seed of its own
+            "no-enable-chunked-prefill": self.variant == "cpu",
             "disable-uvicorn-access-log": True,
             "uvicorn-log-level": "warning",
         }
         values |= {name.replace("_", "-"): value for name, value in self.options}
+        if "enable-chunked-prefill" in values:
+            del values["no-enable-chunked-prefill"]
         words = list(self.command)
         for name, value in values.items():
             if value is True:

@@ -64,6 +64,12 @@ def test_options_become_words():
     assert "no-such" not in line
     assert "tensor-parallel" not in line
     assert "--enforce-eager" in line
+    assert "--no-enable-chunked-prefill" not in line
+
+
+def test_on_a_cpu_prompts_are_not_split_unless_asked_for():
+    assert "--no-enable-chunked-prefill" in words(make(variant="cpu"))
+    assert "chunked-prefill" not in words(make(variant="cuda"))
 
 
 def test_on_a_gpu_the_server_compiles_and_spreads():
