@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import gymnasium
@@ -31,6 +33,9 @@ def contents(folder: Path) -> dict[str, object]:
             for part in (value, *value.get("iterations", ())):
                 part.pop("seconds", None)
             found[name] = value
+        elif path.name == "index.sqlite":  # its rows; where they stand in the file may differ
+            with closing(sqlite3.connect(path)) as connection:
+                found[name] = list(connection.iterdump())
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dataenvgym.environments import TeachingEnvironment
+from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import ConfigurationError, ExternalError, TrainingError
 from dataenvgym.llama_factory import write_dataset
 from dataenvgym.predictors import InProcessPredictor
@@ -242,10 +242,10 @@ def test_an_episode_goes_on_after_a_failed_training(
         },
     )
 
-    def environment() -> TeachingEnvironment:
+    def environment() -> OpenEnded:
         task = PocketMathTask(n_validation=3, n_test=3, n_train=3)
         student = InProcessPredictor(tiny_student, trainer, threads=1)
-        return TeachingEnvironment(task=task, predictor=student, directory=tmp_path / "run")
+        return OpenEnded(task=task, predictor=student, directory=tmp_path / "run")
 
     first = environment()
     first.reset(seed=0)
