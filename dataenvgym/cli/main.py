@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -41,6 +42,9 @@ USER_ERRORS = (
     UnparsableAnswerError,
     UnsupportedStageError,
 )
+
+_NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS)
+"""What a folder that cannot be used is told by."""
 
 _COMMANDS = {
     "run": "run:run",
@@ -91,6 +95,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.debug:
             traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {error}")
+    except OSError as error:
+        if error.errno not in _NO_PLACE or error.filename is None or arguments.debug:
+            traceback.print_exc()
+        return _end(
+            USER_ERROR if error.errno in _NO_PLACE else FAILED,
+            f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
+            "If it belongs to the output, choose another folder (runs_dir=..., --studies-dir, "
+            "--output); --debug shows where it was",
+        )
     except Exception as error:  # a mistake in somebody's code, maybe ours: show where
         traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")

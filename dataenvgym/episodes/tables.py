@@ -57,6 +57,8 @@ def outcome(summary: Summary) -> str:
             f"; test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f} "
             f"({change(gain)})"
         )
+    if summary.ended is not None and summary.status == "finished":
+        text += f"; ended before its last iteration: {summary.ended}"
     if summary.error is not None and summary.status == "failed":
         text += f"; {summary.error}"
     return plain(text)

@@ -36,10 +36,10 @@ _SOFTNESS = 0.2
 class SimulatedPredictor:
     """Learns as its curves say, and answers by threshold.
 
-    A record counts for the skill of its provenance, or for the one that pocket math recognises in
-    its question; what it says is not looked at, so that wrong answers teach as well as right ones.
-    A record of no skill of the curves teaches nothing. Questions that are neither the task's nor
-    pocket math's are answered wrong.
+    A record counts for the skill of its provenance if the curves have it, else for the one that
+    pocket math recognises in its question; what it says is not looked at, so that wrong answers
+    teach as well as right ones. A record of no skill of the curves teaches nothing. Questions that
+    are neither the task's nor pocket math's are answered wrong.
 
     Args:
         task: where the gold answers are.
@@ -166,7 +166,7 @@ class SimulatedPredictor:
         return {"name": type(self).__name__, "curves": digest[:16], "seed": self.seed}
 
     def _counts(self, training_data: Sequence[TrainingDatum]) -> np.ndarray:
-        counted = Counter(skill_of(record) for record in training_data)
+        counted = Counter(skill_of(record, self._places) for record in training_data)
         return np.array([counted[skill] for skill in self.curves.skills], dtype=float)
 
     def _by_skill(self, values: dict[str, float]) -> np.ndarray:

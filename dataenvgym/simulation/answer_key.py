@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -61,10 +61,16 @@ class AnswerKey:
         ]
 
 
-def skill_of(record: TrainingDatum) -> str | None:
-    """The skill that a record teaches: as its provenance says, or as pocket math recognises it."""
-    if record.provenance.skill is not None:
-        return record.provenance.skill
+def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str | None:
+    """The skill that a record teaches: as its provenance says, or as pocket math recognises it.
+
+    Args:
+        known: skills that a provenance may name; any other name, such as that of a cluster, is
+            passed over. None takes every name.
+    """
+    named = record.provenance.skill
+    if named is not None and (known is None or named in known):
+        return named
     if isinstance(record, TextDatum):
         return None
     asked = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]

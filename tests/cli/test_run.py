@@ -157,3 +157,11 @@ def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(
     assert (done.returncode, done.stderr) == (0, "")
     assert "validation" in done.stdout
     assert (folder / "runs" / "r" / "iterations" / "001" / "adapter").is_dir()
+
+
+def test_a_folder_of_runs_that_cannot_be_is_refused_with_a_way_out(dataenvgym, small, folder):
+    (folder / "taken").write_text("a file")
+    result = dataenvgym("run", *small, "runs_dir=taken")
+    assert result.code == 2
+    assert "runs_dir=" in result.err
+    assert "Traceback" not in result.err

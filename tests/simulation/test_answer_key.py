@@ -49,6 +49,7 @@ def test_the_skill_of_a_record_is_that_of_its_provenance_or_is_recognised():
     assert skill_of(recognised) == "reversed"
     named = recognised.model_copy(update={"provenance": Provenance(skill="mine")})
     assert skill_of(named) == "mine"
+    assert skill_of(named, known=["reversed", "sum"]) == "reversed"  # the name of a cluster
     turns = (Message(role="user", content=question), Message(role="assistant", content="4 1 3"))
     assert skill_of(ChatDatum(messages=turns)) == "reversed"
     assert skill_of(TextDatum(text=question)) is None

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.tables import outcome
+
+
+def summary(ended: str | None) -> Summary:
+    base = IterationSummary(
+        iteration=0,
+        val_score=0.5,
+        n_val=2,
+        n_errors=0,
+        n_records=0,
+        n_records_total=0,
+        dropped={},
+        seconds={},
+        val_score_by_skill={},
+    )
+    return Summary(
+        task="t",
+        agent="a",
+        seed=0,
+        status="finished",
+        iterations=(base,),
+        best_iteration=0,
+        ended=ended,
+    )
+
+
+def test_what_ended_an_episode_early_stands_in_its_outcome():
+    assert "the budget is spent" in outcome(summary("the budget is spent"))
+    assert "ended" not in outcome(summary(None))
