@@ -41,7 +41,7 @@ def train(steps, iterations, seed):
     environments = VecNormalize(environments, norm_obs=False, gamma=1.0)
     model = PPO(
         "MlpPolicy", environments, n_steps=160, batch_size=512,
-        learning_rate=lambda left: 1e-3 * left,  # down to 0 at the end
+        learning_rate=lambda left: 1e-3 * max(left, 0),  # down to 0; the last rollout runs over
         gamma=1.0, gae_lambda=1.0, seed=seed, device="cpu",
         policy_kwargs={"net_arch": [64, 64], "log_std_init": -0.7},
     )  # fmt: skip

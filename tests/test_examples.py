@@ -48,7 +48,7 @@ def test_every_example_runs_whole(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_policy_trained_in_simulation_beats_random_there(tmp_path):
-    pytest.importorskip("stable_baselines3")
+    pytest.importorskip("stable_baselines3", reason="needs the extra [rl]")
     options = ("--steps=60000", "--episodes=100", "--seeds=0")
     shown = run(ROOT / "examples" / "rl_policy.py", *options, folder=tmp_path)
     assert "PPO beats random in simulation." in shown

@@ -234,7 +234,8 @@ def _no_answer(replies: Sequence[Reply | Failure], n_rounds: int) -> PredictionE
     reason = next(reply.reason for reply in replies if isinstance(reply, Failure))
     return PredictionError(
         f"the teacher answered none of {len(replies)} requests for records, in {n_rounds} rounds. "
-        f"The first failure of the last round: {reason}"
+        f"The first failure of the last round: {reason}. Does the server of teacher.base_url run? "
+        "The same command goes on from here"
     )
 
 

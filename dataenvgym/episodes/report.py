@@ -31,6 +31,7 @@ from dataenvgym.episodes.texts import (
     score,
     sparkline,
 )
+from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import SkillReport
 from dataenvgym.storage import write_text
 
@@ -109,8 +110,24 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
         "validation instances": summary.iterations[0].n_val,
         "training records": summary.iterations[-1].n_records_total,
     }
+    if summary.teacher is not None:
+        rows["teacher"] = _asked(summary.teacher)
     yield from _section("What ran")
     yield from _table(["", ""], rows.items())
+
+
+def _asked(usage: TeacherUsage) -> str:
+    """What a teacher was asked and cost, on one line."""
+    numbers = {
+        "requests": usage.requests,
+        "cached": usage.cached,
+        "unasked for lack of budget": usage.unasked,
+        "failed": usage.failed,
+        "unusable": usage.malformed,
+        "tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+    cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    return ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
 
 
 def _iterations(run: RunFiles) -> Iterator[str]:

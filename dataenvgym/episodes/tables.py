@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
-from dataenvgym.episodes.texts import change, plain
+from dataenvgym.episodes.texts import change, plain, several
 
 NARROW = 72
 """Columns below which the table of iterations has only what is needed most."""
@@ -59,6 +59,12 @@ def outcome(summary: Summary) -> str:
         )
     if summary.ended is not None and summary.status == "finished":
         text += f"; ended before its last iteration: {summary.ended}"
+    elif summary.teacher is not None and summary.teacher.unasked:
+        text += (
+            f"; the teacher's budget left {several(summary.teacher.unasked, 'question')} unasked"
+        )
+    if summary.teacher is not None and summary.teacher.malformed:
+        text += f"; {several(summary.teacher.malformed, 'answer')} of the teacher could not be used"
     if summary.error is not None and summary.status == "failed":
         text += f"; {summary.error}"
     return plain(text)

@@ -82,6 +82,11 @@ class Account:
         with self._lock:
             self._add(cached=1)
 
+    def count_unasked(self, n: int) -> None:
+        """Enter questions that the budget did not reach."""
+        with self._lock:
+            self._add(unasked=n)
+
     def count_malformed(self, n: int) -> None:
         """Enter answers that were of no use."""
         with self._lock:

@@ -73,6 +73,9 @@ class Enquiry:
         self._look_up(requests)
         waiting = deque(r for r in requests if r.position not in self._outcomes)
         spent = self._ask(waiting)
+        if spent is not None:
+            self._books.account.count_unasked(len(waiting))
+            self._books.save()
         if spent is not None and not self._outcomes:
             raise BudgetSpentError(spent)
         unasked = Failure(reason=f"not asked: {spent}")

@@ -15,6 +15,7 @@ class TeacherUsage(Model):
     Attributes:
         requests: questions that went to the server; a retry by the client is the same request.
         cached: questions answered from the cache, at no cost.
+        unasked: questions that the budget did not reach.
         failed: requests without an answer.
         malformed: answers that could not be used, even after repair.
         prompt_tokens, completion_tokens: as the server counts them; 0 where it does not say.
@@ -25,6 +26,7 @@ class TeacherUsage(Model):
 
     requests: int = 0
     cached: int = 0
+    unasked: int = 0
     failed: int = 0
     malformed: int = 0
     prompt_tokens: int = 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dataenvgym.config.identity import decisive_values
 from dataenvgym.config.run_directory import read_config
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.studies.fairness import (
     Difference,
     check_allowed_keys,
@@ -48,7 +48,9 @@ def compare_runs(
     """
     if not directories:
         raise ConfigurationError("there is nothing to compare: name two run directories or more")
-    runs = [_read(Path(directory)) for directory in directories]
+    paths = [Path(directory) for directory in directories]
+    _refuse_unfinished(paths)
+    runs = [_read(path) for path in paths]
     check_allowed_keys(allow_unequal, runs[0].config)
     tasks: dict[str, list[_Group]] = {}
     for run in runs:
@@ -114,6 +116,15 @@ class _Group:
 
     def measures(self) -> dict[int, RunMeasures]:
         return {run.seed: run.measures for run in self.runs}
+
+
+def _refuse_unfinished(directories: Sequence[Path]) -> None:
+    states = {path.name: read_summary(path).status for path in directories}
+    if open_ := [f"{name} ({state})" for name, state in states.items() if state != "finished"]:
+        raise RunDirectoryError(
+            f"{len(open_)} of {len(states)} runs are not finished: {', '.join(open_)}. Finish "
+            "them, or leave them out"
+        )
 
 
 def _read(directory: Path) -> _Run:

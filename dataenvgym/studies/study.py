@@ -23,7 +23,7 @@ from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
 from dataenvgym.executors.interface import build_episode
-from dataenvgym.storage import write_json
+from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.fairness import (
     Difference,
     allowed,
@@ -133,9 +133,11 @@ class Study:
         """Refuse what cannot be, or would not be fair; no file is touched.
 
         Raises:
-            ConfigurationError: naming the strategy, or what differs between strategies.
+            ConfigurationError: naming the strategy, what differs between strategies, or episodes
+                that the study had before and would lose.
             ConfigChangedError: if a run has done more iterations than this study asks for.
         """
+        self._refuse_less()
         build_executor(self.plan.cells[0].config)
         check_allowed_keys(self.plan.allow_unequal, self.plan.cells[0].config)
         self._differences = self._config_differences()
@@ -247,6 +249,21 @@ class Study:
                 bound = {"ceiling": c.config for c in cells if c.role == "ceiling"}  # noqa: B035
                 found += config_differences({**taught, **bound}, budget=False)
         return found
+
+    def _refuse_less(self) -> None:
+        """A study grows: what it had before it still has, or its tables would lose that."""
+        path = self.directory / "study.json"
+        runs = {cell.directory.name for cell in self.plan.cells}
+        before = read_json(path)["episodes"] if path.exists() else []
+        before = [e for e in before if e["role"] == "strategy"]
+        if lost := [e for e in before if e["run"] not in runs]:
+            names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
+            raise ConfigurationError(
+                f"the study {self.plan.name!r} has {len(before)} episodes, and {len(lost)} of them "
+                f"are not in what is asked for now: {names}, ... Ask for these too, with the same "
+                "options (study.json has the command), choose another --name, or remove "
+                f"{self.directory}"
+            )
 
     def _write_state(self) -> None:
         grid = self.plan.grid

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
+from dataenvgym.llm.usage import TeacherUsage
 
 
-def summary(ended: str | None) -> Summary:
+def summary(ended: str | None = None, teacher: TeacherUsage | None = None) -> Summary:
     base = IterationSummary(
         iteration=0,
         val_score=0.5,
@@ -24,9 +25,17 @@ def summary(ended: str | None) -> Summary:
         iterations=(base,),
         best_iteration=0,
         ended=ended,
+        teacher=teacher,
     )
 
 
 def test_what_ended_an_episode_early_stands_in_its_outcome():
     assert "the budget is spent" in outcome(summary("the budget is spent"))
-    assert "ended" not in outcome(summary(None))
+    assert "ended" not in outcome(summary())
+
+
+def test_what_the_teacher_did_not_deliver_stands_in_the_outcome():
+    short = outcome(summary(teacher=TeacherUsage(requests=2, unasked=1, malformed=3)))
+    assert "budget left 1 question unasked" in short
+    assert "3 answers of the teacher could not be used" in short
+    assert "teacher" not in outcome(summary(teacher=TeacherUsage(requests=2)))

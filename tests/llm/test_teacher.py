@@ -378,9 +378,11 @@ def test_threads_together_make_no_more_requests_than_may_be(server, teach):
 def test_a_spent_budget_says_which_how_much_and_the_way_out(server, teach):
     teacher = teach(max_requests=2)
     ask(teacher, numbers(3))
+    assert teacher.usage.unasked == 1
     with pytest.raises(BudgetSpentError, match=r"2 requests, and teacher.max_requests is 2; go on"):
         ask(teacher, numbers(1))
     assert len(server.requests) == 2
+    assert teacher.usage.unasked == 2
 
 
 @pytest.mark.parametrize(
@@ -515,7 +517,7 @@ def test_a_resumed_run_goes_on_counting(server, teach, tmp_path):
     assert [isinstance(o, Reply) for o in outcomes] == [True, True, False, False]
     assert len(server.requests) == 5
     assert read_usage(tmp_path) == TeacherUsage(
-        requests=5, malformed=2, prompt_tokens=50, completion_tokens=25, cost=0.0003
+        requests=5, unasked=2, malformed=2, prompt_tokens=50, completion_tokens=25, cost=0.0003
     )
     with pytest.raises(BudgetSpentError):
         ask(teach(**options), numbers(1))

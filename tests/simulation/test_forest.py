@@ -34,7 +34,7 @@ def test_gymnasium_finds_nothing_wrong_with_it():
 
 
 def test_stable_baselines_finds_nothing_wrong_with_it(recwarn):
-    sb3 = pytest.importorskip("stable_baselines3.common.env_checker")
+    sb3 = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs the extra [rl]")
     sb3.check_env(SimulatedForest(), warn=True)
     assert not [w for w in recwarn if "stable_baselines3" in str(w.filename)]
 

@@ -48,7 +48,9 @@ def test_what_cannot_be_compared_is_said(runs, folder):
         compare_runs([runs[0], runs[0]])
     with pytest.raises(ConfigurationError, match=r"baseline is 'rnadom'.*Did you mean 'random'"):
         compare_runs(runs, baseline="rnadom")
-    with pytest.raises(RunDirectoryError, match=r"no config\.yaml"):
+    with pytest.raises(
+        RunDirectoryError, match=r"holds no summary\.json, expected the directory of a run"
+    ):
         compare_runs([folder])
 
 

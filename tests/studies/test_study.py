@@ -82,6 +82,15 @@ def test_more_seeds_and_strategies_extend_a_study(studied, small, folder):
     assert results.tasks[0].strategies[0].seeds == studied.tasks[0].strategies[0].seeds
 
 
+def test_less_than_a_study_has_is_refused_and_its_tables_stay(studied, small, folder):
+    table = (folder / "studies" / "s" / "table.md").read_bytes()
+    with pytest.raises(ConfigurationError, match=r"are not in what is asked for now: .*seed 1"):
+        run_study([GRID[0], "seed=0", *small], name="s")
+    with pytest.raises(ConfigurationError, match=r"study\.json has the command"):
+        run_study([*GRID, *small, "agent.records_per_iteration=10"], name="s")
+    assert (folder / "studies" / "s" / "table.md").read_bytes() == table
+
+
 def test_more_iterations_extend_its_runs_and_fewer_are_refused(small, folder):
     run_study(["agent=random", *small], name="s", bounds=False)
     more = run_study(["agent=random", *small[:-2], "episode.iterations=3", small[-1]],

@@ -130,7 +130,9 @@ def test_gymnasium_finds_nothing_wrong_with_it(make):
 
 @pytest.mark.parametrize("make", [simulated, real])
 def test_stable_baselines_finds_nothing_wrong_with_it(make, recwarn):
-    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker = pytest.importorskip(
+        "stable_baselines3.common.env_checker", reason="needs the extra [rl]"
+    )
     environment = make(records_per_iteration=40)
     recwarn.clear()
     checker.check_env(environment, warn=True)
