@@ -1,21 +1,19 @@
-"""The agent of `SkillTree-v0`: a tree policy, with a seed and a count of its iterations."""
+"""The agent of `SkillTree-v0`: a tree policy; the environment has the engine."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import JsonValue
+from typing import Any, ClassVar
 
 from dataenvgym.agents.plans import Engine
+from dataenvgym.agents.policy_agent import PolicyAgent
 from dataenvgym.agents.tree_budget import within_budget
 from dataenvgym.agents.tree_situation import TreePolicy, TreeSituation
 from dataenvgym.environments.skill_tree.actions import TreeAction
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface, Stateful
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.seeding import derive_rng
 
 
-class TreeAgent:
+class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
     """Acts on the forest as `policy` says; the environment's engine writes the records.
 
     Args:
@@ -26,6 +24,8 @@ class TreeAgent:
         seed: where its random choices come from.
     """
 
+    parts: ClassVar[tuple[str, ...]] = ("policy",)
+
     def __init__(
         self,
         policy: TreePolicy,
@@ -35,16 +35,9 @@ class TreeAgent:
         records_per_iteration: int = 300,
         seed: int = 0,
     ) -> None:
-        if records_per_iteration < 1:
-            raise ConfigurationError(
-                f"records_per_iteration is {records_per_iteration}, expected 1 or more"
-            )
-        self.policy = policy
-        self.engine = engine
-        self.name = name
-        self.records_per_iteration = records_per_iteration
-        self.seed = seed
-        self.iteration = 1
+        super().__init__(
+            policy, engine, name=name, records_per_iteration=records_per_iteration, seed=seed
+        )
 
     def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> TreeAction:
         """An action that asks for `records_per_iteration` records at most."""
@@ -53,19 +46,3 @@ class TreeAgent:
         rng = derive_rng(self.seed, self.iteration, "policy")
         action = self.policy.act(situation, self.records_per_iteration, rng)
         return within_budget(forest, action, self.records_per_iteration)
-
-    def step(self) -> None:
-        self.iteration += 1
-
-    def state_dict(self) -> dict[str, JsonValue]:
-        state: dict[str, JsonValue] = {"iteration": self.iteration}
-        if isinstance(self.policy, Stateful):
-            state["policy"] = self.policy.state_dict()
-        return state
-
-    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        iteration = state["iteration"]
-        assert isinstance(iteration, int)
-        self.iteration = iteration
-        if isinstance(self.policy, Stateful) and isinstance(saved := state.get("policy"), dict):
-            self.policy.load_state_dict(saved)

@@ -1,4 +1,4 @@
-"""Objects from a configuration: whatever its `_target_` entries name.
+"""Objects from a configuration: task, predictor, teacher, agent, environment.
 
 `build_task`, `build_predictor`, `build_teacher` and `build_agent` make one section each;
 `build_environment` puts a task and a predictor into the teaching environment that `environment.id`
@@ -8,17 +8,20 @@ students and problems are loaded when they are first needed.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import gymnasium
-from pydantic import ValidationError
 
 from dataenvgym.config.composition import compose
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean
+from dataenvgym.config.targets import (
+    build_section,
+    build_value,
+    check_protocol,
+    section_target,
+)
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     ActingAgentInterface,
     DataGenerationAgentInterface,
@@ -62,7 +65,7 @@ def build_predictor(
         task: built from the configuration if None and if it is needed.
     """
     given: dict[str, Any] = {}
-    parameters = inspect.signature(_target(config, "predictor")).parameters
+    parameters = inspect.signature(section_target(config, "predictor")).parameters
     if "trainer" in parameters and "trainer" not in config.predictor:
         given["trainer"] = build_section(config, "trainer")
     if "task" in parameters and "task" not in config.predictor:
@@ -206,7 +209,7 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     given = {name: thing for name, thing in given.items() if thing is not None}
     section = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
     section.pop("id")
-    options = cast(dict[str, Any], _build(section, "environment", given))
+    options = cast(dict[str, Any], build_value(section, "environment", given))
     if config.skills.get("_target_") is not None:
         options["labeler"] = build_section(config, "skills", **given)
     if checks := build_section(config, "quality", **given)["checks"]:
@@ -221,94 +224,3 @@ def _at_least(minimum: int, config: DictConfig, key: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         raise ConfigurationError(f"{key} is {value!r}, expected {minimum} or more")
     return value
-
-
-# --- _target_ -----------------------------------------------------------------------------------
-
-
-def build_section(config: DictConfig, section: str, **given: Any) -> Any:
-    """What `config[section]` describes: its `_target_` called with what stands beside it.
-
-    Sections within it that have a `_target_` are made first. Every class gets those of the `given`
-    objects that it has a parameter for and that its section does not set.
-    """
-    from omegaconf import OmegaConf
-
-    return _build(OmegaConf.to_container(config[section], resolve=True), section, given)
-
-
-def _build(value: Any, key: str, given: Mapping[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [_build(item, f"{key}.{i}", given) for i, item in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    arguments = {n: _build(v, f"{key}.{n}", given) for n, v in value.items() if n != "_target_"}
-    if "_target_" not in value:
-        return arguments
-    target = _imported(value["_target_"], f"{key}._target_")
-    parameters = inspect.signature(target).parameters
-    arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
-    if _needs_teacher(parameters) and "teacher" not in arguments:
-        raise ConfigurationError(
-            f"{key}: {target.__qualname__} asks a teacher, and there is none: choose one, such as "
-            "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
-        )
-    try:
-        return target(**arguments)
-    except DataEnvGymError:
-        raise
-    except (TypeError, ValidationError) as error:
-        raise ConfigurationError(
-            f"{key}: {target.__module__}.{target.__qualname__} cannot be made: {_first_line(error)}"
-        ) from error
-
-
-def _needs_teacher(parameters: Mapping[str, inspect.Parameter]) -> bool:
-    parameter = parameters.get("teacher")
-    return parameter is not None and parameter.default is parameter.empty
-
-
-def _target(config: DictConfig, section: str) -> Callable[..., Any]:
-    """The class (or function) that `config[section]._target_` names."""
-    return _imported(config[section].get("_target_"), f"{section}._target_")
-
-
-def _imported(path: Any, key: str) -> Callable[..., Any]:
-    if not isinstance(path, str) or "." not in path:
-        raise ConfigurationError(f"{key} is {path!r}, expected a class such as my_module.MyClass")
-    module_name, _, name = path.rpartition(".")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not module_name.startswith(error.name or "?"):
-            raise
-        raise ConfigurationError(
-            f"{key} is {path!r}, but there is no module {error.name!r} in the current folder or "
-            "among the installed packages"
-        ) from error
-    if not callable(target := getattr(module, name, None)):
-        raise ConfigurationError(
-            f"{key} is {path!r}, but {module_name} has no class {name!r}."
-            f"{did_you_mean(name, vars(module))}"
-        )
-    return cast(Callable[..., Any], target)
-
-
-def check_protocol(thing: Any, protocol: type, section: str) -> Any:
-    """`thing`, if it has the methods of `protocol`; a ConfigurationError if not."""
-    if not isinstance(thing, protocol):
-        names = [n for n in dir(protocol) if n == "__call__" or not n.startswith("_")]
-        missing = [n for n in names if not callable(getattr(thing, n, None))]
-        raise ConfigurationError(
-            f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
-            f"what {protocol.__name__} asks for"
-        )
-    return thing
-
-
-def _first_line(error: BaseException) -> str:
-    if isinstance(error, ValidationError):
-        problem = error.errors(include_url=False)[0]
-        name = ".".join(map(str, problem["loc"]))
-        return f"{name}: {problem['msg']}; found {problem['input']!r}"
-    return str(error).partition("\n")[0]

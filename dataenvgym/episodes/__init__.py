@@ -1,6 +1,8 @@
 """Episodes: one agent in one teaching environment, from the base student to the test split.
 
-runner      `run_episode`: the loop, its end, and going on after a kill
+runner      `run_episode`: the loop of agent and environment
+kept_agent  the agent, with its state kept for going on after a kill
+bookkeeping the summary, the test scores, the end
 callbacks   what can be told of it meanwhile: event log, experiment trackers
 progress    the display while it runs
 log         what libraries have to say while it runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dataenvgym.config.building import build_section, check_protocol
+from dataenvgym.config.targets import build_section, check_protocol
 from dataenvgym.executors.interface import ExecutorInterface
 
 if TYPE_CHECKING:

@@ -3,59 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.asking import PromptLike, SkillTeacher
 from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
-from dataenvgym.skills.embeddings import (
-    EmbedderInterface,
-    TfidfEmbedder,
-    require_scikit_learn,
-)
-from dataenvgym.skills.labeler import CatalogLabeler
-from dataenvgym.skills.placing import place
+from dataenvgym.skills.placing_labeler import PlacingLabeler
 
 
-class FilledGoldSkills(CatalogLabeler):
+class FilledGoldSkills(PlacingLabeler):
     """Gold skills where an instance has one; else a teacher's choice among them, or the skill of
     the most similar instance.
 
-    Args:
-        teacher: who chooses; None leaves it to similarity.
-        embedder: tells what is similar.
-        label_prompt: see `SkillTeacher`.
-        task, directory, options: those of `CatalogLabeler`.
-
-    Raises:
-        ConfigurationError: if scikit-learn is not installed.
+    Its arguments are those of `PlacingLabeler`.
     """
 
     method: ClassVar[str] = "gold"
-
-    def __init__(
-        self,
-        *,
-        teacher: TeacherInterface | None = None,
-        embedder: EmbedderInterface | None = None,
-        label_prompt: PromptLike = "label_skills",
-        task: TaskInterface | None = None,
-        directory: str | Path | None = None,
-        **options: Any,
-    ) -> None:
-        require_scikit_learn()
-        super().__init__(task=task, directory=directory, **options)
-        self.embedder = TfidfEmbedder() if embedder is None else embedder
-        self.teacher = (
-            None
-            if teacher is None
-            else SkillTeacher(teacher, label_prompt=label_prompt, seed=self.seed)
-        )
 
     @property
     def options(self) -> dict[str, JsonValue]:
@@ -84,7 +49,7 @@ class FilledGoldSkills(CatalogLabeler):
             labels=tuple(_labelled(i, i.skill) for i in instances if i.skill),
         )
         missing = [i for i in instances if not i.skill]
-        placed = place(missing, catalog, self.embedder, self.teacher) if missing else []
+        placed = super().place(missing, catalog)
         filled = {i.id: skill for i, skill in zip(missing, placed, strict=True)}
         new = {s.name: s for s in filled.values() if s.name not in categories}
         return catalog.model_copy(
@@ -101,7 +66,7 @@ class FilledGoldSkills(CatalogLabeler):
         known = {skill.name: skill for skill in catalog.skills}
         gold = [known.get(i.skill, Skill(name=i.skill)) if i.skill else None for i in instances]
         left = [i for i, skill in zip(instances, gold, strict=True) if skill is None]
-        placed = iter(place(left, catalog, self.embedder, self.teacher) if left else ())
+        placed = iter(super().place(left, catalog))
         return [next(placed) if skill is None else skill for skill in gold]
 
 

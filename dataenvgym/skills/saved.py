@@ -11,37 +11,24 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.asking import PromptLike, SkillTeacher
 from dataenvgym.skills.catalog import (
     LabelledQuestion,
-    Skill,
     SkillCatalog,
     read_catalog,
     sorted_skills,
 )
-from dataenvgym.skills.embeddings import (
-    EmbedderInterface,
-    TfidfEmbedder,
-    require_scikit_learn,
-)
-from dataenvgym.skills.labeler import CatalogLabeler
-from dataenvgym.skills.placing import place
+from dataenvgym.skills.embeddings import EmbedderInterface
+from dataenvgym.skills.placing_labeler import PlacingLabeler
 
 
-class SavedSkills(CatalogLabeler):
+class SavedSkills(PlacingLabeler):
     """The catalog of another run. Questions that it does not know are placed by a teacher, if there
     is one, or by similarity; the run keeps a copy, and no longer needs the file.
 
     Args:
         path: a `skills.json`, or the run directory that has one.
         other_task: take a catalog that was made from another task's questions; refused if False.
-        teacher: who places what is unknown; None leaves it to similarity.
-        embedder: tells what is similar.
-        label_prompt: see `SkillTeacher`.
-        task, directory, options: those of `CatalogLabeler`.
-
-    Raises:
-        ConfigurationError: if scikit-learn is not installed.
+        teacher, embedder, task, directory, options: those of `PlacingLabeler`.
     """
 
     method: ClassVar[str] = "saved"
@@ -53,21 +40,15 @@ class SavedSkills(CatalogLabeler):
         other_task: bool = False,
         teacher: TeacherInterface | None = None,
         embedder: EmbedderInterface | None = None,
-        label_prompt: PromptLike = "label_skills",
         task: TaskInterface | None = None,
         directory: str | Path | None = None,
         **options: Any,
     ) -> None:
-        require_scikit_learn()
-        super().__init__(task=task, directory=directory, **options)
+        super().__init__(
+            teacher=teacher, embedder=embedder, task=task, directory=directory, **options
+        )
         self.path = Path(path).expanduser()
         self.other_task = other_task
-        self.embedder = TfidfEmbedder() if embedder is None else embedder
-        self.teacher = (
-            None
-            if teacher is None
-            else SkillTeacher(teacher, label_prompt=label_prompt, seed=self.seed)
-        )
 
     @property
     def options(self) -> dict[str, JsonValue]:
@@ -92,7 +73,7 @@ class SavedSkills(CatalogLabeler):
             known.get((i.id, i.instruction)) or by_question.get(i.instruction) for i in instances
         ]
         unknown = [i for i, skill in zip(instances, found, strict=True) if skill is None]
-        placed = place(unknown, saved, self.embedder, self.teacher) if unknown else []
+        placed = self.place(unknown, saved)
         names = iter(skill.name for skill in placed)
         labels = tuple(
             LabelledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
@@ -107,6 +88,3 @@ class SavedSkills(CatalogLabeler):
                 "counts": {"questions": len(instances), "unknown to the catalog": len(unknown)},
             }
         )
-
-    def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
-        return place(instances, catalog, self.embedder, self.teacher)

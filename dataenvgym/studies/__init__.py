@@ -3,7 +3,9 @@
 grid        Hydra's sweep syntax -> strategies, tasks, seeds
 plan        ... -> episodes, each with its configuration and folder; floor and ceiling
 fairness    what strategies must have in common, before and after
+checks      what a study is refused for, before anything runs
 study       the folder of a study: run it, go on with it, sum it up
+state       `study.json`: what was asked for, and where each episode stands
 comparison  the same for runs that are there already
 measures    one run, measured
 statistics  intervals, paired tests, corrections

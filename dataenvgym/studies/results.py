@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dataenvgym.evaluation.estimates import Estimate, estimate
 from dataenvgym.records import Model
 from dataenvgym.studies.measures import Rewards, RunMeasures, difference
 from dataenvgym.studies.statistics import (
-    Estimate,
     Test,
     choose_test,
-    estimate,
     holm,
     instance_error,
     p_value,

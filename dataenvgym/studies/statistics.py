@@ -1,8 +1,9 @@
-"""The statistics of a study: intervals over seeds, paired tests, and what instances contribute.
+"""The statistics of a study: paired tests over seeds, and what instances contribute.
 
-Everything here is a pure function of numbers. Two sources of chance are kept apart: the seeds
-(another run of the same strategy) and the evaluation instances (another test set). A percentile
-bootstrap is not among them: over as few seeds as studies have, its intervals are too narrow.
+Everything here is a pure function of numbers; intervals over seeds are `evaluation.estimates`.
+Two sources of chance are kept apart: the seeds (another run of the same strategy) and the
+evaluation instances (another test set). A percentile bootstrap is not among them: over as few
+seeds as studies have, its intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -14,49 +15,12 @@ from typing import Literal
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import Model
+from dataenvgym.evaluation.estimates import estimate
 
 Test = Literal["t", "sign_flip"]
 
 EXACT = 20
 """The most pairs of which all 2^n sign flips are counted."""
-
-
-class Estimate(Model):
-    """A mean over seeds.
-
-    Attributes:
-        n: how many seeds.
-        mean: None without any.
-        sd: sample standard deviation (n - 1); None below two seeds.
-        low, high: the 95% interval of the mean by Student's t; None below two seeds.
-    """
-
-    n: int
-    mean: float | None = None
-    sd: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def half_width(self) -> float | None:
-        """Half of the interval."""
-        return None if self.high is None or self.mean is None else self.high - self.mean
-
-
-def estimate(values: Sequence[float]) -> Estimate:
-    """Mean and 95% t interval of the values."""
-    n = len(values)
-    if n == 0:
-        return Estimate(n=0)
-    mean = math.fsum(values) / n
-    if n == 1:
-        return Estimate(n=1, mean=mean)
-    from scipy import stats
-
-    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
-    half = float(stats.t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
-    return Estimate(n=n, mean=mean, sd=sd, low=mean - half, high=mean + half)
 
 
 def paired_t(differences: Sequence[float]) -> float | None:

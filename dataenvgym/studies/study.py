@@ -11,30 +11,23 @@ are, so that more seeds or strategies extend it, and a finished study just shows
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.run_directory import check_run, is_done, locked
+from dataenvgym.config.run_directory import locked
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
+from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
-from dataenvgym.executors.interface import build_episode
-from dataenvgym.storage import read_json, write_json
-from dataenvgym.studies.fairness import (
-    Difference,
-    allowed,
-    check_allowed_keys,
-    config_differences,
-    record_budget,
-)
+from dataenvgym.studies.checks import check_study, is_finished
+from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
 from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
+from dataenvgym.studies.state import study_command, write_state
 from dataenvgym.studies.statistics import Test
 from dataenvgym.studies.summing import TaskRuns, sum_up
 
@@ -108,22 +101,11 @@ class Study:
     @property
     def command(self) -> str:
         """What makes this study on the command line."""
-        plan = self.plan
-        words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
-        for strategy in plan.named_strategies:
-            words += ["--strategy", strategy]
-        words += ["--baseline", plan.baseline]
-        if plan.test is not None:
-            words += ["--test", plan.test]
-        for key in plan.allow_unequal:
-            words += ["--allow-unequal", key]
-        if not any(cell.role != "strategy" for cell in plan.cells):
-            words.append("--no-bounds")
-        return shlex.join(words)
+        return study_command(self.plan)
 
     def unfinished(self) -> list[Cell]:
         """The episodes that are left to do."""
-        return [cell for cell in self.plan.cells if not _is_finished(cell)]
+        return [cell for cell in self.plan.cells if not is_finished(cell)]
 
     def missing(self) -> list[tuple[Cell, str]]:
         """The episodes without a result, and why."""
@@ -137,18 +119,7 @@ class Study:
                 that the study had before and would lose.
             ConfigChangedError: if a run has done more iterations than this study asks for.
         """
-        self._refuse_less()
-        build_executor(self.plan.cells[0].config)
-        check_allowed_keys(self.plan.allow_unequal, self.plan.cells[0].config)
-        self._differences = self._config_differences()
-        allowed(self._differences, self.plan.allow_unequal)
-        tried: set[tuple[str, str, str]] = set()
-        for cell in self.plan.cells:
-            check_run(cell.config)
-            kind = (cell.role, cell.strategy, cell.task)
-            if kind not in tried and not _is_finished(cell):
-                tried.add(kind)
-                _try_to_build(cell)
+        self._differences = check_study(self.plan)
 
     def run(self, console: Console | None = None) -> list[Outcome]:
         """Run what is left to do. One that fails holds up none of the others.
@@ -159,7 +130,7 @@ class Study:
         """
         cells = self.unfinished()
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._write_state()
+        write_state(self.plan, unfinished=self.missing())
         if not cells:
             return []
         executor = build_executor(cells[0].config)
@@ -183,7 +154,7 @@ class Study:
         Raises:
             ConfigurationError: if the runs differ in what they must have in common.
         """
-        self._write_state()
+        write_state(self.plan, unfinished=self.missing())
         results = self.results()
         write_results(results, self.directory)
         return results
@@ -212,7 +183,7 @@ class Study:
                 self._strategy_runs([c for c in cells if (c.role, c.strategy) == key])
                 for key in order
             ],
-            floor=[_measures(c) for c in cells if c.role == "floor" and _is_finished(c)],
+            floor=[_measures(c) for c in cells if c.role == "floor" and is_finished(c)],
             budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
         )
 
@@ -221,11 +192,11 @@ class Study:
         return StrategyRuns(
             name=cells[0].strategy,
             role="ceiling" if role == "ceiling" else "strategy",
-            runs={cell.seed: _measures(cell) for cell in cells if _is_finished(cell)},
+            runs={cell.seed: _measures(cell) for cell in cells if is_finished(cell)},
             missing=[
                 MissingRun(seed=cell.seed, reason=self._reason(cell))
                 for cell in cells
-                if not _is_finished(cell)
+                if not is_finished(cell)
             ],
         )
 
@@ -239,85 +210,13 @@ class Study:
             return "not run yet"
         return f"{summary.status}: {summary.error}" if summary.error else summary.status
 
-    def _config_differences(self) -> list[Difference]:
-        found: list[Difference] = []
-        for task in self.plan.grid.tasks:
-            for seed in self.plan.grid.seeds:
-                cells = [c for c in self.plan.cells if (c.task, c.seed) == (task.name, seed)]
-                taught = {c.strategy: c.config for c in cells if c.role == "strategy"}
-                found += config_differences(taught, budget=True)
-                bound = {"ceiling": c.config for c in cells if c.role == "ceiling"}  # noqa: B035
-                found += config_differences({**taught, **bound}, budget=False)
-        return found
-
-    def _refuse_less(self) -> None:
-        """A study grows: what it had before it still has, or its tables would lose that."""
-        path = self.directory / "study.json"
-        runs = {cell.directory.name for cell in self.plan.cells}
-        before = read_json(path)["episodes"] if path.exists() else []
-        before = [e for e in before if e["role"] == "strategy"]
-        if lost := [e for e in before if e["run"] not in runs]:
-            names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
-            raise ConfigurationError(
-                f"the study {self.plan.name!r} has {len(before)} episodes, and {len(lost)} of them "
-                f"are not in what is asked for now: {names}, ... Ask for these too, with the same "
-                "options (study.json has the command), choose another --name, or remove "
-                f"{self.directory}"
-            )
-
-    def _write_state(self) -> None:
-        grid = self.plan.grid
-        state = {
-            "name": self.plan.name,
-            "command": self.command,
-            "strategies": [{"name": s.name, "overrides": list(s.overrides)}
-                           for s in grid.strategies],
-            "tasks": [{"name": t.name, "overrides": list(t.overrides)} for t in grid.tasks],
-            "seeds": list(grid.seeds),
-            "fixed": list(grid.fixed),
-            "baseline": self.plan.baseline,
-            "allow_unequal": list(self.plan.allow_unequal),
-            "episodes": [
-                {
-                    "role": cell.role,
-                    "strategy": cell.strategy,
-                    "task": cell.task,
-                    "seed": cell.seed,
-                    "run": cell.directory.name,
-                    "status": "finished" if (done := _is_finished(cell)) else "unfinished",
-                    "reason": None if done else self._reason(cell),
-                }
-                for cell in self.plan.cells
-            ],
-        }  # fmt: skip
-        write_json(self.directory / "study.json", state)
-
 
 def _watched(progress: Any, cell: Cell) -> Episode:
     return Episode(cell.config, [] if progress is None else [progress.watch(cell.label)])
 
 
-def _is_finished(cell: Cell) -> bool:
-    """Whether nothing is left to do; an episode whose teacher's budget is spent has ended, too."""
-    if is_done(cell.config):
-        return True
-    try:
-        summary = read_summary(cell.directory)
-    except RunDirectoryError:
-        return False
-    return summary.status == "finished" and summary.ended is not None
-
-
 def _measures(cell: Cell) -> RunMeasures:
     return measure_run(cell.directory, iterations=int(cell.config.episode.iterations))
-
-
-def _try_to_build(cell: Cell) -> None:
-    try:
-        environment, _ = build_episode(cell.config, cell.directory)
-        environment.close()
-    except DataEnvGymError as error:
-        raise ConfigurationError(f"{cell.strategy} on {cell.task} cannot be: {error}") from error
 
 
 @contextmanager

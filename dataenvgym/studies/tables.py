@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.texts import cell, one_line, plain, several
+from dataenvgym.evaluation.estimates import Estimate
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
-from dataenvgym.studies.statistics import Estimate
 
 _NAME_WIDTH = 20
 

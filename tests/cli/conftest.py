@@ -13,70 +13,7 @@ import pytest
 from dataenvgym.cli.main import main
 from dataenvgym.cli.quiet import SETTINGS
 
-PUPILS = '''
-"""Students and agents that a user might have written."""
-
-import os
-import signal
-from functools import cache
-from zlib import crc32
-
-from dataenvgym.agents import Agent
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
-
-
-@cache
-def solutions():
-    task = PocketMathTask(n_validation=20, n_test=20, n_train=20)
-    return {
-        instance.instruction: f"#### {instance.answer}"
-        for split in ("train", "validation", "test")
-        for instance in task.on(split).instances
-    }
-
-
-class Pupil(ScriptedPredictor):
-    """Knows a share of the answers that grows with the records it was trained on."""
-
-    def __init__(self, wit=20):
-        super().__init__(self.reply)
-        self.wit = wit
-
-    def reply(self, conversation):
-        question = conversation[-1].content
-        knows = crc32(question.encode()) % 100 < self.wit + self.records
-        return solutions().get(question, "?") if knows else "#### 99"
-
-
-class Clumsy(Agent):
-    def __call__(self, completed, predictor):
-        return [{"instruction": "no output"}]
-
-
-class Buggy(Agent):
-    def __call__(self, completed, predictor):
-        return 1 // 0
-
-
-class Impatient(Agent):
-    """Presses Ctrl-C in its second iteration, the first time."""
-
-    def __call__(self, completed, predictor):
-        if self.iteration == 2 and not hasattr(Impatient, "calmed"):
-            Impatient.calmed = True
-            raise KeyboardInterrupt
-        return super().__call__(completed, predictor)
-
-
-class Unwanted(Agent):
-    """Is sent SIGTERM in its second iteration."""
-
-    def __call__(self, completed, predictor):
-        if self.iteration == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return super().__call__(completed, predictor)
-'''
+PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
 SMALL = (
     "predictor=custom",
     "predictor._target_=pupils.Pupil",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import gymnasium
 import pytest
 
-from dataenvgym.agents import Agent, OpenEndedPolicy, PocketMathEngine, RandomPolicy
+from dataenvgym.agents import Agent, OpenEndedPolicy, PocketEngine, RandomPolicy
 from dataenvgym.config import (
     build_agent,
     build_environment,
@@ -24,42 +23,6 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
-MODULE = '''
-"""What a user might write."""
-
-
-class Student:
-    def __init__(self, wit=1):
-        self.wit = wit
-
-    def predict(self, conversations, sampling): ...
-    def train(self, training_data, run): ...
-    def save(self, path): ...
-    def load(self, path): ...
-    def reset(self): ...
-
-
-class Trained(Student):
-    def __init__(self, trainer):
-        self.trainer = trainer
-
-
-class Mute:
-    def predict(self, conversations, sampling): ...
-'''
-
-
-@pytest.fixture
-def own_module(tmp_path: Path, monkeypatch) -> str:
-    (tmp_path / "my_students.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_students", raising=False)
-    return "my_students"
-
-
-def custom(group: str, target: str, *more: str):
-    return compose([f"{group}=custom", f"{group}._target_={target}", *more])
-
 
 def test_the_default_task_is_pocket_math_with_the_options_of_the_files():
     task = build_task(compose(["task.n_validation=30", "task.sampling.max_tokens=9"]))
@@ -72,7 +35,7 @@ def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
     agent = build_agent(compose(["agent=random", "seed=4"]))
     assert isinstance(agent, Agent)
     assert isinstance(agent.policy, RandomPolicy)
-    assert isinstance(agent.engine, PocketMathEngine)
+    assert isinstance(agent.engine, PocketEngine)
     assert (agent.name, agent.seed, agent.records_per_iteration) == ("random", 4, 300)
 
 
@@ -89,13 +52,6 @@ def test_the_predictor_gets_the_trainer_with_its_options():
     assert student.trainer.config.lora_rank == 3
 
 
-def test_ones_own_predictor_gets_the_trainer_only_if_it_takes_one(own_module):
-    student = build_predictor(custom("predictor", f"{own_module}.Student", "+predictor.wit=5"))
-    assert student.wit == 5
-    trained = build_predictor(custom("predictor", f"{own_module}.Trained"))
-    assert trained.trainer.config.lora_rank == 16
-
-
 def test_a_math_task_reads_ones_own_file(tmp_path: Path):
     rows = [{"question": f"{i} + 1?", "answer": f"so #### {i + 1}"} for i in range(20)]
     path = tmp_path / "problems.jsonl"
@@ -103,21 +59,6 @@ def test_a_math_task_reads_ones_own_file(tmp_path: Path):
     task = build_task(compose(["task=math_jsonl", f"task.sources={path}", "task.name=sums"]))
     assert task.name == "sums"
     assert sum(len(task.on(split).instances) for split in ("train", "validation", "test")) == 20
-
-
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        ("no_such_module.Student", "there is no module 'no_such_module'"),
-        ("my_students.Studnet", "has no class 'Studnet'. Did you mean 'Student'?"),
-        ("Student", "expected a class such as my_module.MyClass"),
-        ("my_students.Mute", "which has no load, reset, save, train"),
-    ],
-)
-def test_a_target_that_will_not_do_is_refused(own_module, target, expected):
-    with pytest.raises(ConfigurationError) as caught:
-        build_predictor(custom("predictor", target))
-    assert expected in str(caught.value)
 
 
 def build_all(overrides: list[str]) -> None:
@@ -129,8 +70,6 @@ def build_all(overrides: list[str]) -> None:
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["+task.n_problems=3"], "unexpected keyword argument 'n_problems'"),
-        (["task.sampling.temperature=-1"], "temperature: Input should be greater"),
         (["task.split=tset"], "no option 'task.split'"),
         (["+task.split=tset"], "Did you mean 'test'?"),
         (["trainer.learning_rate=-1.0"], "learning_rate"),

@@ -39,7 +39,7 @@ def test_an_episode_that_cannot_work_leaves_nothing_behind(scripted, folder):
 
 
 def test_an_interrupt_ends_all(scripted, folder):
-    episodes = [scripted("agent._target_=pupils.Impatient", "name=a"), scripted("name=b")]
+    episodes = [scripted("agent._target_=pupils.Hasty", "name=a"), scripted("name=b")]
     with pytest.raises(KeyboardInterrupt):
         InProcessExecutor().run(episodes)
     assert read_json(folder / "runs" / "a" / "summary.json")["status"] == "interrupted"

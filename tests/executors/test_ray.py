@@ -175,7 +175,7 @@ def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(scripted):
 
 def test_an_interrupt_on_a_worker_ends_all(scripted, folder):
     with pytest.raises(KeyboardInterrupt):
-        run(scripted("agent._target_=pupils.Impatient", "name=a"), scripted("name=b"))
+        run(scripted("agent._target_=pupils.Hasty", "name=a"), scripted("name=b"))
     assert read_json(folder / "runs" / "a" / "summary.json")["status"] == "interrupted"
 
 

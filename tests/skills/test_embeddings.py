@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -12,6 +9,8 @@ from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.skills import EndpointEmbedder, TfidfEmbedder
 from dataenvgym.skills.embeddings import masked
 from dataenvgym.skills.similarity import nearest
+
+from .serving import serving
 
 CORPUS = ["Sort 3 1 2 in rising order.", "How long is 4 5?", "What is 12 plus 30?"]
 
@@ -60,50 +59,30 @@ def test_the_first_of_equally_similar_texts_is_the_nearest():
 # --- an endpoint --------------------------------------------------------------------------------
 
 
-class EmbeddingServer(ThreadingHTTPServer):
+class EmbeddingServer:
     """Embeds a text as the counts of "a" and "b" in it, and answers the last text first."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = ""
         self.requests: list[dict] = []
         self.statuses: list[int] = []
         self.answer: object = None
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: EmbeddingServer
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append({**body, "path": self.path})
-        status = self.server.statuses.pop(0) if self.server.statuses else 200
+    def answered(self, path: str, body: dict) -> tuple[int, object]:
+        self.requests.append({**body, "path": path})
         rows = [
             {"index": i, "embedding": [float(text.count("a")), float(text.count("b"))]}
             for i, text in enumerate(body["input"])
         ]
-        data = json.dumps(self.server.answer or {"data": rows[::-1]}).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        status = self.statuses.pop(0) if self.statuses else 200
+        return status, self.answer or {"data": rows[::-1]}
 
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer() as made:
-        thread = threading.Thread(target=made.serve_forever, daemon=True)
-        thread.start()
+    made = EmbeddingServer()
+    with serving(made.answered) as made.url:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def embedder(server: EmbeddingServer, **options) -> EndpointEmbedder:

@@ -11,57 +11,7 @@ import pytest
 from dataenvgym.studies import StudyResults, run_study
 from dataenvgym.studies.measures import RunMeasures
 
-PUPILS = '''
-"""A student and agents that a user might have written."""
-
-from functools import cache
-from pathlib import Path
-from zlib import crc32
-
-from dataenvgym.agents import Agent
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
-
-
-@cache
-def solutions():
-    task = PocketMathTask(n_validation=20, n_test=20, n_train=20)
-    return {
-        instance.instruction: f"#### {instance.answer}"
-        for split in ("train", "validation", "test")
-        for instance in task.on(split).instances
-    }
-
-
-class Pupil(ScriptedPredictor):
-    """Knows a share of the answers that grows with the records it was trained on."""
-
-    def __init__(self, wit=20):
-        super().__init__(self.reply)
-        self.wit = wit
-
-    def reply(self, conversation):
-        question = conversation[-1].content
-        knows = crc32(question.encode()) % 100 < self.wit + self.records
-        return solutions().get(question, "?") if knows else "#### 99"
-
-
-class Faulty(Agent):
-    """Fails with seed 1 as long as there is a file `fault`."""
-
-    def __call__(self, completed, predictor):
-        if self.seed == 1 and Path("fault").exists():
-            raise RuntimeError("out of ideas")
-        return super().__call__(completed, predictor)
-
-
-class Greedy(Agent):
-    """Writes twice as many records as it was to."""
-
-    def __call__(self, completed, predictor):
-        self.records_per_iteration = 40
-        return super().__call__(completed, predictor)
-'''
+PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
 GRID = ("agent=random,skill_list", "seed=0,1")
 SMALL = (
     "predictor=custom",

@@ -1,18 +1,17 @@
+"""Training records from what somebody else wrote."""
+
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
 from dataenvgym.errors import InvalidRecordError
 from dataenvgym.records import (
     ChatDatum,
-    CompletedTaskInstance,
     KTODatum,
     Message,
     PreferenceDatum,
     Provenance,
     SupervisedDatum,
-    TaskInstance,
     TextDatum,
     ToolCall,
     TrainingDatum,
@@ -85,75 +84,3 @@ def test_a_misspelt_field_is_refused_not_ignored():
 def test_what_is_no_record_at_all_is_refused(value):
     with pytest.raises(InvalidRecordError, match="whole record"):
         parse_training_datum(value)
-
-
-@pytest.mark.parametrize(
-    "roles", [("assistant", "user"), ("user",), ("user", "user"), ("user", "assistant", "user")]
-)
-def test_a_chat_alternates_and_ends_with_the_assistant(roles):
-    messages = tuple(Message(role=role, content="x") for role in roles)
-    with pytest.raises(ValidationError):
-        ChatDatum(messages=messages)
-
-
-def test_only_the_assistant_calls_tools():
-    call = ToolCall(name="add")
-    with pytest.raises(ValidationError):
-        ChatDatum(
-            messages=(
-                Message(role="user", content="x", tool_calls=(call,)),
-                Message(role="assistant", content="y"),
-            )
-        )
-
-
-def test_equal_answers_are_no_preference():
-    with pytest.raises(ValidationError, match="same text"):
-        PreferenceDatum(instruction="q", chosen="a", rejected="a")
-
-
-def test_records_are_frozen():
-    with pytest.raises(ValidationError):
-        RECORDS[0].output = "other"
-
-
-def test_the_prompt_has_system_history_and_input_in_their_places():
-    assert [(m.role, m.content) for m in RECORDS[0].prompt] == [
-        ("system", "s"),
-        ("user", "a"),
-        ("assistant", "b"),
-        ("user", f"{NASTY}\nx"),
-    ]
-
-
-def test_the_response_of_a_completed_instance_is_the_students_last_message():
-    instance = TaskInstance(id="1", task="t", instruction="q", answer="4")
-    said = tuple(Message(role=r, content=c) for r, c in [("user", "q"), ("assistant", "4")])
-    completed = CompletedTaskInstance(
-        instance=instance, transcript=said, reward=1.0, was_correct=True
-    )
-    assert completed.response == "4"
-    assert completed.model_copy(update={"transcript": said[:1]}).response is None
-    assert CompletedTaskInstance.model_validate_json(completed.model_dump_json()) == completed
-
-
-@pytest.mark.parametrize("field", ["instruction", "input", "output", "system"])
-def test_a_lone_surrogate_is_no_text(field):
-    value = {"instruction": "a", "output": "b", field: "\ud800"}
-    with pytest.raises(InvalidRecordError, match=rf"field {field}: .*[Uu]nicode"):
-        parse_training_datum(value)
-
-
-@pytest.mark.parametrize("number", [2**64, float("nan")])
-def test_a_number_that_json_cannot_hold_is_refused(number):
-    with pytest.raises(ValidationError, match="no JSON"):
-        ToolCall(name="add", arguments={"a": [number]})
-
-
-@pytest.mark.parametrize(
-    "outcome", [{"reward": 1.0, "was_correct": False}, {"reward": 0.0, "was_correct": True}]
-)
-def test_an_instance_with_an_error_cannot_be_scored(outcome):
-    instance = TaskInstance(id="1", task="t", instruction="q")
-    with pytest.raises(ValidationError, match="error"):
-        CompletedTaskInstance(instance=instance, transcript=(), error="timeout", **outcome)

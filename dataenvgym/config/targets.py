@@ -1,0 +1,110 @@
+"""Any object from a section of the configuration: its `_target_`, called with the rest of it.
+
+`build_section` makes the object, `check_protocol` sees whether it will do. What cannot be made is a
+ConfigurationError that names the key.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import ValidationError
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+def build_section(config: DictConfig, section: str, **given: Any) -> Any:
+    """What `config[section]` describes: its `_target_` called with what stands beside it.
+
+    Sections within it that have a `_target_` are made first. Every class gets those of the `given`
+    objects that it has a parameter for and that its section does not set.
+    """
+    from omegaconf import OmegaConf
+
+    return build_value(OmegaConf.to_container(config[section], resolve=True), section, given)
+
+
+def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
+    """What a plain value of the configuration describes; errors name it by `key`."""
+    if isinstance(value, list):
+        return [build_value(item, f"{key}.{i}", given) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    arguments = {
+        n: build_value(v, f"{key}.{n}", given) for n, v in value.items() if n != "_target_"
+    }
+    if "_target_" not in value:
+        return arguments
+    target = _imported(value["_target_"], f"{key}._target_")
+    parameters = inspect.signature(target).parameters
+    arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
+    if _needs_teacher(parameters) and "teacher" not in arguments:
+        raise ConfigurationError(
+            f"{key}: {target.__qualname__} asks a teacher, and there is none: choose one, such as "
+            "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
+        )
+    try:
+        return target(**arguments)
+    except DataEnvGymError:
+        raise
+    except (TypeError, ValidationError) as error:
+        raise ConfigurationError(
+            f"{key}: {target.__module__}.{target.__qualname__} cannot be made: {_first_line(error)}"
+        ) from error
+
+
+def section_target(config: DictConfig, section: str) -> Callable[..., Any]:
+    """The class (or function) that `config[section]._target_` names."""
+    return _imported(config[section].get("_target_"), f"{section}._target_")
+
+
+def check_protocol(thing: Any, protocol: type, section: str) -> Any:
+    """`thing`, if it has the methods of `protocol`; a ConfigurationError if not."""
+    if not isinstance(thing, protocol):
+        names = [n for n in dir(protocol) if n == "__call__" or not n.startswith("_")]
+        missing = [n for n in names if not callable(getattr(thing, n, None))]
+        raise ConfigurationError(
+            f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
+            f"what {protocol.__name__} asks for"
+        )
+    return thing
+
+
+def _needs_teacher(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    parameter = parameters.get("teacher")
+    return parameter is not None and parameter.default is parameter.empty
+
+
+def _imported(path: Any, key: str) -> Callable[..., Any]:
+    if not isinstance(path, str) or "." not in path:
+        raise ConfigurationError(f"{key} is {path!r}, expected a class such as my_module.MyClass")
+    module_name, _, name = path.rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if not module_name.startswith(error.name or "?"):
+            raise
+        raise ConfigurationError(
+            f"{key} is {path!r}, but there is no module {error.name!r} in the current folder or "
+            "among the installed packages"
+        ) from error
+    if not callable(target := getattr(module, name, None)):
+        raise ConfigurationError(
+            f"{key} is {path!r}, but {module_name} has no class {name!r}."
+            f"{did_you_mean(name, vars(module))}"
+        )
+    return cast(Callable[..., Any], target)
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors(include_url=False)[0]
+        name = ".".join(map(str, problem["loc"]))
+        return f"{name}: {problem['msg']}; found {problem['input']!r}"
+    return str(error).partition("\n")[0]

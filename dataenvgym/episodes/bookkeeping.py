@@ -1,0 +1,213 @@
+"""The bookkeeping of an episode: its summary, its test scores, and telling the callbacks.
+
+`summary.json` says at any time how far the episode is; `test/NNN.jsonl` holds the test split as
+the student of iteration NNN answered it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from dataenvgym.environments.iterations import read_completed, write_completed
+from dataenvgym.environments.teaching import TeachingEnvironment
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.summary import (
+    Status,
+    Summary,
+    best_iteration,
+    read_summary,
+    summarize_iteration,
+)
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.llm.usage import read_usage
+from dataenvgym.storage import write_json
+
+
+class Bookkeeping:
+    """What surrounds the loop of one episode.
+
+    Args:
+        teaching: the environment, whose directory the books are kept in.
+        agent: who teaches, known by its name here.
+        seed: of the episode.
+        callbacks: told of everything.
+    """
+
+    def __init__(
+        self,
+        teaching: TeachingEnvironment,
+        agent: object,
+        seed: int,
+        callbacks: Sequence[EpisodeCallback],
+    ) -> None:
+        self.teaching = teaching
+        self.agent_name = name_of(agent)
+        self.seed = seed
+        self.callbacks = callbacks
+        self.directory = teaching.directory
+        self._announced = 0
+        self._started: list[EpisodeCallback] = []
+        self._has_ended = False
+
+    def refuse_another_agent(self) -> None:
+        """An episode belongs to the agent that began it."""
+        path = self.directory / "summary.json"
+        before = read_summary(self.directory).agent if path.exists() else self.agent_name
+        if before != self.agent_name:
+            raise RunDirectoryError(
+                f"{self.directory} was begun with agent = {before!r}, not {self.agent_name!r}; "
+                "give the environment another directory"
+            )
+
+    def finished_summary(self) -> Summary | None:
+        """The summary of a run that has been concluded before."""
+        path = self.directory / "summary.json"
+        summary = read_summary(self.directory) if path.exists() else None
+        return summary if summary is not None and summary.status == "finished" else None
+
+    def has_nothing_left(
+        self, summary: Summary, iterations: int, test_task: TaskInterface | None
+    ) -> bool:
+        """Whether the concluded run, reset just now, has all that is asked for."""
+        done = len(self.teaching.results)
+        return (
+            len(summary.iterations) == done
+            and (done > iterations or self.teaching.is_over)
+            and (test_task is None or summary.test_score_after is not None)
+        )
+
+    @contextmanager
+    def watched(self, iterations: int) -> Iterator[None]:
+        """Tell the callbacks of the start and of a bad end; listen to the phases meanwhile."""
+        plan = EpisodePlan(
+            name=self.directory.name,
+            task=name_of(self.teaching.task),
+            agent=self.agent_name,
+            seed=self.seed,
+            n_iterations=iterations,
+            n_finished=len(list(self.directory.glob("iterations/*/iteration.json"))),
+            directory=self.directory,
+        )
+        self.teaching.clock.listeners.append(self._on_phase)
+        try:
+            for callback in self.callbacks:
+                self._started.append(callback)
+                callback.on_start(plan)
+            yield
+        except BaseException as error:
+            if not self._has_ended:
+                self._end_badly(error)
+            raise
+        finally:
+            self.teaching.clock.listeners.remove(self._on_phase)
+
+    def announce(self) -> None:
+        """Tell of the iterations that have been finished since the last call."""
+        for result in self.teaching.results[self._announced :]:
+            for callback in self.callbacks:
+                callback.on_iteration(summarize_iteration(result))
+        self._announced = len(self.teaching.results)
+        self._write(self._summary("running"))
+
+    def conclude(self, test_task: TaskInterface | None, ended: str | None) -> Summary:
+        """Score the test split of the base and of the best iteration, and sum up.
+
+        Args:
+            ended: what ended the episode before its time, or None.
+        """
+        best = best_iteration(self.teaching.results)
+        before = after = None
+        if test_task is not None:
+            before = self._test_score(test_task, 0)
+            after = self._test_score(test_task, best)
+        self.teaching.load_iteration(len(self.teaching.results) - 1)
+        return self._end("finished", before=before, after=after, ended=ended)
+
+    def _test_score(self, task: TaskInterface, iteration: int) -> float:
+        path = self.directory / "test" / f"{iteration:03d}.jsonl"
+        if not path.exists():
+            self.teaching.load_iteration(iteration)
+            self.teaching.clock.start(iteration)
+            with self.teaching.clock("test"):
+                completed = task.evaluate(self.teaching.predictor)
+                # raises if nothing could be scored; saved only then, for a resumed run to try again
+                score = task.generate_performance_report(completed).score
+                write_completed(path, completed)
+            return score
+        return task.generate_performance_report(read_completed(path)).score
+
+    def _on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        for callback in self.callbacks:
+            callback.on_phase(event, iteration, phase, seconds)
+
+    def _end(
+        self,
+        status: Status,
+        *,
+        before: float | None = None,
+        after: float | None = None,
+        ended: str | None = None,
+    ) -> Summary:
+        summary = self._summary(status, before=before, after=after, ended=ended)
+        self._write(summary)
+        self._tell_end(summary)
+        return summary
+
+    def _end_badly(self, error: BaseException) -> None:
+        """Sum up what there is. A directory that refuses this episode is not written to."""
+        status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        summary = self._summary(status, error=_described(error))
+        if not self.teaching.results:
+            if (self.directory / "summary.json").exists():
+                changes = {"status": status, "error": summary.error}
+                summary = read_summary(self.directory).model_copy(update=changes)
+            if isinstance(error, RunDirectoryError):
+                self._tell_end(summary)
+                return
+        self._write(summary)
+        self._tell_end(summary)
+
+    def _tell_end(self, summary: Summary) -> None:
+        """Every callback hears of the end, whatever another one raises then."""
+        self._has_ended = True
+        with ExitStack() as stack:
+            for callback in reversed(self._started):
+                stack.callback(callback.on_end, summary)
+
+    def _summary(
+        self,
+        status: Status,
+        *,
+        before: float | None = None,
+        after: float | None = None,
+        ended: str | None = None,
+        error: str | None = None,
+    ) -> Summary:
+        results = self.teaching.results
+        return Summary(
+            task=name_of(self.teaching.task),
+            agent=self.agent_name,
+            seed=self.seed,
+            status=status,
+            iterations=tuple(summarize_iteration(r) for r in results),
+            best_iteration=best_iteration(results) if results else 0,
+            test_score_before=before,
+            test_score_after=after,
+            ended=ended,
+            teacher=read_usage(self.directory),
+            error=error,
+        )
+
+    def _write(self, summary: Summary) -> None:
+        write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
+
+
+def name_of(thing: object) -> str:
+    """Its `name`, or that of its class."""
+    return str(getattr(thing, "name", type(thing).__name__))
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

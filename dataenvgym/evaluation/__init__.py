@@ -1,0 +1,45 @@
+"""Evaluation: how often a student is right, when each problem is put to it several times.
+
+    estimates      a mean with its 95% interval
+    estimators     pass@k, pass^k and majority@k from the counts of one instance's samples
+    answers        what a reply answers, and which answers are the same
+    samples        one try at one problem, as it is written
+    tallies        all tries at one problem, counted
+    metrics        the metrics by name (`pass@5`, `majority@8`, ...) over all instances
+    files          the folder of an evaluation
+    drawing        draws the samples that a folder lacks
+    rescoring      judges written samples again, without asking the student
+    results        tallies, metrics and scores by skill of a folder
+
+A sample whose infrastructure failed is no wrong answer: it is not among the n of any estimator,
+and `error_rate` counts it. An instance that is left with fewer than k samples is left out of the
+metrics that need k, and the results say how many were.
+"""
+
+from dataenvgym.evaluation.drawing import draw, draw_samples
+from dataenvgym.evaluation.estimators import majority_at_k, pass_at_k, pass_hat_k
+from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation.metrics import Metric, MetricResult, parse_metric, parse_metrics
+from dataenvgym.evaluation.rescoring import rescore, rescore_folder
+from dataenvgym.evaluation.results import EvaluationResults, sum_up
+from dataenvgym.evaluation.samples import Sample
+from dataenvgym.evaluation.tallies import Tally
+
+__all__ = [
+    "EvaluationFiles",
+    "EvaluationResults",
+    "Metric",
+    "MetricResult",
+    "Sample",
+    "Tally",
+    "draw",
+    "draw_samples",
+    "majority_at_k",
+    "parse_metric",
+    "parse_metrics",
+    "pass_at_k",
+    "pass_hat_k",
+    "rescore",
+    "rescore_folder",
+    "sum_up",
+]

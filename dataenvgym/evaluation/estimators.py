@@ -1,0 +1,131 @@
+"""What is expected of k samples of one instance, given n of them.
+
+All of them average over every way to draw k of the n samples without replacement, so that none
+depends on the order of the samples, and each is unbiased for k fresh samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import comb, exp, lgamma, log, log1p
+
+import numpy as np
+
+from dataenvgym.errors import ConfigurationError
+
+_FITS_INTO_FLOATS = 1000
+"""So many samples have fewer than 1e300 draws of any size."""
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """The chance that one at least of k samples is right: 1 - C(n-c, k) / C(n, k).
+
+    The unbiased estimator of Chen et al., Evaluating Large Language Models Trained on Code (2021).
+
+    Args:
+        n: how many samples there are.
+        c: how many of them are right.
+
+    Raises:
+        ConfigurationError: if k is not among 1 to n, or c not among 0 to n.
+    """
+    _check(n, k, c)
+    return 1.0 - comb(n - c, k) / comb(n, k)
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float:
+    """The chance that all of k samples are right, pass^k: C(c, k) / C(n, k).
+
+    From Yao et al., tau-bench (2024). Arguments and errors as for `pass_at_k`.
+    """
+    _check(n, k, c)
+    return comb(c, k) / comb(n, k)
+
+
+def majority_at_k(classes: Sequence[tuple[int, int]], silent: int, k: int) -> float:
+    """The chance that the most frequent answer among k samples is right.
+
+    Where several answers are equally frequent, each has an equal share of the vote. A class of
+    answers whose samples are not all judged alike counts with the share of them that is right.
+    Samples without an answer have no vote; k of them are wrong.
+
+    It is exact but for rounding, without going through the C(n, k) draws one by one: for each
+    number of votes v, the draws in which v votes win are counted class by class, by how many
+    samples are drawn and how many classes have v of them.
+
+    Args:
+        classes: of each class of answers, how many samples there are, and how many are right.
+        silent: how many samples have no answer.
+
+    Raises:
+        ConfigurationError: if k is not among 1 to n, the number of all samples.
+    """
+    n = silent + sum(size for size, _ in classes)
+    _check(n, k)
+    if k == n:  # there is one such draw
+        largest = max((size for size, _ in classes), default=0)
+        winners = [correct / size for size, correct in classes if size == largest > 0]
+        return sum(winners) / len(winners) if winners else 0.0
+    ways = _ways(n, k)
+    most = min(k, max((size for size, _ in classes), default=0))
+    won = sum(_won_with(votes, classes, silent, k, ways) for votes in range(1, most + 1))
+    return min(1.0, float(won / ways(n, k)))
+
+
+Ways = Callable[[int, int], float]
+"""In how many ways so many are drawn of a group of that size, perhaps in another unit."""
+
+
+def _won_with(
+    votes: int, classes: Sequence[tuple[int, int]], silent: int, k: int, ways: Ways
+) -> float:
+    """The draws that are won with that many votes, each weighted by how right the winners are."""
+    shape = (k // votes + 1, k + 1)  # classes with that many votes, samples drawn
+    draws = np.zeros(shape)
+    right = np.zeros(shape)  # the same draws, times the sum of their winners' shares
+    draws[0, 0] = 1.0
+    for size, correct in classes:
+        draws_before, right_before = draws, right
+        draws, right = np.zeros(shape), np.zeros(shape)
+        for drawn in range(min(size, votes - 1) + 1):
+            draws[:, drawn:] += ways(size, drawn) * draws_before[:, : k + 1 - drawn]
+            right[:, drawn:] += ways(size, drawn) * right_before[:, : k + 1 - drawn]
+        if size >= votes:
+            before, earlier = (a[:-1, : k + 1 - votes] for a in (draws_before, right_before))
+            draws[1:, votes:] += ways(size, votes) * before
+            right[1:, votes:] += ways(size, votes) * (earlier + correct / size * before)
+    rest = np.array([ways(silent, k - drawn) for drawn in range(k + 1)])
+    return float(sum(right[tied] @ rest / tied for tied in range(1, shape[0])))
+
+
+def _ways(n: int, k: int) -> Ways:
+    """C(size, drawn), as long as such numbers fit into floats.
+
+    Beyond, each is multiplied by p^drawn (1-p)^(size-drawn). In draws of k out of n that makes the
+    same factor of all of them, and it makes probabilities of counts.
+    """
+    if n <= _FITS_INTO_FLOATS:
+        return lambda size, drawn: float(comb(size, drawn))
+    p = (k + 0.5) / (n + 1)
+
+    @cache
+    def probability(size: int, drawn: int) -> float:
+        if drawn > size:
+            return 0.0
+        count = lgamma(size + 1) - lgamma(drawn + 1) - lgamma(size - drawn + 1)
+        return exp(count + drawn * log(p) + (size - drawn) * log1p(-p))
+
+    return probability
+
+
+def _check(n: int, k: int, c: int = 0) -> None:
+    if not 0 <= c <= n:
+        raise ConfigurationError(f"c is {c} right ones of n = {n} samples, expected 0 to n")
+    if not 1 <= k <= n:
+        raise ConfigurationError(
+            f"k is {k} and there are n = {n} samples, expected k from 1 to n: draw more samples "
+            f"(samples={k}), or ask for a smaller k"
+            if k > n
+            else f"k is {k} (with n = {n} samples), expected 1 or more"
+        )

@@ -1,0 +1,158 @@
+"""The folder of an evaluation: what is there, and how to find it again.
+
+    config.yaml, environment.json    who answers what (see `config.evaluation_directory`)
+    instances.jsonl                  the problems
+    samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, a line each
+    tallies.jsonl                    all samples of each instance, counted
+    results.json                     metrics, and scores by skill
+    rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, and
+                                     the settings they were judged with
+
+Every file appears whole, so that what is there need not be drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import orjson
+from pydantic import ValidationError
+
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.evaluation.samples import Sample
+from dataenvgym.evaluation.tallies import Tally
+from dataenvgym.records import Model, TaskInstance
+from dataenvgym.storage import read_jsonl, write_jsonl
+
+T = TypeVar("T", bound=Model)
+_DRAWN_AGAIN = "remove the file, and the command that began the evaluation draws it again"
+
+
+class EvaluationFiles:
+    """The files of one evaluation.
+
+    Args:
+        directory: its folder, which need not be there yet.
+        chunk: how many instances a file of samples has at most; None if all stand in one.
+    """
+
+    def __init__(self, directory: Path, chunk: int | None) -> None:
+        self.directory = directory
+        self.chunk = chunk
+
+    # --- instances ---
+
+    def read_instances(self) -> tuple[TaskInstance, ...]:
+        """The problems, in their order.
+
+        Raises:
+            RunDirectoryError: if they are not there yet, or the file is damaged.
+        """
+        path = self.directory / "instances.jsonl"
+        if not path.exists():
+            raise RunDirectoryError(
+                f"{self.directory} has no instances.jsonl: the evaluation has not begun"
+            )
+        return tuple(_read(path, TaskInstance, "--fresh starts the evaluation anew"))
+
+    def write_instances(self, instances: Iterable[TaskInstance]) -> None:
+        write_models(self.directory / "instances.jsonl", instances)
+
+    def chunks(self, instances: Sequence[T]) -> list[Sequence[T]]:
+        """What has the instances' order, cut into chunks."""
+        size = self.chunk or max(1, len(instances))
+        return [instances[i : i + size] for i in range(0, len(instances), size)]
+
+    # --- samples ---
+
+    def part(self, sample: int, chunk: int) -> Path:
+        """The file of that sample of that chunk."""
+        return self.directory / "samples" / f"{sample:03d}-{chunk:04d}.jsonl"
+
+    def read_part(self, sample: int, chunk: int, instances: Sequence[TaskInstance]) -> list[Sample]:
+        """That sample of that chunk.
+
+        Args:
+            instances: the problems of the chunk.
+
+        Raises:
+            RunDirectoryError: if the file is damaged, or is about other problems.
+        """
+        path = self.part(sample, chunk)
+        samples = _read(path, Sample, _DRAWN_AGAIN)
+        found, expected = ([s.instance_id for s in samples], [i.id for i in instances])
+        if found != expected:
+            place = next(
+                (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b),
+                min(len(found), len(expected)),
+            )
+            there, wanted = (
+                repr(ids[place]) if place < len(ids) else "nothing" for ids in (found, expected)
+            )
+            raise RunDirectoryError(
+                f"{path}, line {place + 1}, is about {there}, expected {wanted}: {_DRAWN_AGAIN}"
+            )
+        return samples
+
+    def write_part(self, sample: int, chunk: int, samples: Iterable[Sample]) -> None:
+        write_models(self.part(sample, chunk), samples)
+
+    def read_samples(self, samples: int) -> Iterator[Sample]:
+        """The first so many samples of every instance: sample by sample, in the instances' order.
+
+        Raises:
+            RunDirectoryError: if they are not all there, or a file is damaged.
+        """
+        chunks = self.chunks(self.read_instances())
+        for sample in range(samples):
+            for chunk, instances in enumerate(chunks):
+                if not self.part(sample, chunk).exists():
+                    raise RunDirectoryError(
+                        f"{self.part(sample, chunk)} is not there: the evaluation is not finished. "
+                        "The command that began it goes on with it"
+                    )
+                yield from self.read_part(sample, chunk, instances)
+
+    def has(self, samples: int) -> bool:
+        """Whether so many samples of every instance are there."""
+        if not (self.directory / "instances.jsonl").exists():
+            return False
+        n_chunks = len(self.chunks(self.read_instances()))
+        return all(
+            self.part(sample, chunk).exists()
+            for sample in range(samples)
+            for chunk in range(n_chunks)
+        )
+
+    def count_complete(self) -> int:
+        """How many samples of every instance are there; 0 where the evaluation has not begun."""
+        count = 0
+        while self.is_begun and self.has(count + 1):
+            count += 1
+        return count
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether any sample is there."""
+        return any((self.directory / "samples").glob("*.jsonl"))
+
+    # --- tallies ---
+
+    def write_tallies(self, tallies: Iterable[Tally]) -> None:
+        write_models(self.directory / "tallies.jsonl", tallies)
+
+
+def write_models(path: Path, models: Iterable[Model]) -> None:
+    """One model a line, atomically."""
+    write_jsonl(path, (orjson.Fragment(model.model_dump_json()) for model in models))
+
+
+def _read(path: Path, kind: type[T], way_out: str) -> list[T]:
+    """The models in the file, one a line."""
+    try:
+        return [kind.model_validate(value) for value in read_jsonl(path)]
+    except (orjson.JSONDecodeError, ValidationError) as error:
+        reason = " ".join(str(error).split())
+        raise RunDirectoryError(f"{path} is damaged ({reason}): {way_out}") from error

@@ -1,0 +1,104 @@
+"""One try at one problem, as it is written: a line of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from dataenvgym.evaluation.answers import answers_of
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
+from dataenvgym.seeding import derive_seed
+
+
+class Judgement(Model):
+    """What a try came to; the fields mean what they do in `CompletedTaskInstance`.
+
+    Attributes:
+        answer_class: the answer as the task reads it (see `evaluation.answers`); None if the
+            try has none, or has an error.
+    """
+
+    reward: float = Field(allow_inf_nan=False)
+    was_correct: bool
+    error: str | None = None
+    note: str | None = None
+    answer_class: str | None = None
+
+    @property
+    def judgement(self) -> Judgement:
+        """What it came to alone."""
+        return Judgement(**{name: getattr(self, name) for name in Judgement.model_fields})
+
+
+class Draw(Model):
+    """A try without what it came to.
+
+    Attributes:
+        instance_id: the problem.
+        sample: which try it is, from 0.
+        seed: that it was drawn with.
+        transcript: the whole conversation.
+    """
+
+    instance_id: str
+    sample: int = Field(ge=0)
+    seed: int
+    transcript: Conversation
+
+
+class Sample(Judgement, Draw):
+    """One try, and what it came to."""
+
+    def completed(self, instance: TaskInstance) -> CompletedTaskInstance:
+        """The try as a completed instance."""
+        return CompletedTaskInstance(
+            instance=instance,
+            transcript=self.transcript,
+            reward=self.reward,
+            was_correct=self.was_correct,
+            error=self.error,
+            note=self.note,
+        )
+
+
+def seed_of(seed: int, sample: int) -> int:
+    """The seed of that sample; sample 0 is what the task's own evaluation draws with `seed`."""
+    return seed if sample == 0 else derive_seed(seed, "sample", sample)
+
+
+def judgements_of(
+    task: TaskInterface, completed: Sequence[CompletedTaskInstance]
+) -> list[Judgement]:
+    """What the tries came to, with their answers."""
+    return [
+        Judgement(
+            reward=c.reward,
+            was_correct=c.was_correct,
+            error=c.error,
+            note="; ".join(filter(None, (c.note, note))) or None,
+            answer_class=answer,
+        )
+        for c, (answer, note) in zip(completed, answers_of(task, completed), strict=True)
+    ]
+
+
+def samples_of(
+    task: TaskInterface,
+    completed: Sequence[CompletedTaskInstance],
+    *,
+    sample: int,
+    seed: int,
+) -> list[Sample]:
+    """Completed instances as samples of that number."""
+    return [
+        Sample(
+            instance_id=c.instance.id,
+            sample=sample,
+            seed=seed,
+            transcript=c.transcript,
+            **judgement.model_dump(),
+        )
+        for c, judgement in zip(completed, judgements_of(task, completed), strict=True)
+    ]

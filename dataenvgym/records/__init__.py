@@ -1,0 +1,54 @@
+"""The data that everything else speaks of, as frozen pydantic models.
+
+conversations  Message: one turn; a conversation is a tuple of messages
+instances      what the student is asked: a TaskInstance is one problem; a CompletedTaskInstance is
+               that problem with the transcript, the reward and, where infrastructure failed, the
+               error
+reports        PerformanceReport: many completed instances summed up, overall and by skill
+training       what the student learns from: a TrainingDatum is one training record, with its
+               Provenance
+parsing        training records from what somebody else wrote
+model          what all of them have in common
+
+Models are parsed once, at the boundary (`parse_training_datum`, `parse_training_data`), and
+trusted afterwards. All of them survive `model_dump_json` -> `model_validate_json` unchanged.
+"""
+
+from dataenvgym.records.conversations import Conversation, Message, ToolCall
+from dataenvgym.records.instances import CompletedTaskInstance, TaskInstance
+from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.records.parsing import parse_training_data, parse_training_datum
+from dataenvgym.records.reports import PerformanceReport, SkillReport
+from dataenvgym.records.training import (
+    ChatDatum,
+    DatumKind,
+    KTODatum,
+    PreferenceDatum,
+    Provenance,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+
+__all__ = [
+    "ChatDatum",
+    "CompletedTaskInstance",
+    "Conversation",
+    "DatumKind",
+    "Json",
+    "KTODatum",
+    "Message",
+    "Model",
+    "PerformanceReport",
+    "PreferenceDatum",
+    "Provenance",
+    "SkillReport",
+    "SupervisedDatum",
+    "TaskInstance",
+    "Text",
+    "TextDatum",
+    "ToolCall",
+    "TrainingDatum",
+    "parse_training_data",
+    "parse_training_datum",
+]

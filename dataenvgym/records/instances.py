@@ -1,0 +1,62 @@
+"""What the student is asked: one problem, and the same after the student has tried it."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from dataenvgym.records.conversations import Conversation
+from dataenvgym.records.model import Json, Model, Text
+
+
+class TaskInstance(Model):
+    """One problem of a task.
+
+    Attributes:
+        id: unique within the task, stable across processes and machines.
+        task: name of the task that it belongs to.
+        instruction: the problem as the student reads it.
+        answer: the gold answer, or None where the task has none. Never shown to the student.
+        skill, category: gold labels, or None where the task has none.
+        data: whatever else the task environment needs (tests, tools, personas), as JSON.
+    """
+
+    id: str = Field(min_length=1)
+    task: str = Field(min_length=1)
+    instruction: Text
+    answer: str | None = None
+    skill: str | None = None
+    category: str | None = None
+    data: dict[str, Json] = {}
+
+
+class CompletedTaskInstance(Model):
+    """One problem after the student has tried it.
+
+    Attributes:
+        instance: the problem.
+        transcript: the whole conversation, the student's messages included.
+        reward: the task's score of the finished instance; 0.0 where `error` is set.
+        was_correct: whether the task counts it as solved; False where `error` is set.
+        error: why the infrastructure failed, or None. An instance with an error is neither
+            right nor wrong: reports exclude it from scores and count it apart.
+        note: what else is worth knowing about the score, e.g. that checking the answer ran out
+            of time, or None.
+    """
+
+    instance: TaskInstance
+    transcript: Conversation
+    reward: float = Field(allow_inf_nan=False)
+    was_correct: bool
+    error: str | None = None
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _failed_is_not_scored(self) -> CompletedTaskInstance:
+        if self.error is not None and (self.was_correct or self.reward):
+            raise ValueError("an instance with an error has reward 0.0 and was_correct False")
+        return self
+
+    @property
+    def response(self) -> str | None:
+        """The student's last message, or None if it never answered."""
+        return next((m.content for m in reversed(self.transcript) if m.role == "assistant"), None)

@@ -1,0 +1,38 @@
+"""What all records have in common: a frozen model, and the text and JSON that may stand in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+
+
+class Model(BaseModel):
+    """Frozen, and strict about names: an unknown field is an error, not a silent typo."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"no Unicode text: {error.reason} at position {error.start}") from None
+    return text
+
+
+def _plain_json(value: Any) -> Any:
+    try:
+        same = orjson.loads(orjson.dumps(value)) == value
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"no JSON that every reader has: {error}") from None
+    if not same:
+        raise ValueError("no JSON that every reader has: NaN or infinity in it")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+"""Any Unicode text; lone surrogates are none."""
+Json = Annotated[JsonValue, AfterValidator(_plain_json)]
+"""A JSON value whose numbers fit into 64 bits."""

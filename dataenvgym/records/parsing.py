@@ -1,0 +1,46 @@
+"""The boundary: training records from what somebody else wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from dataenvgym.errors import InvalidRecordError
+from dataenvgym.records.training import TrainingDatum
+
+_DATUM: TypeAdapter[TrainingDatum] = TypeAdapter(TrainingDatum)
+
+
+def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDatum:
+    """One training record from a model or a mapping (`kind` defaults to "supervised").
+
+    Raises:
+        InvalidRecordError: naming the index, the field and what was found there.
+    """
+    if isinstance(value, Mapping):
+        value = {"kind": "supervised", **value}
+    try:
+        return _DATUM.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        # loc begins with the union's tag ("supervised", ...), which is no field of the record
+        field = ".".join(str(part) for part in first["loc"][1:]) or None
+        where = "record" if index is None else f"record {index}"
+        found = repr(first["input"])
+        shown = found if len(found) <= 200 else found[:200] + "..."
+        raise InvalidRecordError(
+            f"{where}, field {field or '(whole record)'}: {first['msg']}; found {shown}",
+            index=index,
+            field=field,
+        ) from None
+
+
+def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:
+    """A batch of training records, refused whole if one of them is malformed.
+
+    Raises:
+        InvalidRecordError: for the first malformed record, with its index in the batch.
+    """
+    return tuple(parse_training_datum(value, index=i) for i, value in enumerate(values))

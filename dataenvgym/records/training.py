@@ -1,0 +1,136 @@
+"""What the student learns from: training records of the five kinds that LLaMA-Factory knows.
+
+Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from dataenvgym.records.conversations import Conversation, Message
+from dataenvgym.records.model import Json, Model, Text
+
+
+class Provenance(Model):
+    """Where a training record comes from.
+
+    Attributes:
+        id: unique within a run; empty until the environment stamps it.
+        skill: the skill that it teaches, or None.
+        subskill: the part of that skill, or None.
+        agent: name of the agent that made it, or None.
+        iteration: the 1-based iteration that it was made for, or None.
+    """
+
+    id: str = ""
+    skill: str | None = None
+    subskill: str | None = None
+    agent: str | None = None
+    iteration: int | None = None
+
+
+class _Datum(Model):
+    provenance: Provenance = Provenance()
+
+
+class _PromptedDatum(_Datum):
+    """A record that begins with a prompt: optional system message, earlier turns, instruction.
+
+    `input` is put behind the instruction, on a line of its own (the alpaca convention).
+    `history` holds earlier (user, assistant) turns, oldest first.
+    """
+
+    instruction: Text = Field(min_length=1)
+    input: Text = ""
+    system: Text = ""
+    history: tuple[tuple[Text, Text], ...] = ()
+
+    @property
+    def prompt(self) -> Conversation:
+        """The conversation up to and including the user message that is to be answered."""
+        messages = [Message(role="system", content=self.system)] if self.system else []
+        for question, reply in self.history:
+            messages.append(Message(role="user", content=question))
+            messages.append(Message(role="assistant", content=reply))
+        text = f"{self.instruction}\n{self.input}" if self.input else self.instruction
+        return (*messages, Message(role="user", content=text))
+
+
+class SupervisedDatum(_PromptedDatum):
+    """A prompt and the answer to learn (LLaMA-Factory: alpaca)."""
+
+    kind: Literal["supervised"] = "supervised"
+    output: Text = Field(min_length=1)
+
+
+class ChatDatum(_Datum):
+    """A whole conversation to learn, with tools where it has them (LLaMA-Factory: sharegpt).
+
+    User or tool messages and assistant messages alternate, beginning with a user message and
+    ending with the assistant's; a system message stands in `system`. `tools` are JSON schemas
+    as chat templates take them.
+    """
+
+    kind: Literal["chat"] = "chat"
+    messages: Conversation = Field(min_length=2)
+    system: Text = ""
+    tools: tuple[dict[str, Json], ...] = ()
+
+    @model_validator(mode="after")
+    def _alternates(self) -> ChatDatum:
+        if self.messages[0].role != "user":
+            raise ValueError(f"messages[0] has role {self.messages[0].role!r}, expected 'user'")
+        if len(self.messages) % 2:
+            raise ValueError(
+                f"messages has {len(self.messages)} turns, expected an even number that ends "
+                "with the assistant's"
+            )
+        for i, message in enumerate(self.messages):
+            wanted = ("assistant",) if i % 2 else ("user", "tool")
+            if message.role not in wanted:
+                raise ValueError(
+                    f"messages[{i}] has role {message.role!r}, expected {' or '.join(wanted)}"
+                )
+            if message.tool_calls and message.role != "assistant":
+                raise ValueError(
+                    f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
+                )
+        return self
+
+
+class PreferenceDatum(_PromptedDatum):
+    """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`)."""
+
+    kind: Literal["preference"] = "preference"
+    chosen: Text = Field(min_length=1)
+    rejected: Text = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _differ(self) -> PreferenceDatum:
+        if self.chosen == self.rejected:
+            raise ValueError("chosen and rejected are the same text, expected two different ones")
+        return self
+
+
+class KTODatum(_PromptedDatum):
+    """A prompt with an answer and whether it is desirable (LLaMA-Factory: `kto_tag`)."""
+
+    kind: Literal["kto"] = "kto"
+    output: Text = Field(min_length=1)
+    desirable: bool
+
+
+class TextDatum(_Datum):
+    """Plain text to continue pre-training on (LLaMA-Factory: stage `pt`)."""
+
+    kind: Literal["text"] = "text"
+    text: Text = Field(min_length=1)
+
+
+TrainingDatum = Annotated[
+    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum,
+    Field(discriminator="kind"),
+]
+DatumKind = Literal["supervised", "chat", "preference", "kto", "text"]

@@ -1,0 +1,92 @@
+"""What a study is refused for before anything runs.
+
+It cannot be, it would not be fair, or it would lose what it had before.
+"""
+
+from __future__ import annotations
+
+from dataenvgym.config.run_directory import check_run, is_done
+from dataenvgym.episodes.summary import read_summary
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
+from dataenvgym.executors import build_executor
+from dataenvgym.executors.interface import build_episode
+from dataenvgym.storage import read_json
+from dataenvgym.studies.fairness import (
+    Difference,
+    allowed,
+    check_allowed_keys,
+    config_differences,
+)
+from dataenvgym.studies.plan import Cell, StudyPlan
+
+
+def check_study(plan: StudyPlan) -> list[Difference]:
+    """The allowed differences between strategies, if nothing speaks against the study.
+
+    No file is touched.
+
+    Raises:
+        ConfigurationError: naming the strategy, what differs between strategies, or episodes
+            that the study had before and would lose.
+        ConfigChangedError: if a run has done more iterations than this study asks for.
+    """
+    _refuse_less(plan)
+    build_executor(plan.cells[0].config)
+    check_allowed_keys(plan.allow_unequal, plan.cells[0].config)
+    differences = _config_differences(plan)
+    allowed(differences, plan.allow_unequal)
+    tried: set[tuple[str, str, str]] = set()
+    for cell in plan.cells:
+        check_run(cell.config)
+        kind = (cell.role, cell.strategy, cell.task)
+        if kind not in tried and not is_finished(cell):
+            tried.add(kind)
+            _try_to_build(cell)
+    return differences
+
+
+def is_finished(cell: Cell) -> bool:
+    """Whether nothing is left to do; an episode whose teacher's budget is spent has ended, too."""
+    if is_done(cell.config):
+        return True
+    try:
+        summary = read_summary(cell.directory)
+    except RunDirectoryError:
+        return False
+    return summary.status == "finished" and summary.ended is not None
+
+
+def _refuse_less(plan: StudyPlan) -> None:
+    """A study grows: what it had before it still has, or its tables would lose that."""
+    path = plan.directory / "study.json"
+    runs = {cell.directory.name for cell in plan.cells}
+    before = read_json(path)["episodes"] if path.exists() else []
+    before = [e for e in before if e["role"] == "strategy"]
+    if lost := [e for e in before if e["run"] not in runs]:
+        names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
+        raise ConfigurationError(
+            f"the study {plan.name!r} has {len(before)} episodes, and {len(lost)} of them "
+            f"are not in what is asked for now: {names}, ... Ask for these too, with the same "
+            "options (study.json has the command), choose another --name, or remove "
+            f"{plan.directory}"
+        )
+
+
+def _config_differences(plan: StudyPlan) -> list[Difference]:
+    found: list[Difference] = []
+    for task in plan.grid.tasks:
+        for seed in plan.grid.seeds:
+            cells = [c for c in plan.cells if (c.task, c.seed) == (task.name, seed)]
+            taught = {c.strategy: c.config for c in cells if c.role == "strategy"}
+            found += config_differences(taught, budget=True)
+            bound = {"ceiling": c.config for c in cells if c.role == "ceiling"}  # noqa: B035
+            found += config_differences({**taught, **bound}, budget=False)
+    return found
+
+
+def _try_to_build(cell: Cell) -> None:
+    try:
+        environment, _ = build_episode(cell.config, cell.directory)
+        environment.close()
+    except DataEnvGymError as error:
+        raise ConfigurationError(f"{cell.strategy} on {cell.task} cannot be: {error}") from error

@@ -1,0 +1,149 @@
+"""Students and agents that a user might have written: the text of a `pupils.py` in their folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+from dataenvgym.agents import Agent
+from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+@cache
+def solutions():
+    task = PocketMathTask(n_validation=20, n_test=20, n_train=20)
+    return {
+        instance.instruction: f"#### {instance.answer}"
+        for split in ("train", "validation", "test")
+        for instance in task.on(split).instances
+    }
+
+
+def die_once(name):
+    """Kill this process, but not if that has happened before."""
+    try:
+        Path(f"died-{name}").touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# --- students -----------------------------------------------------------------------------------
+
+
+class Pupil(ScriptedPredictor):
+    """Knows a share of the answers that grows with the records it was trained on."""
+
+    def __init__(self, wit=20):
+        super().__init__(self.reply)
+        self.wit = wit
+
+    def reply(self, conversation):
+        question = conversation[-1].content
+        knows = crc32(question.encode()) % 100 < self.wit + self.records
+        return solutions().get(question, "?") if knows else "#### 99"
+
+
+class Sickly(Pupil):
+    """Dies at every answer while there is a file `sick`."""
+
+    def reply(self, conversation):
+        if Path("sick").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().reply(conversation)
+
+    def describe(self):
+        return {"name": "Pupil"}
+
+
+class Mortal(InProcessPredictor):
+    """The real student; dies in the middle of its answers, and at the end of a training."""
+
+    calls = 0
+
+    def predict(self, conversations, sampling):
+        self.calls += 1
+        if self.calls == 5:  # three calls are iteration 0's, the next three iteration 1's
+            die_once("answering")
+        return super().predict(conversations, sampling)
+
+    def train(self, training_data, run):
+        super().train(training_data, run)
+        if run.directory.name == "002":
+            die_once("training")
+
+    def describe(self):
+        return {**super().describe(), "name": "InProcessPredictor"}
+
+
+# --- agents -------------------------------------------------------------------------------------
+
+
+class Clumsy(Agent):
+    """Writes records without an output."""
+
+    def __call__(self, completed, predictor):
+        return [{"instruction": "no output"}]
+
+
+class Buggy(Agent):
+    """Fails always."""
+
+    def __call__(self, completed, predictor):
+        return 1 // 0
+
+
+class Faulty(Agent):
+    """Fails with seed 1 as long as there is a file `fault`."""
+
+    def __call__(self, completed, predictor):
+        if self.seed == 1 and Path("fault").exists():
+            raise RuntimeError("out of ideas")
+        return super().__call__(completed, predictor)
+
+
+class Fragile(Agent):
+    """Its process dies in its second iteration, the first time."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2:
+            die_once("teaching")
+        return super().__call__(completed, predictor)
+
+
+class Greedy(Agent):
+    """Writes twice as many records as it was to."""
+
+    def __call__(self, completed, predictor):
+        self.records_per_iteration = 40
+        return super().__call__(completed, predictor)
+
+
+class Hasty(Agent):
+    """Presses Ctrl-C at once."""
+
+    def __call__(self, completed, predictor):
+        raise KeyboardInterrupt
+
+
+class Impatient(Agent):
+    """Presses Ctrl-C in its second iteration, the first time."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2 and not hasattr(Impatient, "calmed"):
+            Impatient.calmed = True
+            raise KeyboardInterrupt
+        return super().__call__(completed, predictor)
+
+
+class Unwanted(Agent):
+    """Is sent SIGTERM in its second iteration."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().__call__(completed, predictor)

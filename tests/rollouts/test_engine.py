@@ -1,0 +1,199 @@
+"""What holds for rollouts, however the predictor is driven."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.records import Message
+from dataenvgym.rollouts import rollout
+from dataenvgym.tasks import Outcome, TaskEnvironment
+
+from .fakes import (
+    SAMPLING,
+    Countdown,
+    Echo,
+    Predictor,
+    both_modes,
+    instances,
+    say_digits,
+    say_how_many_came_before,
+)
+
+
+@both_modes
+def test_results_come_in_the_order_of_the_instances(make):
+    completed = rollout(make(say_digits), instances(20), Echo, sampling=SAMPLING, chunk_size=3)
+    assert [c.instance.id for c in completed] == [f"i{k}" for k in range(20)]
+    assert all(c.was_correct and c.reward == 1.0 and c.error is None for c in completed)
+    assert completed[7].transcript == (
+        Message(role="user", content="Sag 7!"),
+        Message(role="assistant", content="7"),
+    )
+
+
+@both_modes
+def test_a_wrong_answer_is_no_error(make):
+    (completed,) = rollout(make(lambda c: Reply(text="?")), instances(1), Echo, sampling=SAMPLING)
+    assert (completed.was_correct, completed.reward, completed.error) == (False, 0.0, None)
+
+
+@both_modes
+def test_conversations_of_different_length_all_come_to_their_end(make):
+    predictor = make(say_how_many_came_before)
+    completed = rollout(predictor, instances(6), Countdown, sampling=SAMPLING, chunk_size=2)
+    assert [c.reward for c in completed] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    assert all(c.was_correct for c in completed)
+    assert [m.role for m in completed[2].transcript] == ["user", "assistant"] * 3
+
+
+@both_modes
+def test_a_failed_call_is_not_a_wrong_answer(make):
+    def answer(conversation):
+        if "3" in conversation[0].content:
+            return Failure(reason="HTTP 503")
+        return say_digits(conversation)
+
+    completed = rollout(make(answer), instances(5), Echo, sampling=SAMPLING)
+    assert [c.error for c in completed] == [None, None, None, "HTTP 503", None]
+    assert (completed[3].reward, completed[3].was_correct) == (0.0, False)
+    assert completed[3].transcript == (Message(role="user", content="Sag 3!"),)
+
+
+@both_modes
+def test_an_exception_in_the_environment_is_the_error_of_its_instance(make):
+    class Fragile(Echo):
+        def begin(self, instance):
+            if instance.id == "i1":
+                raise OSError("no room left")
+            return super().begin(instance)
+
+        def respond(self, instance, conversation):
+            if instance.id == "i2":
+                raise RuntimeError("sandbox died")
+            return super().respond(instance, conversation)
+
+    completed = rollout(make(say_digits), instances(4), Fragile, sampling=SAMPLING)
+    assert [c.error for c in completed] == [
+        None,
+        "environment: OSError: no room left",
+        "environment: RuntimeError: sandbox died",
+        None,
+    ]
+    assert completed[1].transcript == ()
+    assert [c.was_correct for c in completed] == [True, False, False, True]
+
+
+@both_modes
+def test_a_failure_in_a_later_turn_ends_only_its_conversation(make):
+    def answer(conversation):
+        if len(conversation) == 5 and "3" in conversation[0].content:
+            return Failure(reason="timed out")
+        return say_how_many_came_before(conversation)
+
+    completed = rollout(make(answer), instances(5), Countdown, sampling=SAMPLING)
+    assert [c.error for c in completed] == [None, None, None, "timed out", None]
+    assert len(completed[3].transcript) == 5
+
+
+@both_modes
+def test_no_instances_give_no_results(make):
+    assert rollout(make(say_digits), [], Echo, sampling=SAMPLING) == []
+
+
+@both_modes
+def test_an_environment_that_never_ends_is_truncated_and_not_correct(make):
+    class Endless(TaskEnvironment):
+        max_turns = 3
+
+        def respond(self, instance, conversation):
+            return Outcome(done=False, reward=1.0, was_correct=True)
+
+    (completed,) = rollout(make(say_digits), instances(1), Endless, sampling=SAMPLING)
+    assert (completed.reward, completed.was_correct, completed.error) == (0.0, False, None)
+    assert sum(m.role == "assistant" for m in completed.transcript) == 3
+
+
+@both_modes
+def test_a_note_of_the_environment_reaches_the_result(make):
+    class Noting(TaskEnvironment):
+        def respond(self, instance, conversation):
+            return Outcome(info={"note": "not settled within 5 s"})
+
+    (completed,) = rollout(make(say_digits), instances(1), Noting, sampling=SAMPLING)
+    assert completed.note == "not settled within 5 s"
+    assert completed.error is None
+
+
+@both_modes
+def test_environments_are_closed_whatever_happens_to_their_instance(make):
+    closed = []
+
+    class Closing(Echo):
+        def respond(self, instance, conversation):
+            if instance.id == "i1":
+                raise RuntimeError("broken")
+            return super().respond(instance, conversation)
+
+        def close(self):
+            closed.append(self)
+            raise OSError("closing failed")
+
+    def answer(conversation):
+        return Failure(reason="no") if "2" in conversation[0].content else say_digits(conversation)
+
+    completed = rollout(make(answer), instances(3), Closing, sampling=SAMPLING)
+    assert len(closed) == 3
+    assert [c.error is None for c in completed] == [True, False, False]
+
+
+@both_modes
+def test_random_choices_of_an_environment_depend_on_the_seed_and_the_instance_alone(make):
+    class Dice(Echo):
+        def begin(self, instance):
+            return (Message(role="user", content=str(self.np_random.integers(10**9))),)
+
+    def throw(seed, of):
+        completed = rollout(
+            make(say_digits), of, Dice, sampling=SamplingParameters(seed=seed), chunk_size=2
+        )
+        return {c.instance.id: c.transcript[0].content for c in completed}
+
+    first = throw(0, instances(6))
+    assert len(set(first.values())) == 6
+    assert throw(0, instances(6)[::-1]) == first
+    assert throw(1, instances(6)) != first
+
+
+@pytest.mark.parametrize("error", [ServerError("gone"), ConfigurationError("no schemas here")])
+@both_modes
+def test_a_predictor_that_cannot_work_at_all_says_so_to_the_caller(make, error):
+    closed = []
+
+    class Closing(Countdown):
+        def close(self):
+            closed.append(self)
+
+    def answer(conversation):
+        if len(conversation) == 5:
+            raise error
+        return say_how_many_came_before(conversation)
+
+    with pytest.raises(type(error)) as raised:
+        rollout(make(answer), instances(5), Closing, sampling=SAMPLING)
+    assert raised.value is error
+    assert len(closed) == 5
+
+
+@both_modes
+@pytest.mark.parametrize("value", [None, "text"])
+def test_something_that_is_no_reply_is_a_bug(make, value):
+    with pytest.raises(PredictionError, match="expected a Reply or a Failure"):
+        rollout(make(lambda c: value), instances(3), Echo, sampling=SAMPLING)
+
+
+def test_impossible_sizes_are_refused():
+    for options in ({"chunk_size": 0}, {"threads": 0}):
+        with pytest.raises(ConfigurationError, match="expected 1 or more"):
+            rollout(Predictor(say_digits), [], Echo, sampling=SAMPLING, **options)

@@ -1,0 +1,36 @@
+"""What a study is refused for before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.studies import run_study
+
+GRID = ("agent=random,skill_list", "seed=0,1")
+
+
+def test_less_than_a_study_has_is_refused_and_its_tables_stay(studied, small, folder):
+    table = (folder / "studies" / "s" / "table.md").read_bytes()
+    with pytest.raises(ConfigurationError, match=r"are not in what is asked for now: .*seed 1"):
+        run_study([GRID[0], "seed=0", *small], name="s")
+    with pytest.raises(ConfigurationError, match=r"study\.json has the command"):
+        run_study([*GRID, *small, "agent.records_per_iteration=10"], name="s")
+    assert (folder / "studies" / "s" / "table.md").read_bytes() == table
+
+
+@pytest.mark.parametrize(
+    ("extra", "strategies", "message"),
+    [
+        (["agent=rnadom,random"], [], "there is no agent=rnadom. Did you mean 'random'"),
+        (["agent=random", "sed=1"], [], "there is no option 'sed'. Did you mean 'seed'"),
+        (["agent=random", "environment.mode=x"], [], "random on pocket_math cannot be: mode is"),
+        (["agent=random"], ["b: agent=random"], "are the same episode"),
+        (["agent=random"], ["b: trainer.lora_rank=2"], "would not be fair.*\n  trainer.lora_rank"),
+        (["agent=random"], ["b: environment.max_records=9"], "--allow-unequal records"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(small, folder, extra, strategies, message):
+    with pytest.raises(ConfigurationError, match=message):
+        run_study([*extra, *small], strategies=strategies, name="s", bounds=False)
+    assert not (folder / "studies").exists()
