@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from benchmarks import accumulation, dataset_writing, grading, growth, overhead, simulation
+from benchmarks import (
+    accumulation,
+    dataset_writing,
+    grading,
+    growth,
+    overhead,
+    sandbox,
+    simulation,
+)
 
-for module in (overhead, grading, dataset_writing, growth, accumulation, simulation):
+for module in (overhead, grading, dataset_writing, growth, accumulation, simulation, sandbox):
     print(f"\n== {module.__name__}: {(module.__doc__ or '').strip().splitlines()[0]}")
     module.main([])

@@ -18,6 +18,7 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     │   ├── ServerError         ... because its server died, or never came up
     │   └── PredictorLostError  ... because its process died, again and again
     ├── WorkerLostError         a worker process of an executor that died, again and again
+    ├── SandboxError            a sandbox that could not run what it was given
     ├── ExternalError           a program outside this process that is not there, or fails
     ├── BudgetSpentError        a teacher that may make no more calls
     ├── IncompleteStudyError    a study some of whose episodes failed
@@ -111,6 +112,10 @@ class WorkerLostError(DataEnvGymError):
 
 class ExternalError(DataEnvGymError):
     """A program outside this process that is not there, or that cannot be set up."""
+
+
+class SandboxError(DataEnvGymError):
+    """A sandbox that could not run what it was given; that is no verdict on the code."""
 
 
 class BudgetSpentError(DataEnvGymError):

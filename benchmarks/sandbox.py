@@ -1,0 +1,174 @@
+"""Runs a second of the warm sandbox, against starting bwrap and an interpreter each time.
+
+    python -m benchmarks.sandbox [--runs 10000] [--cold 200] [--data FOLDER]
+
+One worker each, the same interpreter, the same trivial test. How long `python3 -I` takes depends
+on what the installation's site-packages do at its start; `-S` leaves that out. Then how memory
+goes over all those runs (of this process and of the zygote, from the second thousand on), what is
+left of them, and how long HumanEval's 164 canonical solutions take, where the data folder
+(`--data`, by default `$DATAENVGYM_DATA`) has it. Writes `benchmarks/results/sandbox.json` and a
+table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.common import print_table, write_results
+from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
+from dataenvgym.sandbox.bubblewrap_command import find_bubblewrap, find_interpreter
+
+TRIVIAL = "assert 1 + 1 == 2"
+WARM_UP = 1000
+WANTED = {"ratio": 5.0, "median_ms": 5.0, "slope": 1024.0, "humaneval": 10.0}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--cold", type=int, default=200)
+    parser.add_argument("--data", type=Path, default=os.environ.get("DATAENVGYM_DATA"))
+    options = parser.parse_args(arguments)
+    figures = {"cold": cold(options.cold), "bare": cold(options.cold, "-S")}
+    figures["warm"] = warm(max(options.runs, 2 * WARM_UP))
+    figures["humaneval"] = humaneval(options.data)
+    rows = list(table(figures))
+    print_table(rows)
+    write_results("sandbox", figures)
+
+
+def cold(runs: int, *flags: str) -> dict[str, Any]:
+    """Start bwrap with a fresh interpreter for each run; with -S, one that skips site-packages."""
+    interpreter = find_interpreter(None)
+    command = [
+        *(find_bubblewrap(), "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"),
+        *("--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+        *("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"),
+        *(word for name in ("/lib", "/lib64", "/bin") for word in ("--ro-bind-try", name, name)),
+        *("--ro-bind", interpreter.prefix, interpreter.prefix),
+        *(interpreter.program, "-I", *flags, "-c", TRIVIAL),
+    ]
+    taken = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        taken.append(time.perf_counter() - start)
+    return {"runs": runs, "a_second": runs / sum(taken), "median_ms": _median_ms(taken)}
+
+
+def warm(runs: int) -> dict[str, Any]:
+    """The same in an open sandbox, with the memory that it costs."""
+    with open_sandbox() as box:
+        _timed(box, WARM_UP)
+        zygote = _zygote()
+        before = _resident(zygote)
+        taken = _timed(box, runs - WARM_UP)
+        after = _resident(zygote)
+        time.sleep(1)  # what ends with a run may take a moment
+        left = len(psutil.Process().children(recursive=True))
+    return {
+        "runs": runs,
+        "a_second": len(taken) / sum(taken),
+        "median_ms": _median_ms(taken),
+        "ninety_fifth_ms": 1000 * sorted(taken)[int(0.95 * len(taken))],
+        "slope_own": (after[0] - before[0]) / len(taken),
+        "slope_zygote": (after[1] - before[1]) / len(taken),
+        "processes_beside_the_pool": left - 5,
+        "processes_after_closing": len(psutil.Process().children(recursive=True)),
+    }
+
+
+def humaneval(data: Path | None) -> dict[str, Any] | None:
+    """Judge the canonical solutions; None where the data is not there."""
+    file = None if data is None else Path(data) / "humaneval" / "HumanEval.jsonl.gz"
+    if file is None or not file.exists():
+        return None
+    from dataenvgym.tasks.code.judging import judge
+    from dataenvgym.tasks.code.problem import problem_of
+    from dataenvgym.tasks.code.task import CodeTask
+
+    task = CodeTask({"test": str(file)}, split="test")
+    problems = [problem_of(instance) for instance in task.instances]
+    with open_sandbox() as box:
+        start = time.perf_counter()
+        verdicts = [judge(p.solution, p, box, limits=Limits(seconds=10)) for p in problems]
+        taken = time.perf_counter() - start
+    return {
+        "solutions": len(problems),
+        "passed": sum(verdict.passed for verdict in verdicts),
+        "seconds": taken,
+    }
+
+
+def table(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """The figures beside what is wanted of them."""
+    slow, fast, code = figures["cold"], figures["warm"], figures["humaneval"]
+    bare = figures["bare"]
+    ratio = fast["a_second"] / slow["a_second"]
+    slope = max(fast["slope_own"], fast["slope_zygote"])
+    rows: list[tuple[str, float | int | str, str]] = [
+        ("bwrap and python3 -I each time, runs a second", slow["a_second"], ""),
+        ("bwrap and python3 -I -S each time, runs a second", bare["a_second"], ""),
+        ("warm sandbox, runs a second", fast["a_second"], ""),
+        ("times as many as with -I", ratio, f"at least {WANTED['ratio']:.0f}"),
+        ("times as many as with -I -S", fast["a_second"] / bare["a_second"], ""),
+        ("warm sandbox, median ms", fast["median_ms"], f"under {WANTED['median_ms']:.0f}"),
+        ("warm sandbox, 95th percentile ms", fast["ninety_fifth_ms"], ""),
+        (f"bytes a run over {fast['runs']:,} runs, this process", fast["slope_own"], "under 1,024"),
+        ("bytes a run, zygote", fast["slope_zygote"], "under 1,024"),
+        ("processes beside the pool afterwards", fast["processes_beside_the_pool"], "0"),
+        ("processes after closing", fast["processes_after_closing"], "0"),
+    ]
+    held = {
+        "ratio": ratio >= WANTED["ratio"],
+        "median": fast["median_ms"] < WANTED["median_ms"],
+        "slope": slope < WANTED["slope"],
+    }
+    if code is None:
+        rows.append(("HumanEval", "left out: no humaneval/HumanEval.jsonl.gz in --data", ""))
+    else:
+        name = f"HumanEval's {code['solutions']} canonical solutions, seconds"
+        rows.append((name, code["seconds"], f"under {WANTED['humaneval']:.0f}"))
+        rows.append(("of them passed", code["passed"], str(code["solutions"])))
+        held["humaneval"] = code["seconds"] < WANTED["humaneval"]
+    figures["held"] = held
+    return [{"": name, "figure": value, "wanted": wanted} for name, value, wanted in rows]
+
+
+def _timed(box: Sandbox, runs: int) -> list[float]:
+    taken = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        result = box.run(TRIVIAL)
+        taken.append(time.perf_counter() - start)
+        if result.status != "ok":
+            raise RuntimeError(f"a trivial run ended as {result!r}")
+    return taken
+
+
+def _zygote() -> psutil.Process:
+    outer = next(p for p in psutil.Process().children() if p.name() == "bwrap")
+    return outer.children()[0].children()[0]
+
+
+def _resident(zygote: psutil.Process) -> tuple[int, int]:
+    gc.collect()
+    return psutil.Process().memory_info().rss, zygote.memory_info().rss
+
+
+def _median_ms(taken: Sequence[float]) -> float:
+    return 1000 * statistics.median(taken)
+
+
+if __name__ == "__main__":
+    main()

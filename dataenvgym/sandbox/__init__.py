@@ -1,0 +1,30 @@
+"""Runs code that nobody trusts, and says what came of it.
+
+    from dataenvgym.sandbox import Limits, open_sandbox
+
+    with open_sandbox() as box:
+        result = box.run("print(6 * 7)", limits=Limits(seconds=3))
+
+`interface` holds the contract: `Sandbox`, `Limits`, `ExecutionResult`. `open_sandbox` opens a
+backend: `bubblewrap`, whose runs live in namespaces of their own, or, by explicit choice only,
+`unsafe_local`. What the sandbox holds against, and what not, is in `docs/sandbox.md`.
+"""
+
+from dataenvgym.sandbox.interface import (
+    DEFAULT_LIMITS,
+    ExecutionResult,
+    Limits,
+    Sandbox,
+    Status,
+)
+from dataenvgym.sandbox.opening import BACKENDS, open_sandbox
+
+__all__ = [
+    "BACKENDS",
+    "DEFAULT_LIMITS",
+    "ExecutionResult",
+    "Limits",
+    "Sandbox",
+    "Status",
+    "open_sandbox",
+]

@@ -1,0 +1,168 @@
+"""`bubblewrap`: every run in namespaces of its own, forked from a warm interpreter.
+
+A pool of workers, each a bwrap sandbox with a zygote in it (`worker`, `inside`). A run is handed
+to a worker's prepared process and supervised from here: this side keeps the time, caps the
+output, counts processes and memory, and ends the run by ending process 1 of its pid namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import struct
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from dataenvgym.errors import SandboxError
+from dataenvgym.sandbox.accounting import Accounting
+from dataenvgym.sandbox.bubblewrap_command import cannot_start, find_bubblewrap, find_interpreter
+from dataenvgym.sandbox.inside.places import WORK
+from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
+from dataenvgym.sandbox.outcome import result_of
+from dataenvgym.sandbox.prepared import Order, Prepared
+from dataenvgym.sandbox.program import Program, checked_program
+from dataenvgym.sandbox.seccomp import filter_program
+from dataenvgym.sandbox.supervision import Streams, supervise
+from dataenvgym.sandbox.worker import Worker
+from dataenvgym.sandbox.worker_pool import WorkerPool
+
+_ALLOWANCE = 32 * 2**20  # memory of an interpreter before it runs anything
+_RESERVE = 4 * 2**30  # of address space, which costs nothing until it is used
+_DISK_SLACK = 2**20  # for folders
+_END = struct.Struct("<iq")
+
+
+class BubblewrapSandbox:
+    """A pool of bwrap sandboxes; runs from several threads go on at the same time."""
+
+    def __init__(self, *, workers: int = 1, packages: bool = False, python: str | None = None):
+        """Start the first worker, so that a machine on which none can be started is told at once.
+
+        Args:
+            workers: how many runs may go on at the same time; the others wait.
+            packages: whether code may import the packages installed beside the interpreter.
+            python: another interpreter for the runs; by default the one of this process.
+
+        Raises:
+            ConfigurationError: if no sandbox can be made here, with the ways out.
+        """
+        bwrap, interpreter, rules = find_bubblewrap(), find_interpreter(python), filter_program()
+
+        def start() -> Worker:
+            return Worker(bwrap, interpreter, packages=packages, filter_program=rules)
+
+        self._pool = WorkerPool(start, size=workers)
+        weakref.finalize(self, self._pool.close)
+        self._prove()
+
+    def run(
+        self,
+        code: str | bytes | None = None,
+        *,
+        command: Sequence[str] | None = None,
+        stdin: str | bytes = "",
+        files: Mapping[str, str | bytes] = {},
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> ExecutionResult:
+        """Run it; see `Sandbox.run`."""
+        program = checked_program(code, command=command, stdin=stdin, files=files, limits=limits)
+        order, request = _order(limits), _request(program)
+        with self._pool.lend() as loan:
+            try:
+                prepared = loan.worker.begin(order, request)
+            except SandboxError:  # nothing of this run had begun
+                prepared = loan.replace().begin(order, request)
+            try:
+                loan.worker.ask(order)
+                return _result(prepared, program)
+            finally:
+                loan.worker.retire(prepared)
+
+    def _prove(self) -> None:
+        try:
+            result = self.run("print('there')")
+        except SandboxError as error:
+            self.close()
+            raise cannot_start(str(error)) from None
+        if result.text != "there\n":
+            self.close()
+            raise cannot_start(f"a first run ended as {result!r}")
+
+    def close(self) -> None:
+        """End all workers and what they run; a run in flight raises `SandboxError`."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _result(prepared: Prepared, program: Program) -> ExecutionResult:
+    accounting = Accounting(prepared.processes, program.limits, allowance=_ALLOWANCE)
+    report = b""
+
+    def kill() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(prepared.init, signal.SIGKILL)
+
+    def at_end() -> int | None:
+        nonlocal report
+        if report:
+            return None
+        report = prepared.report() or b"?"
+        return None if report.startswith(b"D") else prepared.init
+
+    observed = supervise(
+        Streams(prepared.stdin, prepared.stdout, prepared.stderr, prepared.fileno()),
+        stdin=program.stdin,
+        limits=program.limits,
+        kill=kill,
+        look=accounting.look,
+        at_end=at_end,
+    )
+    if report.startswith(b"E"):
+        raise SandboxError(f"a run could not begin: {report[1:].decode(errors='replace')}")
+    if len(report) != 1 + _END.size:
+        if observed.cause is None:
+            raise SandboxError("process 1 of a run was ended by somebody else")
+        return result_of(observed, wait_status=signal.SIGKILL, memory=accounting.peak)
+    status, resident = _END.unpack(report[1:])
+    return result_of(observed, wait_status=status, memory=max(accounting.peak, resident))
+
+
+def _order(limits: Limits) -> Order:
+    return {"disk": limits.disk + _DISK_SLACK, "rlimits": _rlimits(limits)}
+
+
+def _request(program: Program) -> bytes:
+    """The request as the zygote's main process reads it (see `inside.zygote`)."""
+    source = program.code or b""
+    header = {
+        "command": program.command,
+        "source": len(source),
+        "files": [(f"{WORK}/{path}", len(content)) for path, content in program.files],
+    }
+    encoded = json.dumps(header).encode()
+    contents = (content for _, content in program.files)
+    return b"".join([struct.pack("<I", len(encoded)), encoded, source, *contents])
+
+
+def _rlimits(limits: Limits) -> dict[str, int]:
+    """Limits that the kernel keeps for each process; those of the run as a whole are watched.
+
+    `RLIMIT_NPROC` is a second line behind the watch; it does not hold where we are root.
+    """
+    data = limits.memory + _ALLOWANCE
+    return {
+        "RLIMIT_DATA": data,
+        "RLIMIT_AS": data + _RESERVE,
+        "RLIMIT_NOFILE": limits.open_files,
+        "RLIMIT_NPROC": 2 * limits.processes + 512,
+        "RLIMIT_CORE": 1,  # not 0: that would still start a system's crash handler
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+    }

@@ -1,0 +1,185 @@
+"""The zygote: prepares one run ahead of its need, whenever its owner asks.
+
+    main('{"control": fd, "filter": "..."}')
+
+For each "+" on its control socket, which comes with the run's limits, it prepares one run. That
+is two processes, in new pid and mount namespaces:
+
+    init: process 1 of the run. It mounts, waits, and reports how the main process ended; with it
+          ends every process of the run. The program inside can neither signal nor trace it.
+    main: gives up all powers, waits for its request, and becomes the untrusted program.
+
+Messages to the owner on the control socket are one packet each: "ready"; "P" with the run's
+descriptors (init's pidfd, its own socket, stdin, stdout, stderr); "E" and a text if that failed.
+On the run's socket: "R" with the run's /proc, or "E" and a text; then the owner's request, as
+4 bytes of length, a JSON header, and the files' contents back to back; at the end "D" (nothing is
+left of the run) or "K" (what is left is being killed), main's wait status and its largest
+resident size. If the owner is gone, so is everything.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import site
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from . import kernel
+from .places import MAIN, WRITABLE
+from .program import Streams, become_program
+
+# Not `threading`, nor what needs it: each fork would pay for it, more than for the fork itself.
+COMMON_MODULES = """
+    array bisect cmath collections collections.abc contextlib copy datetime decimal enum fractions
+    functools hashlib heapq itertools json math numbers operator random re statistics string
+    textwrap time typing unicodedata
+"""
+_FILES = 16384
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "pts")
+"""Their inodes are the host's, or those of all runs of a worker: they can be used, not changed."""
+_UNCHANGED = (
+    kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
+)
+
+
+def main(arguments: str) -> None:
+    """Prepare runs until the owner is gone."""
+    settings = json.loads(arguments)
+    control = socket.socket(fileno=settings["control"])
+    control.set_inheritable(False)
+    os.environ.pop("PWD", None)  # bwrap sets it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as process 1, init must have no handler at all
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what has ended leaves no zombie
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # first to go if the machine runs out of memory, with all runs
+    _warm_up()
+    rules = bytes.fromhex(settings["filter"])
+    control.send(b"ready")
+    while (order := control.recv(4096)).startswith(b"+"):
+        try:
+            _prepare(control, json.loads(order[1:]), rules)
+        except OSError as error:
+            control.send(f"E{error}".encode())
+    os._exit(0)
+
+
+def _warm_up() -> None:
+    for name in COMMON_MODULES.split():
+        importlib.import_module(name)
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    _make_streams()
+    exec(compile("", MAIN, "exec"), {})  # makes the parser's types: longer than most runs
+    gc.collect()
+    gc.freeze()
+
+
+def _make_streams() -> None:
+    """The standard streams of every run: made once, on pipes, whose place the run's own take."""
+    kept = os.dup(2)
+    for number, end in zip((0, 1, 2), (*os.pipe(), kept), strict=True):
+        os.dup2(end, number)
+    os.dup2(1, 2)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = open(  # noqa: SIM115 - it stays open
+            number,
+            "w" if number else "r",
+            buffering=1 if number == 2 else -1,
+            encoding="utf-8",
+            errors="backslashreplace" if number == 2 else "surrogateescape",
+            closefd=False,
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    os.dup2(kept, 2)
+
+
+def _prepare(control: socket.socket, order: dict[str, Any], rules: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    pipes = os.pipe(), os.pipe(), os.pipe()
+    (stdin, feed), (out, stdout), (err, stderr) = pipes
+    try:
+        child = kernel.fork_into_namespaces()
+        if child == 0:
+            control.close()
+            theirs.close()
+            for fd in (feed, out, err):
+                os.close(fd)
+            _guarded(ours, _init, ours, (stdin, stdout, stderr), order, rules)
+        init = os.pidfd_open(child)
+        socket.send_fds(control, [b"P"], [init, theirs.fileno(), feed, out, err])
+        os.close(init)
+    finally:
+        ours.close()
+        theirs.close()
+        for pipe in pipes:
+            os.close(pipe[0])
+            os.close(pipe[1])
+
+
+def _guarded(channel: socket.socket, step: Callable[..., NoReturn], *arguments: Any) -> NoReturn:
+    """Take a step from which there is no way back; if it fails, say so and be gone."""
+    try:
+        step(*arguments)
+    except BaseException as error:
+        channel.send(f"E{type(error).__name__}: {error}".encode()[:2000])
+    finally:
+        os._exit(1)
+
+
+# --- process 1 of a run -------------------------------------------------------------------------
+
+
+def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: bytes) -> NoReturn:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _mount_own_files(order["disk"])
+    child = os.fork()
+    if child == 0:
+        _guarded(owner, become_program, owner, streams, order["rlimits"], rules)
+    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    kernel.drop_powers(visible=False)  # before the owner hears of it, and lets the program begin
+    socket.send_fds(owner, [b"R"], [processes])
+    for fd in (*streams, processes):
+        os.close(fd)
+    pid = 0
+    while pid != child:
+        pid, status, usage = os.wait4(-1, 0)
+    word = b"D" if _is_alone() else b"K"
+    owner.send(word + struct.pack("<iq", status, usage.ru_maxrss * 1024))
+    os._exit(0)
+
+
+def _is_alone() -> bool:
+    """Whether no process of the run is left; orphans are children of process 1."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
+def _mount_own_files(disk: int) -> None:
+    """One small file system for all that the run may write, and a /proc of its own processes.
+
+    The mounts of the zygote belong to bwrap's user namespace, so that those of init are no peers
+    of theirs: nothing that is mounted here is seen elsewhere, or can be uncovered.
+    """
+    plain = kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount("tmpfs", "/tmp", "tmpfs", plain, f"size={disk},nr_inodes={_FILES},mode=0700")
+    for name, target in WRITABLE.items():
+        os.mkdir(f"/tmp/{name}", 0o1777 if name in ("tmp", "shm") else 0o755)
+        kernel.mount(f"/tmp/{name}", target, "", kernel.MS_BIND)
+    # /dev/full reads like /dev/zero, but no memory can be had by mapping it
+    kernel.mount("/dev/full", "/dev/zero", "", kernel.MS_BIND)
+    for name in _DEVICES:
+        kernel.mount("", f"/dev/{name}", "", _UNCHANGED)
+    kernel.mount("proc", "/proc", "proc", plain | kernel.MS_NOEXEC | kernel.MS_RDONLY, "subset=pid")

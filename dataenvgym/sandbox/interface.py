@@ -1,0 +1,123 @@
+"""What a sandbox takes and gives: limits, a result, and the protocol of a backend.
+
+    with open_sandbox() as box:
+        result = box.run("print(6 * 7)", limits=Limits(seconds=3))
+        result.status, result.stdout  # "ok", b"42\\n"
+
+A run never raises because of what its code did: that is a `status`. It raises `SandboxError` if
+the sandbox itself failed, which is nobody's wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+from pydantic import Field, ValidationError
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Model
+
+Status = Literal["ok", "error", "timeout", "out_of_memory", "output_limit", "killed"]
+
+
+class Limits(Model):
+    """What one run may use; what goes beyond ends it.
+
+    Attributes:
+        seconds: wall-clock time from its start to its end.
+        memory: bytes of memory, of all its processes together.
+        processes: how many processes and threads it may have at a time.
+        output: bytes of stdout and stderr together; more ends the run as `output_limit`.
+        disk: bytes that it may write into its working folder and /tmp together.
+        open_files: how many files one of its processes may have open.
+    """
+
+    seconds: float = Field(default=3.0, gt=0, le=10**6)
+    memory: int = Field(default=512 * 2**20, ge=32 * 2**20, le=2**50)
+    processes: int = Field(default=32, ge=1, le=2**22)
+    output: int = Field(default=2**20, ge=0, le=2**50)
+    disk: int = Field(default=64 * 2**20, ge=2**20, le=2**50)
+    open_files: int = Field(default=256, ge=16, le=2**20)
+
+
+def checked_limits(limits: Limits | Mapping[str, Any]) -> Limits:
+    """Limits from their fields, as a configuration has them.
+
+    Raises:
+        ConfigurationError: naming the field that cannot be.
+    """
+    try:
+        return Limits.model_validate(limits)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(("limits", *map(str, first["loc"])))
+        raise ConfigurationError(f"{where} is {first['input']!r:.300}: {first['msg']}") from None
+
+
+class ExecutionResult(Model):
+    """What came of one run.
+
+    Attributes:
+        status: ok (return code 0), error (another return code, or ended by a signal of its own),
+            timeout, out_of_memory, output_limit, or killed (from outside: too many processes).
+        stdout, stderr: the first `Limits.output` bytes, as they were written.
+        return_code: of the main process; None if a signal ended it.
+        signal: the number of the signal that ended the main process, or None.
+        seconds: wall-clock time of the run.
+        memory: the highest number of bytes that it was seen to use; 0 if the backend cannot tell.
+        truncated: whether output was cut.
+    """
+
+    status: Status
+    stdout: bytes = b""
+    stderr: bytes = b""
+    return_code: int | None = None
+    signal: int | None = None
+    seconds: float = Field(ge=0)
+    memory: int = Field(default=0, ge=0)
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """Stdout as text; bytes that are not UTF-8 become replacement characters."""
+        return self.stdout.decode(errors="replace")
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@runtime_checkable
+class Sandbox(Protocol):
+    """A backend: runs code that nobody trusts. May be used from several threads at once."""
+
+    def run(
+        self,
+        code: str | bytes | None = None,
+        *,
+        command: Sequence[str] | None = None,
+        stdin: str | bytes = "",
+        files: Mapping[str, str | bytes] = {},
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> ExecutionResult:
+        """Run Python `code` as `__main__`, or else a `command` line, in an empty folder.
+
+        Args:
+            code: a Python program, UTF-8.
+            command: a program and its arguments, found on the sandbox's own PATH.
+            stdin: what it reads.
+            files: relative path -> contents, written into the working folder first.
+
+        Raises:
+            ConfigurationError: for both or neither of code and command, or an impossible path.
+            SandboxError: if the sandbox failed, not the code.
+        """
+        ...
+
+    def close(self) -> None:
+        """End all that is left; a closed sandbox runs nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...

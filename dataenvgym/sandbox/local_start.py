@@ -1,0 +1,38 @@
+"""Sets limits on its own process and becomes the command: the start of every `unsafe_local` run.
+
+    python -I -S local_start.py RESOURCE=AMOUNT ... -- command argument ...
+
+Only the standard library, and a program of its own, so that nothing of ours runs between a fork
+and an exec in a process that may have threads.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+
+
+def main() -> None:
+    """Set the limits and become the command; 127 if there is no such program."""
+    split = sys.argv.index("--")
+    for setting in sys.argv[1:split]:
+        name, _, amount = setting.partition("=")
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        value = int(amount) if hard == resource.RLIM_INFINITY else min(int(amount), hard)
+        resource.setrlimit(number, (value, value))
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    command = sys.argv[split + 1 :]
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+        sys.stderr.flush()
+        os._exit(127)
+
+
+if __name__ == "__main__":
+    main()

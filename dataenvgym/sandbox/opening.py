@@ -1,0 +1,63 @@
+"""`open_sandbox`: the one door to every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.sandbox.interface import Sandbox
+
+BACKENDS = ("bubblewrap", "unsafe_local")
+
+
+def open_sandbox(
+    backend: str | Callable[..., Sandbox] = "bubblewrap", *, workers: int = 1, **options: Any
+) -> Sandbox:
+    """A sandbox that is ready to run code; use it in a `with` statement, or close it.
+
+    Args:
+        backend: "bubblewrap"; or "unsafe_local", which protects from nothing; or any callable
+            that takes `workers` and the options and returns a `Sandbox`.
+        workers: how many runs may go on at the same time.
+        options: the backend's own, as its class names them (see `BubblewrapSandbox`).
+
+    Raises:
+        ConfigurationError: if the backend cannot work on this machine, with the cause and the
+            ways out. Another backend is never taken in its place.
+    """
+    check_backend(backend, workers=workers)
+    factory = backend if callable(backend) else _backend(backend)
+    try:
+        return factory(workers=workers, **options)
+    except TypeError as error:
+        if options and "unexpected keyword argument" in str(error):
+            raise ConfigurationError(f"sandbox backend {backend!r}: {error}") from None
+        raise
+
+
+def check_backend(backend: str | Callable[..., Sandbox], *, workers: int) -> None:
+    """Refuse a backend that does not exist, or an impossible number of workers.
+
+    Raises:
+        ConfigurationError: saying which, and what there is.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise ConfigurationError(f"workers is {workers!r}, expected a whole number, at least 1")
+    if workers < 1:
+        raise ConfigurationError(f"workers is {workers}, expected at least 1")
+    if not callable(backend) and backend not in BACKENDS:
+        raise ConfigurationError(
+            f"there is no sandbox backend {backend!r}; there are {', '.join(BACKENDS)}, or give a "
+            f"class.{did_you_mean(str(backend), BACKENDS)}"
+        )
+
+
+def _backend(name: str) -> Callable[..., Sandbox]:
+    if name == "bubblewrap":
+        from dataenvgym.sandbox.bubblewrap import BubblewrapSandbox
+
+        return BubblewrapSandbox
+    from dataenvgym.sandbox.unsafe_local import UnsafeLocalSandbox
+
+    return UnsafeLocalSandbox

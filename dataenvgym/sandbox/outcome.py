@@ -1,0 +1,50 @@
+"""From what was seen of a run to its result: one rule for all backends."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from dataenvgym.sandbox.interface import ExecutionResult, Status
+from dataenvgym.sandbox.supervision import Observed
+
+_MEMORY_ERROR = re.compile(rb"^(\w+\.)*_?\w*MemoryError(:|$)")
+
+
+def result_of(observed: Observed, *, wait_status: int | None, memory: int) -> ExecutionResult:
+    """The result of a run.
+
+    Args:
+        wait_status: of the main process, as `os.wait` gives it; None if nobody saw it end.
+        memory: the highest number of bytes that it was seen to use.
+    """
+    code = None if wait_status is None else os.waitstatus_to_exitcode(wait_status)
+    return ExecutionResult(
+        status=_status(observed, code),
+        stdout=observed.stdout,
+        stderr=observed.stderr,
+        return_code=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
+        seconds=observed.seconds,
+        memory=memory,
+        truncated=observed.truncated,
+    )
+
+
+def _status(observed: Observed, code: int | None) -> Status:
+    if observed.cause is not None:
+        return observed.cause
+    if code == 0:
+        return "ok"
+    if code is not None and _ran_out_of_memory(observed.stderr):
+        return "out_of_memory"
+    return "error"
+
+
+def _ran_out_of_memory(stderr: bytes) -> bool:
+    """Whether the last line is Python's for an allocation that was refused.
+
+    Code may print such a line itself; a failed run is all that it gains by it.
+    """
+    lines = stderr.rstrip().rsplit(b"\n", 1)
+    return _MEMORY_ERROR.match(lines[-1]) is not None

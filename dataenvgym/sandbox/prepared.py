@@ -1,0 +1,87 @@
+"""A run that a zygote has prepared, seen from our side: it waits for its request."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from dataenvgym.errors import SandboxError
+
+PATIENCE = 20.0
+"""Seconds after which a zygote or a prepared run that says nothing counts as broken."""
+
+Order = dict[str, Any]
+"""What a run is prepared with: `disk`, its bytes, and `rlimits`, amounts by name."""
+
+
+class Prepared:
+    """A run that waits for its request, as descriptors of ours.
+
+    Attributes:
+        init: process 1 of its pid namespace, as a pidfd.
+        stdin, stdout, stderr: our ends of its pipes, which belong to whoever reads them.
+        processes: its /proc.
+    """
+
+    def __init__(self, descriptors: Sequence[int]):
+        """Take it over as the zygote sent it, and wait until it is ready.
+
+        Raises:
+            SandboxError: if it does not become ready.
+        """
+        self.init, channel, self.stdin, self.stdout, self.stderr = descriptors
+        self._channel = socket.socket(fileno=channel)
+        self._channel.settimeout(PATIENCE)
+        self.processes = -1
+        self._handed_on = False
+        try:
+            word, fds, _, _ = socket.recv_fds(self._channel, 4096, 1, socket.MSG_CMSG_CLOEXEC)
+        except OSError as error:
+            word, fds = f"E{error}".encode(), []
+        if len(fds) != 1:
+            self.close()
+            os.close(self.init)
+            raise SandboxError(complaint(word) or "a run ended before it began")
+        self.processes = fds[0]
+
+    def send(self, request: bytes) -> None:
+        """Let it begin; from now on its pipes are the caller's to close.
+
+        Raises:
+            SandboxError: if it cannot take the request.
+        """
+        try:
+            self._channel.sendall(request)
+        except OSError as error:
+            raise SandboxError(f"a run could not be given its request: {error}") from None
+        self._handed_on = True
+
+    def report(self) -> bytes:
+        """What it says at its end; nothing if it was killed before."""
+        try:
+            return self._channel.recv(4096)
+        except OSError:
+            return b""
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when there is a report, or none to come."""
+        return self._channel.fileno()
+
+    def close(self) -> None:
+        """Close all but `init`, which its worker waits for; without a request, nothing is run."""
+        self._channel.close()
+        fds = [self.processes]
+        if not self._handed_on:
+            fds += [self.stdin, self.stdout, self.stderr]
+        for fd in fds:
+            if fd >= 0:
+                os.close(fd)
+
+
+def complaint(word: bytes) -> str:
+    """What a zygote or a run says about its trouble, if it says anything."""
+    if not word.startswith(b"E"):
+        return ""
+    return f"the sandbox could not prepare a run: {word[1:].decode(errors='replace')}"

@@ -1,0 +1,111 @@
+"""A checked request: what one run is given, as bytes, with every path inside the working folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.sandbox.interface import Limits
+
+_BLOCK = 4096  # what the smallest file takes
+_MOST_FILES = 16_000  # with folders: what the file system of a run has room for
+
+
+class Program(NamedTuple):
+    """Python source, or a command line; what it reads; and the files that it finds."""
+
+    code: bytes | None
+    command: tuple[str, ...]
+    stdin: bytes
+    files: tuple[tuple[str, bytes], ...]
+    limits: Limits
+
+
+def checked_program(
+    code: str | bytes | None,
+    *,
+    command: Sequence[str] | None,
+    stdin: str | bytes,
+    files: Mapping[str, str | bytes],
+    limits: Limits,
+) -> Program:
+    """The request as backends take it.
+
+    Text becomes UTF-8. Lone surrogates stay what they are, so that a program which holds some
+    is refused by its interpreter, as any other program with a syntax error is.
+
+    Raises:
+        ConfigurationError: for both or neither of code and command, a command that no system
+            can start, a path that leaves the working folder, more than the disk holds, or what
+            is neither text nor bytes.
+    """
+    if not isinstance(limits, Limits):
+        raise ConfigurationError(f"limits is {limits!r}, expected a Limits, as Limits(seconds=3)")
+    if (code is None) == (command is None):
+        raise ConfigurationError(
+            f"a run got {'neither' if code is None else 'both'} of code and command, expected "
+            "one: Python source as code=..., or a command line as command=[...]"
+        )
+    argv = () if command is None or isinstance(command, str) else tuple(command)
+    if command is not None and not (argv and all(isinstance(word, str) for word in argv)):
+        raise ConfigurationError(
+            f"command is {command!r}, expected a program and its arguments, such as "
+            "['bash', '-c', 'ls']"
+        )
+    if unfit := [word for word in argv if "\0" in word or not _is_encodable(word)]:
+        raise ConfigurationError(
+            f"command has an argument with a NUL character or a lone surrogate: {unfit[0]!r:.300}"
+        )
+    names = [_inside(path) for path in files]
+    folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}
+    if clash := sorted(folders.intersection(names)):
+        raise ConfigurationError(f"{clash[0]!r} is both a file and a folder of other files")
+    if len(names) + len(folders) > _MOST_FILES:
+        raise ConfigurationError(
+            f"a run got {len(names)} files in {len(folders)} folders, expected at most "
+            f"{_MOST_FILES} of both together"
+        )
+    placed = tuple(
+        (name, _bytes(content, f"the file {name!r}"))
+        for name, content in zip(names, files.values(), strict=True)
+    )
+    source = b"" if code is None else _bytes(code, "code")
+    contents = (source, *(content for _, content in placed))
+    size = sum(-(-len(content) // _BLOCK) * _BLOCK for content in contents)
+    if size > limits.disk:
+        raise ConfigurationError(
+            f"the program and its files take {size} bytes, and the disk of this run "
+            f"holds {limits.disk}: give less, or raise Limits.disk"
+        )
+    return Program(None if code is None else source, argv, _bytes(stdin, "stdin"), placed, limits)
+
+
+def _inside(path: str) -> str:
+    if not isinstance(path, str):
+        raise ConfigurationError(f"a file's path is {path!r:.300}, expected a text")
+    pure = PurePosixPath(path)
+    impossible = "\0" in path or pure.is_absolute() or ".." in pure.parts or not pure.parts
+    impossible = impossible or not _is_encodable(path)
+    long = any(len(part.encode(errors="replace")) > 255 for part in pure.parts) or len(path) > 1000
+    if impossible or long:
+        raise ConfigurationError(
+            f"a file's path is {path[:300]!r}, expected one relative to the working folder, "
+            "without '..', such as 'data/input.txt'"
+        )
+    return str(pure)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bytes(text: str | bytes, what: str) -> bytes:
+    if not isinstance(text, str | bytes):
+        raise ConfigurationError(f"{what} is {text!r:.300}, expected text or bytes")
+    return text if isinstance(text, bytes) else text.encode(errors="surrogatepass")

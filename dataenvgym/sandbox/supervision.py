@@ -1,0 +1,188 @@
+"""Watching over one run from outside: feeds stdin, caps output, keeps time, ends what goes beyond.
+
+The code has no say in any of this. `supervise` works on file descriptors, so that every backend
+whose runs are processes can use it; what a backend adds is how to kill, and how to look at what
+the run uses.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dataenvgym.errors import SandboxError
+from dataenvgym.sandbox.interface import Limits, Status
+
+_FIRST_LOOK = 0.004
+_LOOK_EVERY = 0.015
+_DRAIN = 0.5  # for output that a process beyond our reach holds open after the end
+_DEATH = 10.0  # how long the kernel may take to end what was killed
+_CHUNK = 1 << 16
+
+
+class Streams(NamedTuple):
+    """Our ends of a run's pipes, and a descriptor that becomes readable when the run ends."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    ended: int
+
+
+class Observed(NamedTuple):
+    """What was seen of a run; `cause` is why it was ended, None if it ended by itself."""
+
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    truncated: bool
+    cause: Status | None
+
+
+def supervise(
+    streams: Streams,
+    *,
+    stdin: bytes,
+    limits: Limits,
+    kill: Callable[[], None],
+    look: Callable[[], Status | None],
+    at_end: Callable[[], int | None],
+) -> Observed:
+    """Stay with a run until it has ended and its output is read; closes our ends of its pipes.
+
+    Args:
+        kill: ends all of the run's processes.
+        look: called every few milliseconds; names the limit that the run exceeds, if any.
+        at_end: called when `streams.ended` has become readable; gives another descriptor if the
+            end is to be seen there, or None if nothing of the run is left.
+
+    Raises:
+        SandboxError: if a killed run does not end.
+    """
+    watch = _Watch(streams, stdin=stdin, limits=limits, kill=kill, look=look, at_end=at_end)
+    try:
+        watch.until_end()
+    finally:
+        watch.close()
+    return watch.observed()
+
+
+class _Watch:
+    def __init__(
+        self,
+        streams: Streams,
+        *,
+        stdin: bytes,
+        limits: Limits,
+        kill: Callable[[], None],
+        look: Callable[[], Status | None],
+        at_end: Callable[[], int | None],
+    ):
+        self._kill, self._look, self._at_end = kill, look, at_end
+        self._stdin, self._input = streams.stdin, memoryview(stdin)
+        self._ended = streams.ended
+        self._output: dict[int, list[bytes]] = {streams.stdout: [], streams.stderr: []}
+        self._open = set(self._output)
+        self._room = limits.output
+        self._cause: Status | None = None
+        self._truncated = False
+        self._start = self._now = time.monotonic()
+        self._deadline = self._start + limits.seconds
+        self._next_look = self._start + _FIRST_LOOK
+        self._patience: float | None = None  # until when we wait for what should come by itself
+        self._over = False
+        self._poll = select.poll()
+        for fd in (*self._open, self._ended):
+            self._poll.register(fd, select.POLLIN)
+        if self._input:
+            os.set_blocking(self._stdin, False)
+            self._poll.register(self._stdin, select.POLLOUT)
+        else:
+            self._close_stdin()
+
+    def until_end(self) -> None:
+        while self._open or not self._over:
+            for fd, _ in self._poll.poll(self._pause()):
+                self._serve(fd)
+            self._now = time.monotonic()
+            if self._over:
+                if self._open and self._patience is not None and self._now > self._patience:
+                    return
+            elif self._cause is not None:
+                if self._patience is not None and self._now > self._patience:
+                    raise SandboxError(
+                        f"a run that was ended ({self._cause}) still lives after {_DEATH:.0f} s"
+                    )
+            elif self._now >= self._deadline:
+                self._end("timeout")
+            elif self._now >= self._next_look:
+                self._next_look = self._now + _LOOK_EVERY
+                if (cause := self._look()) is not None:
+                    self._end(cause)
+
+    def _pause(self) -> float:
+        """Milliseconds until something is due."""
+        due = self._patience
+        if due is None:
+            due = min(self._deadline, self._next_look)
+        return max(0.0, due - time.monotonic()) * 1000 + 0.1
+
+    def _serve(self, fd: int) -> None:
+        if fd == self._stdin:
+            self._feed()
+        elif fd == self._ended:
+            self._poll.unregister(fd)
+            if (another := self._at_end()) is not None:
+                self._ended = another
+                self._poll.register(another, select.POLLIN)
+                return
+            self._over = True
+            self._patience = time.monotonic() + _DRAIN
+        else:
+            self._read(fd)
+
+    def _feed(self) -> None:
+        try:
+            self._input = self._input[os.write(self._stdin, self._input[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # a program need not read what it is given
+            self._input = self._input[:0]
+        if not self._input:
+            self._poll.unregister(self._stdin)
+            self._close_stdin()
+
+    def _read(self, fd: int) -> None:
+        chunk = os.read(fd, _CHUNK)
+        if not chunk:
+            self._poll.unregister(fd)
+            self._open.discard(fd)
+            return
+        if len(chunk) > self._room:
+            chunk, self._truncated = chunk[: self._room], True
+            if self._cause is None:
+                self._end("output_limit")
+        self._room -= len(chunk)
+        self._output[fd].append(chunk)
+
+    def _end(self, cause: Status) -> None:
+        self._cause = cause
+        self._patience = time.monotonic() + _DEATH
+        self._kill()
+
+    def _close_stdin(self) -> None:
+        os.close(self._stdin)
+        self._stdin = -1
+
+    def close(self) -> None:
+        if self._stdin >= 0:
+            self._close_stdin()
+        for fd in self._output:
+            os.close(fd)
+
+    def observed(self) -> Observed:
+        out, err = (b"".join(chunks) for chunks in self._output.values())
+        return Observed(out, err, self._now - self._start, self._truncated, self._cause)

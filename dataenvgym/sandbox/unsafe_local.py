@@ -1,0 +1,188 @@
+"""`unsafe_local`: no protection at all, for code that one would run by hand.
+
+A run is a process of this user in a temporary folder. It can read what the user can read, write
+where the user can write, use the network, and leave processes behind on purpose. The limits hold
+against accidents only: time and output are watched as everywhere, memory is bounded for each
+process and watched over all, files are bounded one by one (`Limits.disk` is no sum here).
+It exists for systems that have no sandbox, and is never chosen in silence.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from dataenvgym.errors import SandboxError
+from dataenvgym.sandbox import local_start
+from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Status
+from dataenvgym.sandbox.outcome import result_of
+from dataenvgym.sandbox.program import Program, checked_program
+from dataenvgym.sandbox.supervision import Streams, supervise
+
+_HEADROOM = 32 * 2**20  # of address space, for what an interpreter has before it runs anything
+
+
+class UnsafeLocalSandbox:
+    """Runs code as an ordinary process of this user: as unsafe as its name says."""
+
+    def __init__(self, *, workers: int = 1):
+        self._slots = threading.BoundedSemaphore(workers)
+        self._closed = False
+
+    def run(
+        self,
+        code: str | bytes | None = None,
+        *,
+        command: Sequence[str] | None = None,
+        stdin: str | bytes = "",
+        files: Mapping[str, str | bytes] = {},
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> ExecutionResult:
+        """Run it; see `Sandbox.run`."""
+        program = checked_program(code, command=command, stdin=stdin, files=files, limits=limits)
+        with self._slots:
+            if self._closed:
+                raise SandboxError("this sandbox is closed: open another one")
+            with tempfile.TemporaryDirectory(
+                prefix="dataenvgym-run-", ignore_cleanup_errors=True
+            ) as folder:
+                return _Run(program, Path(folder)).result()
+
+    def close(self) -> None:
+        """Run nothing any more."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class _Run:
+    def __init__(self, program: Program, folder: Path):
+        self._program = program
+        self._work = folder / "work"
+        self._main = folder / "code" / "main.py"
+        self._peak = 0
+        self._family: dict[int, psutil.Process] = {}
+        for path, content in program.files:
+            target = self._work / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        self._work.mkdir(exist_ok=True)
+        self._main.parent.mkdir()
+        if program.code is not None:
+            self._main.write_bytes(program.code)
+
+    def result(self) -> ExecutionResult:
+        pipes = [os.pipe() for _ in range(3)]
+        (their_in, our_in), (our_out, their_out), (our_err, their_err) = pipes
+        ended, tell_end = os.pipe()
+        try:
+            process = subprocess.Popen(
+                self._command_line(),
+                stdin=their_in,
+                stdout=their_out,
+                stderr=their_err,
+                cwd=self._work,
+                env=self._environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            for fd in (our_in, our_out, our_err, tell_end, ended):
+                os.close(fd)
+            raise SandboxError(f"no process could be started: {error}") from error
+        finally:
+            for fd in (their_in, their_out, their_err):
+                os.close(fd)
+        self._family[process.pid] = psutil.Process(process.pid)
+        waiter = threading.Thread(target=_tell_when_ended, args=(process, tell_end), daemon=True)
+        waiter.start()
+        try:
+            observed = supervise(
+                Streams(our_in, our_out, our_err, ended),
+                stdin=self._program.stdin,
+                limits=self._program.limits,
+                kill=lambda: self._kill(process),
+                look=self._look,
+                at_end=lambda: self._kill(process),
+            )
+        finally:
+            self._kill(process)
+            waiter.join()
+            os.close(ended)
+        code = process.returncode
+        status = -code if code < 0 else code << 8
+        return result_of(observed, wait_status=status, memory=self._peak)
+
+    def _command_line(self) -> list[str]:
+        program, limits = self._program, self._program.limits
+        wanted = program.command or (sys.executable, "-s", "-B", "-X", "utf8", str(self._main))
+        amounts = {
+            "RLIMIT_DATA": limits.memory + _HEADROOM,
+            "RLIMIT_NOFILE": limits.open_files,
+            "RLIMIT_FSIZE": limits.disk,
+            "RLIMIT_CORE": 1,
+        }
+        settings = [f"{name}={amount}" for name, amount in amounts.items()]
+        return [sys.executable, "-I", "-S", local_start.__file__, *settings, "--", *wanted]
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self._work),
+            "TMPDIR": str(self._work),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(self._work),
+            "PYTHONHASHSEED": "0",
+        }
+
+    def _look(self) -> Status | None:
+        """What the main process and all that descend from it use by now."""
+        count = memory = 0
+        for process in list(self._family.values()):
+            try:
+                for child in process.children(recursive=True):
+                    self._family.setdefault(child.pid, child)
+            except psutil.Error:
+                continue
+        for process in list(self._family.values()):
+            try:
+                count += process.num_threads()
+                memory += process.memory_info().rss
+            except psutil.Error:
+                del self._family[process.pid]
+        self._peak = max(self._peak, memory)
+        if count > self._program.limits.processes:
+            return "killed"
+        most = self._program.limits.memory + _HEADROOM
+        return "out_of_memory" if memory > most else None
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> None:
+        """End the session's group, and every descendant that was ever seen."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        except PermissionError:  # a group of zombies only, on some systems
+            pass
+        for member in self._family.values():
+            try:
+                member.kill()
+            except psutil.Error:
+                continue
+
+
+def _tell_when_ended(process: subprocess.Popen[bytes], tell: int) -> None:
+    process.wait()
+    os.close(tell)

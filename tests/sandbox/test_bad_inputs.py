@@ -1,0 +1,520 @@
+"""What generated code has done to others, and what comes of it here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.sandbox import ExecutionResult, Limits, Sandbox, Status
+
+QUICK = Limits(seconds=0.5)
+
+ENDINGS: dict[str, tuple[str | bytes, Status, int | None, int | None]] = {
+    "endless loop": ("while True: pass", "timeout", None, 9),
+    "ignores SIGINT and SIGTERM": (
+        "import signal\n"
+        "for s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n"
+        "while True: signal.pause()",
+        "timeout",
+        None,
+        9,
+    ),
+    "swallows every exception": (
+        "while True:\n try:\n  while True: pass\n except BaseException: pass",
+        "timeout",
+        None,
+        9,
+    ),
+    "50 MB of output": ("print('x' * 50_000_000)", "output_limit", None, 9),
+    "output without end": ("while True: print('x' * 1000)", "output_limit", None, 9),
+    "8 GB allocation": ("x = bytearray(8 * 2**30)", "out_of_memory", 1, None),
+    "list without end": (
+        "x = []\nwhile True: x.append(' ' * 100_000 + str(len(x)))",
+        "out_of_memory",
+        None,  # refused by the kernel or seen by the watch, whichever comes first
+        None,
+    ),
+    "sys.exit(3)": ("import sys; sys.exit(3)", "error", 3, None),
+    "sys.exit of a text": ("import sys; sys.exit('no')", "error", 1, None),
+    "1/0": ("1/0", "error", 1, None),
+    "os._exit(0)": ("import os; os._exit(0)", "ok", 0, None),
+    "recursion": ("def f(): return f()\nf()", "error", 1, None),
+    "aborts": ("import os; os.abort()", "error", None, 6),
+    "kills itself": ("import os; os.kill(os.getpid(), 9)", "error", None, 9),
+    "segmentation fault": ("import ctypes; ctypes.string_at(0)", "error", None, 11),
+    "syntax error": ("def f(:", "error", 1, None),
+    "bytes that are no UTF-8": (b"x = '\xff\xfe'", "error", 1, None),
+    "lone surrogate": ("x = '\udc80'", "error", 1, None),
+    "NUL bytes": ("x = 1\0", "error", 1, None),
+    "200 KB of source": ("x = 1\n" * 33_000 + "print(x)", "ok", 0, None),
+    "nested too deep": ("x = " + "(" * 5000 + ")" * 5000, "error", 1, None),
+    "reads stdin that is empty": ("input()", "error", 1, None),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_program_ends_as_it_should(any_box: Sandbox, name: str) -> None:
+    code, status, return_code, number = ENDINGS[name]
+    start = time.monotonic()
+    result = any_box.run(code, limits=QUICK if status == "timeout" else Limits(seconds=10))
+    assert result.status == status
+    if name != "list without end":
+        assert (result.return_code, result.signal) == (return_code, number)
+    assert time.monotonic() - start < 9
+    assert result.truncated == (status == "output_limit")
+    assert len(result.stdout) + len(result.stderr) <= QUICK.output
+
+
+def test_closed_streams_are_an_ordinary_end(any_box: Sandbox) -> None:
+    code = "import os\nprint('x', flush=True)\nfor fd in range(3): os.close(fd)\nos._exit(0)"
+    result = any_box.run(code)
+    assert (result.status, result.stdout) == ("ok", b"x\n")
+
+
+def test_what_was_written_before_a_timeout_is_kept(any_box: Sandbox) -> None:
+    result = any_box.run("print('so far', flush=True)\nwhile True: pass", limits=Limits(seconds=1))
+    assert (result.status, result.stdout) == ("timeout", b"so far\n")
+    assert 1.0 <= result.seconds < 3.0
+
+
+def test_output_may_be_any_bytes(any_box: Sandbox) -> None:
+    result = any_box.run(r"import sys; sys.stdout.buffer.write(b'\xff\x00\xfe')")
+    assert result.stdout == b"\xff\x00\xfe"
+    assert result.text == "\N{REPLACEMENT CHARACTER}\0\N{REPLACEMENT CHARACTER}"
+
+
+def test_output_is_cut_at_its_limit_over_both_streams(any_box: Sandbox) -> None:
+    code = "import os\nfor _ in range(100): os.write(1, b'o' * 50); os.write(2, b'e' * 50)"
+    result = any_box.run(code, limits=Limits(output=1000))
+    assert result.status == "output_limit"
+    assert len(result.stdout) + len(result.stderr) == 1000
+
+
+def test_a_child_that_holds_stdout_does_not_hold_the_run(
+    any_box: Sandbox, gone: Callable[[str], bool]
+) -> None:
+    word = secrets.token_hex(8)
+    code = f"import subprocess; subprocess.Popen(['sleep', '60'], env={{'W': '{word}'}}); print(1)"
+    result = any_box.run(code)
+    assert (result.status, result.stdout) == ("ok", b"1\n")
+    assert result.seconds < 2
+    assert gone(word)
+
+
+def test_a_daemon_that_has_left_its_session_is_ended(
+    box: Sandbox, gone: Callable[[str], bool]
+) -> None:
+    word = secrets.token_hex(8)
+    code = f"""
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execve('/bin/sleep', ['sleep', '60'], {{'W': '{word}'}})
+    os._exit(0)
+time.sleep(0.1)
+"""
+    assert box.run(code).status == "ok"
+    assert gone(word)
+
+
+BOMBS = {
+    "fork": "import os\nwhile True: os.fork()",
+    "fork that swallows errors": """
+import os
+while True:
+    try: os.fork()
+    except OSError: pass
+""",
+    "orphans": """
+import os, time
+while True:
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork(): os._exit(0)
+""",
+    "threads": """
+import _thread, time
+_thread.stack_size(32768)
+while True: _thread.start_new_thread(time.sleep, (60,))
+""",
+    "shell": "import os; os.execlp('bash', 'bash', '-c', 'f() { f | f; }; f')",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_ended_and_the_next_run_is_healthy(box: Sandbox, name: str) -> None:
+    result = box.run(BOMBS[name], limits=Limits(seconds=3, processes=32))
+    assert (result.status, result.signal) == ("killed", 9)
+    start = time.monotonic()
+    assert box.run("print('healthy')").stdout == b"healthy\n"
+    assert time.monotonic() - start < 2
+
+
+def test_processes_up_to_the_limit_are_free(box: Sandbox) -> None:
+    code = """
+import os, time
+for _ in range(7):
+    if os.fork() == 0:
+        time.sleep(0.2); os._exit(0)
+for _ in range(7): os.wait()
+"""
+    assert box.run(code, limits=Limits(processes=8)).status == "ok"
+    assert box.run(code, limits=Limits(processes=7)).status == "killed"
+
+
+def test_memory_is_bounded_over_all_processes_together(box: Sandbox) -> None:
+    code = """
+import os, time
+for _ in range(3): os.fork()
+held = bytearray(60 * 2**20)
+time.sleep(5)
+"""
+    result = box.run(code, limits=Limits(seconds=5, memory=128 * 2**20))
+    assert result.status == "out_of_memory"
+    assert result.memory > 128 * 2**20
+
+
+def test_memory_of_a_process_whose_first_thread_has_ended_counts_too(box: Sandbox) -> None:
+    code = """
+import ctypes, os, threading, time
+EXIT = 60 if os.uname().machine == 'x86_64' else 93
+libc = ctypes.CDLL(None)
+def work():
+    time.sleep(0.3)
+    held = bytearray(b'x') * (60 * 2**20)
+    time.sleep(10)
+for _ in range(6):
+    if os.fork() == 0:
+        threading.Thread(target=work).start()
+        libc.syscall(EXIT, 0)
+time.sleep(10)
+"""
+    result = box.run(code, limits=Limits(seconds=8, memory=128 * 2**20))
+    assert result.status == "out_of_memory"
+    assert result.memory > 128 * 2**20
+
+
+def test_memory_that_no_process_shows_is_not_to_be_had(box: Sandbox) -> None:
+    code = """
+import ctypes, mmap, os
+try: os.memfd_create('x')
+except OSError as error: print(error.errno)
+print(ctypes.CDLL(None).shmget(0, 4096, 0o1600))
+try: mmap.mmap(-1, 4096)
+except OSError as error: print(error.errno)
+for flags in (mmap.MAP_SHARED, mmap.MAP_PRIVATE):
+    try: mmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096, flags)
+    except OSError as error: print(error.errno)
+"""
+    assert box.run(code).stdout.split() == [b"1", b"-1", b"12", b"19", b"19"]
+
+
+def test_memory_for_oneself_and_mapped_files_are_to_be_had(box: Sandbox) -> None:
+    code = """
+import mmap, multiprocessing
+own = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+own[:2] = b'ok'
+with open('file', 'wb+') as file:
+    file.truncate(4096)
+    mapped = mmap.mmap(file.fileno(), 4096)
+    mapped[:3] = b'too'
+value = multiprocessing.Value('i', 3)
+print(own[:2], mapped[:3], value.value, len(open('/dev/zero', 'rb').read(9)))
+"""
+    result = box.run(code, limits=Limits(seconds=20))
+    assert result.stdout == b"b'ok' b'too' 3 9\n", result.stderr
+
+
+def test_a_full_disk_is_the_programs_own_error(box: Sandbox) -> None:
+    code = """
+try:
+    for folder in ('/sandbox/work', '/tmp', '/dev/shm'):
+        with open(folder + '/big', 'wb') as file:
+            for _ in range(64): file.write(bytes(2**20))
+except OSError as error: print(error.strerror)
+"""
+    result = box.run(code, limits=Limits(disk=8 * 2**20))
+    assert result.stdout == b"No space left on device\n"
+    assert box.run("import os; print(os.listdir('.'), os.listdir('/tmp'))").stdout == b"[] []\n"
+
+
+def test_open_files_are_bounded(any_box: Sandbox) -> None:
+    code = """
+files = []
+try:
+    for i in range(10_000): files.append(open(f'f{i}', 'w'))
+except OSError as error: print(error.strerror, len(files) < 256)
+"""
+    assert any_box.run(code).stdout == b"Too many open files True\n"
+
+
+def test_no_variable_of_ours_is_in_its_environment(
+    any_box: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "s3cret")
+    code = "import os; print(os.environ.get('SECRET_TOKEN'), flush=True); os.system('env')"
+    result = any_box.run(code)
+    assert result.stdout.startswith(b"None\n")
+    assert b"s3cret" not in result.stdout
+
+
+def test_the_environment_of_a_sandbox_that_opens_later_is_as_empty(
+    bwrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataenvgym.sandbox import open_sandbox
+
+    monkeypatch.setenv("SECRET_TOKEN", "s3cret")
+    with open_sandbox() as box:
+        result = box.run(command=["sh", "-c", "env; cat /proc/1/environ /proc/self/environ"])
+    assert b"PATH=" in result.stdout
+    assert b"s3cret" not in result.stdout + result.stderr
+
+
+HIDDEN = ["/etc/shadow", "/etc/hostname", "/etc/ssh", "/var", "/srv", "/sys", "/proc/kcore",
+          "/proc/meminfo", "/proc/sys/kernel/core_pattern", "/dev/mem", "/dev/vda", "/dev/kvm",
+          str(Path.home() / ".bashrc"), str(Path.home() / ".ssh"), str(Path(__file__).resolve()),
+          str(Path(__file__).resolve().parents[2] / "README.md")]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", HIDDEN)
+def test_what_is_not_its_business_is_not_there(box: Sandbox, path: str) -> None:
+    code = f"import os\nprint(os.path.lexists({path!r}))\nopen({path!r}).read()"
+    result = box.run(code)
+    assert (result.status, result.stdout) == ("error", b"False\n")
+    assert b"FileNotFoundError" in result.stderr
+
+
+PLACES = [
+    "/",
+    "/usr",
+    "/etc",
+    "/dev",
+    "/run",
+    "/proc",
+    "/sandbox",
+    "/run/inside/zygote.py",
+    "/bin/sh",
+]
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_nothing_outside_its_folders_can_be_written(box: Sandbox, path: str) -> None:
+    code = f"""
+import os
+path = {path!r}
+try: open(os.path.join(path, 'mine') if os.path.isdir(path) else path, 'a')
+except OSError as error: print(type(error).__name__)
+"""
+    assert box.run(code).text in ("OSError\n", "PermissionError\n", "FileNotFoundError\n")
+
+
+def test_devices_are_used_and_not_changed(box: Sandbox) -> None:
+    code = """
+import os
+done = []
+names = ['null', 'zero', 'full', 'random', 'urandom', 'tty', 'pts', 'pts/ptmx']
+for path in ['/dev/' + name for name in names]:
+    for change in (
+        lambda: os.chmod(path, os.stat(path).st_mode),
+        lambda: os.utime(path, ns=(0, 7)),
+        lambda: os.chown(path, -1, -1),
+    ):
+        try: done.append((path, change()))
+        except OSError: pass
+with open('/dev/null', 'r+b', buffering=0) as null: null.write(b'gone')
+print(done, len(os.urandom(8)), len(open('/dev/random', 'rb', buffering=0).read(8)))
+"""
+    before = [os.stat(f"/dev/{name}").st_mtime_ns for name in ("null", "full")]
+    assert box.run(code).stdout == b"[] 8 8\n"
+    assert [os.stat(f"/dev/{name}").st_mtime_ns for name in ("null", "full")] == before
+
+
+def test_a_run_finds_nothing_of_the_one_before(box: Sandbox) -> None:
+    code = """
+import os
+places = ['/sandbox/work', '/tmp', '/dev/shm', '/sandbox/code']
+found = [os.path.join(p, n) for p in places for n in os.listdir(p)]
+print(found)
+for place in places:
+    with open(place + '/left', 'w') as file: file.write('secret of this run')
+"""
+    for _ in range(3):
+        assert box.run(code).stdout == b"['/sandbox/code/main.py']\n"
+
+
+def test_runs_at_the_same_time_do_not_see_each_other(bwrap: str) -> None:
+    from dataenvgym.sandbox import open_sandbox
+
+    code = """
+import os, time
+open('/tmp/mine', 'w').close(); open('/sandbox/work/mine', 'w').close()
+time.sleep(0.3)
+print(sorted(p for p in os.listdir('/proc') if p.isdigit()), os.listdir('/tmp'))
+"""
+    results: list[ExecutionResult] = []
+    with open_sandbox(workers=2) as box:
+        threads = [threading.Thread(target=lambda: results.append(box.run(code))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [result.stdout for result in results] == [b"['1', '2'] ['mine']\n"] * 2
+
+
+def test_there_is_no_network(box: Sandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"""
+import socket
+for address in [('127.0.0.1', {port}), ('192.0.2.1', 80), ('8.8.8.8', 53)]:
+    try: print(socket.create_connection(address, timeout=1))
+    except OSError as error: print(error.errno)
+for family in (socket.AF_VSOCK, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_ALG):
+    try: print(socket.socket(family, socket.SOCK_RAW))
+    except OSError as error: print(error.errno)
+"""
+        assert box.run(code).stdout.split() == [b"111", b"101", b"101"] + [b"97"] * 4
+
+
+def test_an_abstract_socket_of_the_host_is_not_there(box: Sandbox) -> None:
+    name = "\0dataenvgym-test-" + secrets.token_hex(8)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(name)
+        server.listen()
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect({name!r})"
+        assert b"ConnectionRefusedError" in box.run(code).stderr
+
+
+def test_tracing_and_reading_other_processes_is_refused(box: Sandbox) -> None:
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+child = os.fork()
+if child == 0:
+    import time; time.sleep(5); os._exit(0)
+for pid in (1, child):
+    print(libc.ptrace(16, pid, 0, 0), ctypes.get_errno())
+buffer = ctypes.create_string_buffer(16)
+vector = (ctypes.c_size_t * 2)(ctypes.addressof(buffer), 16)
+print(libc.process_vm_readv(child, vector, 1, vector, 1, 0), ctypes.get_errno())
+try: open('/proc/1/mem', 'rb')
+except PermissionError: print('refused')
+try: os.readlink('/proc/1/cwd')
+except PermissionError: print('refused')
+"""
+    assert box.run(code).stdout.split(b"\n") == [
+        b"-1 1", b"-1 1", b"-1 1", b"refused", b"refused", b""
+    ]  # fmt: skip
+
+
+CALLS = {
+    "unshare": "libc.unshare(0x10000000)",
+    "mount": "libc.mount(b'tmpfs', b'/tmp', b'tmpfs', 0, None)",
+    "umount": "libc.umount2(b'/proc', 2)",
+    "chroot": "libc.chroot(b'/tmp')",
+    "setns": "libc.setns(0, 0)",
+    "keyctl": "libc.syscall({'x86_64': 250}.get(os.uname().machine, 219), 0, -3, 0)",
+    "bpf": "libc.syscall({'x86_64': 321}.get(os.uname().machine, 280), 0, 0, 0)",
+    "io_uring": "libc.syscall(425, 1, 0)",
+    "userfaultfd": "libc.syscall({'x86_64': 323}.get(os.uname().machine, 282), 1)",
+    "perf": "libc.syscall({'x86_64': 298}.get(os.uname().machine, 241), 0, 0, -1, -1, 0)",
+    "clone into a user namespace": (
+        "libc.syscall({'x86_64': 56}.get(os.uname().machine, 220), 0x10000011, 0, 0, 0, 0)"
+    ),
+    "sethostname": "libc.sethostname(b'x', 1)",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_that_have_broken_sandboxes_are_refused(box: Sandbox, name: str) -> None:
+    code = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+    code += f"print({CALLS[name]}, ctypes.get_errno())"
+    assert box.run(code).stdout == b"-1 1\n"
+
+
+def test_clone3_is_not_there_so_that_libraries_use_clone(box: Sandbox) -> None:
+    code = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+    code += "print(libc.syscall(435, 0, 0), ctypes.get_errno())"
+    assert box.run(code).stdout == b"-1 38\n"
+
+
+def test_signals_reach_nobody_outside(box: Sandbox) -> None:
+    code = f"""
+import os, signal
+for number in (2, 15, 9, 10):
+    os.kill(1, number)
+for pid in (os.getppid(), 0, {os.getpid()}, {os.getppid()}):
+    if pid > 1:
+        try: os.kill(pid, 9)
+        except ProcessLookupError: print('nobody')
+signal.signal(15, signal.SIG_IGN)
+try: os.kill(-1, 15)
+except ProcessLookupError: pass
+print('still here')
+"""
+    result = box.run(code)
+    assert (result.status, result.stdout) == ("ok", b"nobody\nnobody\nstill here\n")
+
+
+def test_it_holds_no_descriptor_but_its_streams(box: Sandbox) -> None:
+    code = """
+import os
+def there(fd):
+    try: os.fstat(fd)
+    except OSError: return False
+    return True
+print([fd for fd in range(4096) if there(fd)])
+"""
+    assert box.run(code).stdout == b"[0, 1, 2]\n"
+
+
+def test_it_is_no_root_and_has_no_power(box: Sandbox) -> None:
+    code = """
+import os
+print(os.getuid(), os.geteuid(), os.getgroups())
+status = dict(l.split(':', 1) for l in open('/proc/self/status'))
+print(*(status[n].strip() for n in ('CapEff', 'CapPrm', 'CapInh', 'CapAmb', 'NoNewPrivs')))
+try: os.setuid(0)
+except OSError: print('refused')
+"""
+    zero = "0" * 16
+    lines = box.run(code).text.splitlines()
+    assert lines[0].startswith("1000 1000 ")
+    assert lines[1:] == [f"{zero} {zero} {zero} {zero} 1", "refused"]
+
+
+PATCHES = {
+    "sys.exit": "import sys\nsys.exit = lambda *a: None\nassert False",
+    "os._exit": "import os\nos._exit = lambda *a: None\nassert False",
+    "excepthook": "import sys\nsys.excepthook = lambda *a: None\nassert False",
+    "AssertionError": "import builtins\nbuiltins.AssertionError = SystemExit\nraise ValueError",
+    "exec": "import builtins\nbuiltins.exec = builtins.compile = None\nassert False",
+}
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_patches_do_not_turn_a_failure_into_success(box: Sandbox, name: str) -> None:
+    result = box.run(PATCHES[name])
+    assert (result.status, result.return_code) == ("error", 1)
+    assert box.run("assert 1 + 1 == 2").status == "ok"  # and are gone with their run
+
+
+def test_a_forged_report_is_nothing_but_output(box: Sandbox) -> None:
+    code = r"""
+import os
+for fd in range(3, 64):
+    try: os.write(fd, b'D' + bytes(12))
+    except OSError: pass
+print('{"status": "ok", "return_code": 0}', flush=True)
+os._exit(1)
+"""
+    result = box.run(code)
+    assert (result.status, result.return_code) == ("error", 1)

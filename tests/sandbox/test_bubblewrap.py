@@ -1,0 +1,336 @@
+"""What bubblewrap's pool keeps up over many runs, and what it does when parts of it die."""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
+
+BOMB = "import os\nwhile True: os.fork()"
+ROOT = Path(__file__).resolve().parents[2]
+
+NASTY = [
+    "assert 1 + 1 == 2",
+    "print('x' * 3_000_000)",
+    "import subprocess; subprocess.Popen(['sleep', '60'])",
+    "import os\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n  while True: pass",
+    "open('/tmp/a', 'w').write('x' * 10_000); 1 / 0",
+    "x = bytearray(8 * 2**30)",
+    "import os; os.kill(os.getpid(), 11)",
+]
+
+
+def descendants() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+class Fresh(NamedTuple):
+    """A sandbox that was just opened, and the zygote in it."""
+
+    box: Sandbox
+    zygote: psutil.Process
+
+
+@pytest.fixture
+def fresh(bwrap: str) -> Iterator[Fresh]:
+    """Other sandboxes of the tests are open at the same time: this one is told from them."""
+    known = set(descendants())
+    with open_sandbox() as box:
+        yield Fresh(box, next(p for p in set(descendants()) - known if is_zygote(p)))
+
+
+def is_zygote(process: psutil.Process) -> bool:
+    """Whether its parent is bwrap's process 1; runs are forked from it and look like it."""
+    try:
+        parent = process.parent()
+        return parent is not None and parent.name() == "bwrap" != process.name()
+    except psutil.NoSuchProcess:  # an earlier run's, on its way out
+        return False
+
+
+def settled(count: int, *, within: float = 2.0) -> bool:
+    """Whether by some moment we have no more than so many descendants."""
+    deadline = time.monotonic() + within
+    while len(descendants()) > count:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_nothing_survives_two_hundred_runs_of_all_kinds(
+    bwrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = len(descendants())
+    mounts = Path("/proc/self/mounts").read_text()
+    with open_sandbox() as box:
+        at_rest = before + 5  # bwrap and its process 1, the zygote, a prepared run's two
+        for i in range(200):
+            box.run(NASTY[i % len(NASTY)] if i % 40 else BOMB, limits=Limits(seconds=2))
+            if i == 20:
+                descriptors = len(os.listdir("/proc/self/fd"))
+        assert settled(at_rest)
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + 8
+        assert Path("/proc/self/mounts").read_text() == mounts
+    assert settled(before, within=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_runs(fresh: Fresh) -> None:
+    assert_no_slope(fresh, warm=150, runs=200, bytes_a_run=4096)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_nothing_survives_ten_thousand_runs_and_memory_stays(fresh: Fresh) -> None:
+    fresh.box.run("1")
+    at_rest = len(descendants())
+    assert_no_slope(fresh, warm=1000, runs=8900, bytes_a_run=1024)
+    for i in range(100):
+        fresh.box.run(NASTY[i % len(NASTY)] if i % 10 else BOMB, limits=Limits(seconds=2))
+    assert settled(at_rest)
+    fresh.box.close()
+    assert settled(at_rest - 5, within=0)
+
+
+def assert_no_slope(fresh: Fresh, *, warm: int, runs: int, bytes_a_run: int) -> None:
+    """Run a trivial program; the memory of this process and of the zygote stays what it was."""
+    for _ in range(warm):
+        fresh.box.run("assert 1 + 1 == 2")
+    zygote = fresh.zygote
+    gc.collect()
+    start = (psutil.Process().memory_info().rss, zygote.memory_info().rss)
+    for _ in range(runs):
+        assert fresh.box.run("assert 1 + 1 == 2").status == "ok"
+    gc.collect()
+    end = (psutil.Process().memory_info().rss, zygote.memory_info().rss)
+    for first, last in zip(start, end, strict=True):
+        assert (last - first) / runs < bytes_a_run
+
+
+def test_a_worker_that_died_while_idle_is_replaced_in_silence(fresh: Fresh) -> None:
+    family = [fresh.zygote, *fresh.zygote.children(recursive=True)]
+    fresh.zygote.kill()
+    assert not psutil.wait_procs(family, timeout=2)[1]
+    assert fresh.box.run("print(2)").stdout == b"2\n"
+
+
+def test_a_worker_that_dies_during_a_run_is_an_error_of_the_sandbox(fresh: Fresh) -> None:
+    threading.Timer(0.3, fresh.zygote.kill).start()
+    with pytest.raises(SandboxError, match="somebody else"):
+        fresh.box.run("while True: pass", limits=Limits(seconds=5))
+    assert fresh.box.run("print(2)").stdout == b"2\n"
+
+
+def test_closing_ends_the_runs_in_flight(bwrap: str) -> None:
+    before = len(descendants())
+    box = open_sandbox()
+    threading.Timer(0.3, box.close).start()
+    with pytest.raises(SandboxError):
+        box.run("while True: pass", limits=Limits(seconds=20))
+    assert settled(before, within=1)
+
+
+def test_an_interrupt_ends_the_run(bwrap: str, gone: Callable[[str], bool]) -> None:
+    word = secrets.token_hex(8)
+    with open_sandbox() as box:
+        threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            box.run(command=["env", f"W={word}", "sleep", "60"], limits=Limits(seconds=60))
+        assert gone(word)
+        assert box.run("print(2)").stdout == b"2\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_our_process(
+    bwrap: str, gone: Callable[[str], bool], number: signal.Signals
+) -> None:
+    word = secrets.token_hex(8)
+    script = f"""
+import threading, time
+from dataenvgym.sandbox import Limits, open_sandbox
+boxes = []
+def start():  # in a thread that ends, while its sandbox lives on
+    boxes.append(open_sandbox())
+thread = threading.Thread(target=start); thread.start(); thread.join()
+print('up', flush=True)
+boxes[0].run(command=['env', 'W={word}', 'sleep', '60'], limits=Limits(seconds=60))
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= 3
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(number)
+    process.wait(10)
+    process.stdout.close()
+    assert gone(word)
+    assert not psutil.wait_procs(family, timeout=2)[1]
+
+
+def test_a_fork_of_ours_does_not_use_the_sandbox(box: Sandbox) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            box.run("1")
+        except SandboxError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert box.run("print(2)").stdout == b"2\n"
+
+
+def test_runs_with_other_limits_get_them(box: Sandbox) -> None:
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    for amount in (64, 32, 32, 64):
+        result = box.run(code, limits=Limits(open_files=amount))
+        assert result.text == f"({amount}, {amount})\n"
+
+
+def test_packages_are_there_only_if_asked_for(bwrap: str) -> None:
+    code = "import numpy; print(numpy.arange(4).sum())"
+    limits = Limits(seconds=30)
+    with open_sandbox() as plain, open_sandbox(packages=True) as rich:
+        assert b"ModuleNotFoundError" in plain.run(code, limits=limits).stderr
+        assert rich.run(code, limits=limits).stdout == b"6\n"
+        assert b"OSError" in rich.run("import numpy; open(numpy.__file__, 'a')").stderr
+
+
+def test_a_machine_without_bwrap_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ConfigurationError, match=r"apt-get install bubblewrap.*unsafe_local"):
+        open_sandbox()
+
+
+def test_another_system_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(ConfigurationError, match=r"needs Linux, and this is Darwin.*unsafe_local"):
+        open_sandbox()
+
+
+def test_a_bwrap_that_may_make_no_namespaces_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ConfigurationError, match=r"uid map: Permission denied.*sysctl.*AppArmor"):
+        open_sandbox()
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/bin/true", "/nowhere/python"])
+def test_an_interpreter_that_does_not_run_is_refused(bwrap: str, program: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"python is '{program}', expected an interp"):
+        open_sandbox(python=program)
+
+
+def test_a_bwrap_that_ends_in_silence_is_told_of_by_its_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\nexit 3\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ConfigurationError, match="it ended with status 3"):
+        open_sandbox()
+
+
+def test_an_interrupt_from_the_terminal_does_not_reach_the_workers(fresh: Fresh) -> None:
+    bwrap = next(p for p in fresh.zygote.parents() if p.ppid() == os.getpid())
+    assert os.getpgid(bwrap.pid) != os.getpgid(0)
+    assert os.getsid(bwrap.pid) != os.getsid(0)
+
+
+def ordinary_user_python() -> tuple[str, dict[str, str]]:
+    """An interpreter that `nobody` can run these tests with, and its environment."""
+    if os.getuid() != 0:
+        pytest.skip("we are an ordinary user already: the other tests show it")
+    packages = [p for p in sys.path if p.endswith("site-packages")]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": ":".join([str(ROOT), *packages]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for program in (sys.executable, shutil.which(version, path="/usr/local/bin:/usr/bin")):
+        try:
+            subprocess.run(
+                [program or "", "-c", "import dataenvgym.sandbox, psutil, pytest"],
+                user=65534,
+                group=65534,
+                extra_groups=[],
+                env=environment,
+                cwd="/",
+                check=True,
+                capture_output=True,
+            )
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return str(program), environment
+    pytest.skip("needs an interpreter and a checkout that another user can read")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "bomb or processes or memory or network",
+        pytest.param("not unsafe_local", marks=pytest.mark.slow),
+    ],
+)
+def test_it_holds_as_an_ordinary_user_too(bwrap: str, tmp_path: Path, chosen: str) -> None:
+    program, environment = ordinary_user_python()
+    tests = [str(ROOT / "tests/sandbox" / name) for name in ("test_bad_inputs.py",)]
+    done = subprocess.run(
+        [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *tests],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        env={**environment, "HOME": "/nonexistent", "TMPDIR": "/tmp"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert " passed" in done.stdout
+    assert "skipped" not in done.stdout
+
+
+def test_threads_that_share_workers_each_get_their_own_result(bwrap: str) -> None:
+    wrong: list[str] = []
+    programs = {**dict.fromkeys(range(0, 40, 4), "1 / 0"), 2: NASTY[2], 6: BOMB}
+
+    def work(thread: int, box: Sandbox) -> None:
+        for i in range(12):
+            number = thread * 12 + i
+            box.run(programs.get(number, "pass"), limits=Limits(open_files=64 + i % 2))
+            if (text := box.run(f"print({number})").text) != f"{number}\n":
+                wrong.append(f"{number}: {text!r}")
+
+    with open_sandbox(workers=2) as box:
+        threads = [threading.Thread(target=work, args=(n, box)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []

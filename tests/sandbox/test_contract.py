@@ -1,0 +1,186 @@
+"""The contract of `Sandbox`, held by each backend."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.sandbox import ExecutionResult, Limits, Sandbox, open_sandbox
+
+
+def test_code_runs_as_main_in_an_empty_folder(any_box: Sandbox) -> None:
+    code = "import os, sys\nprint(__name__, os.listdir('.'), len(sys.argv), end='')"
+    result = any_box.run(code)
+    assert result == ExecutionResult(
+        status="ok",
+        stdout=b"__main__ [] 1",
+        return_code=0,
+        seconds=result.seconds,
+        memory=result.memory,
+    )
+    assert 0 < result.seconds < 3
+
+
+def test_stdin_comes_whole_even_if_it_is_large(any_box: Sandbox) -> None:
+    text = "line\n" * 400_000
+    result = any_box.run("import sys; print(len(sys.stdin.read()))", stdin=text)
+    assert result.stdout == b"2000000\n"
+
+
+def test_large_output_and_large_stdin_do_not_lock_each_other(any_box: Sandbox) -> None:
+    code = "import sys\nfor line in sys.stdin: print(line * 2, end='')"
+    result = any_box.run(code, stdin="x" * 99 + "\n", limits=Limits(output=2**22))
+    assert result.stdout == (b"x" * 99 + b"\n") * 2
+    large = any_box.run(code, stdin=("x" * 99 + "\n") * 10_000, limits=Limits(output=2**22))
+    assert len(large.stdout) == 2_000_000
+
+
+def test_stdin_that_nobody_reads_does_no_harm(any_box: Sandbox) -> None:
+    assert any_box.run("print(1)", stdin=b"\xff" * 2**20).stdout == b"1\n"
+
+
+def test_files_are_there_and_can_be_imported(any_box: Sandbox) -> None:
+    files = {"helper.py": "VALUE = 42", "data/deep/in.txt": b"\xff\0"}
+    code = "import helper\nprint(helper.VALUE, open('data/deep/in.txt', 'rb').read())"
+    assert any_box.run(code, files=files).stdout == b"42 b'\\xff\\x00'\n"
+
+
+def test_a_command_line_runs_in_the_same_folder(any_box: Sandbox) -> None:
+    result = any_box.run(
+        command=["bash", "-c", "cat; cat a.txt; echo trouble >&2; exit 4"],
+        stdin="in ",
+        files={"a.txt": "file"},
+    )
+    assert (result.status, result.return_code) == ("error", 4)
+    assert (result.stdout, result.stderr) == (b"in file", b"trouble\n")
+
+
+def test_a_command_that_is_not_there_ends_with_127(any_box: Sandbox) -> None:
+    result = any_box.run(command=["no-such-program", "x"])
+    assert (result.status, result.return_code) == ("error", 127)
+    assert result.stderr.startswith(b"no-such-program: ")
+
+
+def test_a_traceback_shows_the_programs_own_lines_and_nothing_of_ours(any_box: Sandbox) -> None:
+    lines = any_box.run("def f():\n    return 1 / 0\n\nf()").stderr.decode().splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+    assert "    return 1 / 0" in lines
+    assert sum("File " in line for line in lines) == 2
+
+
+def test_threads_and_exit_handlers_end_as_they_do_elsewhere(any_box: Sandbox) -> None:
+    code = """
+import atexit, threading, time
+atexit.register(lambda: print('handler'))
+threading.Thread(target=lambda: (time.sleep(0.05), print('thread'))).start()
+print('main')
+"""
+    assert any_box.run(code).stdout == b"main\nthread\nhandler\n"
+
+
+def test_processes_of_the_standard_library_work(any_box: Sandbox) -> None:
+    code = """
+import multiprocessing, subprocess, sys
+def square(x): return x * x
+if __name__ == '__main__':
+    with multiprocessing.Pool(2) as pool: print(pool.map(square, range(4)))
+    print(subprocess.check_output([sys.executable, '-c', 'print(6 * 7)']))
+"""
+    result = any_box.run(code, limits=Limits(seconds=20))
+    assert result.stdout == b"[0, 1, 4, 9]\nb'42\\n'\n", result.stderr
+
+
+def test_dev_stdin_can_be_opened(any_box: Sandbox) -> None:
+    assert any_box.run("print(open('/dev/stdin').read())", stdin="x").stdout == b"x\n"
+
+
+def test_interactive_helpers_are_there(any_box: Sandbox) -> None:
+    assert any_box.run("exit(5)").return_code == 5
+
+
+def test_random_numbers_differ_and_hashes_do_not(any_box: Sandbox) -> None:
+    outputs = {any_box.run("import random; print(random.random())").stdout for _ in range(3)}
+    hashes = {any_box.run("print(hash('text'))").stdout for _ in range(3)}
+    assert (len(outputs), len(hashes)) == (3, 1)
+
+
+def test_the_recursion_limit_is_the_usual_one(any_box: Sandbox) -> None:
+    assert any_box.run("import sys; print(sys.getrecursionlimit())").stdout == b"1000\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({}, "neither of code and command"),
+        ({"code": "1", "command": ["ls"]}, "both of code and command"),
+        ({"command": []}, "expected a program and its arguments"),
+        ({"command": "ls"}, "expected a program and its arguments"),
+        ({"command": ["ls", "a\0b"]}, "NUL character"),
+        ({"command": ["ls", "\ud800"]}, "lone surrogate"),
+        ({"command": ["ls", 1]}, "expected a program and its arguments"),
+        ({"code": 1}, "code is 1, expected text or bytes"),
+        ({"code": "1", "stdin": None}, "stdin is None, expected text or bytes"),
+        ({"code": "1", "files": {"a": 1}}, "the file 'a' is 1, expected text or bytes"),
+        ({"code": "1", "files": {1: ""}}, "a file's path is 1, expected a text"),
+        ({"code": "1", "files": {"\ud800": ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {f"f{i}": "" for i in range(17_000)}}, "got 17000 files"),
+        ({"code": "1", "limits": {"seconds": 3}}, r"limits is \{'seconds': 3\}, expected a Limits"),
+        ({"code": "1", "files": {"/etc/passwd": ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {"../x": ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {"a/../../x": ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {"": ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {"a\0": ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {"a" * 300: ""}}, "relative to the working folder"),
+        ({"code": "1", "files": {"a": "", "a/b": ""}}, "both a file and a folder"),
+        (
+            {"code": "1", "files": {"a": b"x" * 2**21}, "limits": Limits(disk=2**20)},
+            "raise Limits.disk",
+        ),
+    ],
+)
+def test_an_impossible_request_is_refused_before_anything_runs(
+    any_box: Sandbox, options: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=complaint):
+        any_box.run(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "unsafe_local"])
+def test_a_closed_sandbox_runs_nothing(request: pytest.FixtureRequest, backend: str) -> None:
+    if backend == "bubblewrap":
+        request.getfixturevalue("bwrap")
+    with open_sandbox(backend) as box:
+        assert isinstance(box, Sandbox)
+    box.close()  # again, without harm
+    with pytest.raises(SandboxError, match="closed"):
+        box.run("1")
+
+
+def test_runs_of_several_threads_go_on_at_the_same_time(bwrap: str) -> None:
+    with open_sandbox(workers=3) as box:
+        results: list[ExecutionResult] = []
+
+        def run() -> None:
+            results.append(box.run("import time; time.sleep(0.4)"))
+
+        threads = [threading.Thread(target=run) for _ in range(6)]
+        start = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        taken = time.monotonic() - start
+    assert [result.status for result in results] == ["ok"] * 6
+    assert 0.8 <= taken < 2.2  # two rounds of three; one after the other they take 2.4 s
+
+
+def test_unsafe_local_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with open_sandbox("unsafe_local") as box:
+        assert box.run("open('x', 'w').close()", files={"y": ""}).status == "ok"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,75 @@
+"""`open_sandbox`, and the backend that docs/sandbox.md shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_an_unknown_backend_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"no sandbox backend 'bublewrap'.*bubblewrap'\?"):
+        open_sandbox("bublewrap")
+
+
+def test_unsafe_local_is_never_taken_in_place_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ConfigurationError):
+        open_sandbox()
+
+
+def test_workers_are_at_least_one() -> None:
+    with pytest.raises(ConfigurationError, match="workers is 0, expected at least 1"):
+        open_sandbox("unsafe_local", workers=0)
+
+
+@pytest.mark.parametrize(
+    ("backend", "workers", "reason"),
+    [
+        ("unsafe_local", "2", "workers is '2', expected a whole number"),
+        ("unsafe_local", 1.5, "workers is 1.5, expected a whole number"),
+        ("unsafe_local", True, "workers is True, expected a whole number"),
+        (None, 1, "no sandbox backend None"),
+        (3, 1, "no sandbox backend 3"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_refused(backend: Any, workers: Any, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        open_sandbox(backend, workers=workers)
+
+
+def test_an_option_that_the_backend_does_not_have_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"'unsafe_local'.*'packages'"):
+        open_sandbox("unsafe_local", packages=True)
+
+
+def test_importing_the_sandbox_loads_no_backend() -> None:
+    code = "import sys, dataenvgym.sandbox; print([m for m in sys.modules if 'sandbox.' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "bubblewrap" not in done.stdout
+    assert "unsafe_local" not in done.stdout
+
+
+def test_the_backend_of_the_documentation_works() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/sandbox.md").read_text(), re.DOTALL)
+    block = next(b for b in blocks if "class " in b)
+    assert block.count("\n") <= 65, "a backend is a class of one screen"
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/sandbox.md", "exec"), names)
+    with open_sandbox(names["LauncherSandbox"], workers=2, launcher=("env", "-u", "HOME")) as box:
+        assert isinstance(box, Sandbox)
+        code = "import sys, os, helper\nprint(sys.stdin.read(), helper.X, 'HOME' in os.environ)"
+        result = box.run(code, stdin="in", files={"helper.py": "X = 7"})
+        assert (result.status, result.stdout) == ("ok", b"in 7 False\n")
+        assert box.run("raise SystemExit(3)").return_code == 3
+        assert box.run("while True: pass", limits=Limits(seconds=0.5)).status == "timeout"
+        assert box.run("print('x' * 9_000_000)").status == "output_limit"

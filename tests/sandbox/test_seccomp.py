@@ -1,0 +1,87 @@
+"""The filter's rules, run by a small machine as the kernel would run them."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+
+from dataenvgym.sandbox.seccomp import filter_program
+
+ALLOWED, KILLED = 0x7FFF0000, 0x80000000
+AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+NUMBERS = {
+    "x86_64": {"read": 0, "clone": 56, "socket": 41, "ioctl": 16, "ptrace": 101, "mount": 165,
+               "unshare": 272, "bpf": 321, "keyctl": 250, "execve": 59, "mmap": 9},
+    "aarch64": {"read": 63, "clone": 220, "socket": 198, "ioctl": 29, "ptrace": 117, "mount": 40,
+                "unshare": 97, "bpf": 280, "keyctl": 219, "execve": 221, "mmap": 222},
+}  # fmt: skip
+
+
+def verdict(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
+    """What the filter says to a call: classic BPF over a struct seccomp_data."""
+    padded = [*arguments, *[0] * (6 - len(arguments))]
+    data = struct.pack("<IIQ6Q", number, audit or AUDIT[machine], 0, *padded)
+    program = list(struct.iter_unpack("<HBBI", filter_program(machine)))
+    at = loaded = 0
+    while True:
+        code, if_true, if_false, constant = program[at]
+        at += 1
+        if code == 0x06:
+            return int(constant)
+        if code == 0x20:
+            loaded = struct.unpack_from("<I", data, constant)[0]
+            continue
+        holds = {0x15: loaded == constant, 0x35: loaded >= constant, 0x45: loaded & constant}[code]
+        at += if_true if holds else if_false
+
+
+def refused(error: int) -> int:
+    return 0x50000 | error
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_ordinary_calls_pass(machine: str) -> None:
+    numbers = NUMBERS[machine]
+    for name in ("read", "execve"):
+        assert verdict(machine, numbers[name]) == ALLOWED
+    assert verdict(machine, numbers["clone"], 0x01200011) == ALLOWED  # fork
+    assert verdict(machine, numbers["clone"], 0x3D0F00) == ALLOWED  # a thread
+    assert verdict(machine, numbers["ioctl"], 0, 0x5401) == ALLOWED
+    for family in (1, 2, 10):
+        assert verdict(machine, numbers["socket"], family) == ALLOWED
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_dangerous_calls_do_not(machine: str) -> None:
+    numbers = NUMBERS[machine]
+    for name in ("ptrace", "mount", "unshare", "bpf", "keyctl"):
+        assert verdict(machine, numbers[name]) == refused(errno.EPERM)
+    for number in (425, 426, 427, 428, 432, 438):
+        assert verdict(machine, number) == refused(errno.EPERM)
+    assert verdict(machine, 435) == refused(errno.ENOSYS)
+    for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert verdict(machine, numbers["clone"], flag | 17) == refused(errno.EPERM)
+    for request in (0x5412, 0x541C):
+        assert verdict(machine, numbers["ioctl"], 0, request) == refused(errno.EPERM)
+    for family in (0, 16, 17, 38, 40):
+        assert verdict(machine, numbers["socket"], family) == refused(errno.EAFNOSUPPORT)
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_memory_is_mapped_from_files_or_for_oneself(machine: str) -> None:
+    mmap = NUMBERS[machine]["mmap"]
+    for flags in (0x01, 0x02, 0x03, 0x22, 0x4022):  # shared, private: a file; private: no file
+        assert verdict(machine, mmap, 0, 4096, 3, flags) == ALLOWED
+    for flags in (0x21, 0x23, 0x8021):
+        assert verdict(machine, mmap, 0, 4096, 3, flags) == refused(errno.ENOMEM)
+
+
+def test_calls_by_the_numbers_of_another_architecture_end_the_process() -> None:
+    assert verdict("x86_64", 0, audit=0x40000003) == KILLED
+    assert verdict("x86_64", 0x40000000 | 101) == refused(errno.ENOSYS)
+
+
+def test_another_machine_has_no_filter() -> None:
+    assert filter_program("sparc64") == b""
