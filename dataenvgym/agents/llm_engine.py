@@ -29,9 +29,16 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.structured import Schema
 from dataenvgym.llm.usage import count_malformed
 from dataenvgym.progress import tell
-from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+)
 from dataenvgym.seeding import derive_seed
 
 _MAY_HAVE = ("skill", "examples", "samples", "written")
@@ -109,6 +116,21 @@ class LLMEngine:
         )
         self.dropped: Counter[str] = Counter()
         self._skills = None if skills is None else tuple(skills)
+
+    # --- what a subclass may override ---
+
+    def schema(self, count: int | None) -> Schema:
+        """The JSON schema of an answer, with `count` records if that is not None."""
+        return records_schema(count, self.max_length)
+
+    def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
+        """The records in an answer, with that provenance, and how many more were malformed.
+
+        Those dropped for another reason are counted in `dropped`.
+        """
+        return records_in(reply, provenance)
+
+    # --- what an agent asks ---
 
     @property
     def skills(self) -> Sequence[str]:
@@ -191,7 +213,7 @@ class LLMEngine:
         replies: dict[int, Reply | Failure] = {}
         for count in sorted({self._count_in_schema(order) for order in orders}, reverse=True):
             chosen = [i for i, o in enumerate(orders) if self._count_in_schema(o) == count]
-            schema = records_schema(count or None, self.max_length)
+            schema = self.schema(count or None)
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
@@ -215,7 +237,7 @@ class LLMEngine:
         Returns:
             Whether there was any record in the reply.
         """
-        records, malformed = records_in(reply, order.provenance)
+        records, malformed = self.read(reply, order.provenance)
         self.dropped["malformed"] += malformed
         examples = {_key(example.instance.instruction) for example in order.examples}
         for record in records:

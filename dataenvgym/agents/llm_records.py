@@ -6,7 +6,8 @@ counted.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from dataenvgym.errors import InvalidRecordError
 from dataenvgym.interfaces import Reply
@@ -15,12 +16,19 @@ from dataenvgym.llm.structured import Schema, shaped
 from dataenvgym.records import Provenance, SupervisedDatum, parse_training_datum
 
 _FIELDS = ("instruction", "output")
+Item = TypeVar("Item")
 
 
-def records_schema(count: int | None = None, max_length: int | None = None) -> Schema:
+def records_schema(
+    count: int | None = None,
+    max_length: int | None = None,
+    *,
+    lists: Sequence[str] = (),
+) -> Schema:
     """The JSON schema of an answer with records.
 
     Args:
+        lists: names of further fields of a record, each a list of texts.
         count: how many records there have to be, or None.
         max_length: the longest instruction or output, in characters, or None.
     """
@@ -29,8 +37,11 @@ def records_schema(count: int | None = None, max_length: int | None = None) -> S
         text |= {"minLength": 1, "maxLength": max_length}
     record: Schema = {
         "type": "object",
-        "properties": dict.fromkeys(_FIELDS, text),
-        "required": list(_FIELDS),
+        "properties": {
+            **dict.fromkeys(_FIELDS, text),
+            **{name: {"type": "array", "items": text} for name in lists},
+        },
+        "required": [*_FIELDS, *lists],
         "additionalProperties": False,
     }
     records: Schema = {"type": "array", "items": record}
@@ -45,27 +56,34 @@ def records_schema(count: int | None = None, max_length: int | None = None) -> S
 
 
 def records_in(reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
-    """The records in a reply, with that provenance, and how many more were malformed.
+    """The records in a reply, with that provenance, and how many more were malformed."""
+    return items_in(reply, records_schema(), lambda item: record_of(item, provenance))
+
+
+def items_in(
+    reply: Reply, schema: Schema, read: Callable[[Any], Item | None]
+) -> tuple[list[Item], int]:
+    """What `read` makes of the records in a reply, and of how many more it makes None.
 
     A reply without anything like a record has none, and none malformed. Of several JSON values in
     it, the first one with a record counts.
     """
-    schema = records_schema()
     malformed = 0
     for value in json_in(reply.text):
         found = shaped(value, schema)
         items = found.get("records") if isinstance(found, dict) else None
         if not isinstance(items, list):
             continue
-        read = [_record(item, provenance) for item in items]
-        records = [record for record in read if record is not None]
+        found_items = [read(item) for item in items]
+        records = [record for record in found_items if record is not None]
         if records:
-            return records, len(read) - len(records)
-        malformed = malformed or len(read)
+            return records, len(items) - len(records)
+        malformed = malformed or len(items)
     return [], malformed
 
 
-def _record(item: Any, provenance: Provenance) -> SupervisedDatum | None:
+def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
+    """The record that a JSON value stands for, or None if it is malformed."""
     if not isinstance(item, dict):
         return None
     texts = {name: _text(item.get(name)) for name in _FIELDS}

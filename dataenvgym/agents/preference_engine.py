@@ -121,8 +121,12 @@ class PreferenceEngine:
             for record, reply in zip(records, replies, strict=True)
             if isinstance(reply, Reply) and reply.text
         ]
-        right = _are_right(answered)
+        right = self.are_right(answered)
         return [_pair(*tried) for tried, ok in zip(answered, right, strict=True) if not ok]
+
+    def are_right(self, answered: Sequence[tuple[SupervisedDatum, str]]) -> list[bool]:
+        """Whether each text answers its record as well as the record's own output does."""
+        return _are_right(answered)
 
     def state_dict(self) -> dict[str, JsonValue]:
         return self.engine.state_dict() if isinstance(self.engine, Stateful) else {}

@@ -30,7 +30,9 @@ class Task(ABC):
 
     A subclass has a `name`, `load(split)` and `make_environment()`; its own constructor passes
     these options on. It may have `judge_record(record) -> bool | None`, which says whether a
-    training record's answer holds (None: cannot tell), for the quality check `wrong_answer`.
+    training record's answer holds (None: cannot tell), for the quality check `wrong_answer`, and
+    `answer_class(instance, reply) -> str | None` and `same_answer(instance, one, other) -> bool`,
+    by which answers are counted for a majority (see `dataenvgym.evaluation.answers`).
 
     Args:
         split: the split that `instances` and `evaluate` are about.
@@ -50,7 +52,7 @@ class Task(ABC):
         threads: int = 4,
     ):
         self.split = _checked(split)
-        self.sampling = sampling
+        self.sampling = SamplingParameters.model_validate(sampling)
         self.chunk_size = chunk_size
         self.threads = threads
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
@@ -68,6 +70,9 @@ class Task(ABC):
     @abstractmethod
     def make_environment(self) -> TaskEnvironment:
         """A new environment for one problem at a time; called from several threads."""
+
+    def check_ready(self) -> None:  # noqa: B027 - most tasks need nothing
+        """Raise ConfigurationError if what judging needs is not there; here, nothing is needed."""
 
     def overlap_key(self, text: str) -> str:
         """What makes two problems the same, whatever their wording: here, words and digits.
@@ -96,7 +101,12 @@ class Task(ABC):
         return other
 
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
-        """Put every problem of the split to the predictor, in order."""
+        """Put every problem of the split to the predictor, in order.
+
+        Raises:
+            ConfigurationError: before anything is asked, if the answers could not be judged.
+        """
+        self.check_ready()
         return rollout(
             predictor,
             self.instances,

@@ -16,13 +16,15 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Split, Task
 from dataenvgym.tasks.claims import all_hold, claims_of
 from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.math.answers import MathAnswers
 from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.math.pocket_family import POCKET_MATH
 from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem, operands_of, solve
 
 GREEDY = SamplingParameters(max_tokens=16)
 
 
-class PocketMathTask(Task):
+class PocketMathTask(MathAnswers, Task):
     """Problems of pocket math, the skills in equal shares.
 
     Args:
@@ -33,6 +35,7 @@ class PocketMathTask(Task):
     """
 
     name = "pocket_math"
+    family = POCKET_MATH
 
     def __init__(
         self,

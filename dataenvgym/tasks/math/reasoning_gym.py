@@ -106,6 +106,10 @@ class ReasoningGymTask(Task):
     def make_environment(self) -> TaskEnvironment:
         return ReasoningGymEnvironment(self.instances, system_prompt=self._system_prompt)
 
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The answer of the reply, as text: families judge answers, and do not compare them."""
+        return _answer_in(reply) or None
+
     def _problems(self, family: str, split: Split) -> list[TaskInstance]:
         """One family's problems of the split, without the questions of those that chose before."""
         asked: set[str] = set()
@@ -186,9 +190,7 @@ class ReasoningGymEnvironment(TaskEnvironment):
         return (*system, Message(role="user", content=instance.instruction))
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
-        text = conversation[-1].content
-        tagged = _ANSWER_TAG.findall(text)
-        answer = tagged[-1].strip() if tagged else extract_final_answer(text)
+        answer = _answer_in(conversation[-1].content)
         if answer is None:
             return Outcome()
         with _scoring:
@@ -203,6 +205,12 @@ class ReasoningGymEnvironment(TaskEnvironment):
             except Exception as error:  # a scorer that trips over an answer gives it no score
                 return Outcome(info={"note": f"scoring: {type(error).__name__}: {error}"})
         return Outcome(reward=score, was_correct=score >= 1.0)
+
+
+def _answer_in(text: str) -> str | None:
+    """What stands in the last <answer> tag, or else is marked as final answer."""
+    tagged = _ANSWER_TAG.findall(text)
+    return tagged[-1].strip() if tagged else extract_final_answer(text)
 
 
 @lru_cache(maxsize=64)

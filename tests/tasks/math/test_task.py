@@ -6,8 +6,8 @@ import pytest
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.interfaces import Reply
 from dataenvgym.scoring import answers_equal
-from dataenvgym.tasks.math.sources import HubDataset
 from dataenvgym.tasks.math.task import MathTask
+from dataenvgym.tasks.sources import HubDataset
 
 
 def write(path, answers, *, questions=None):

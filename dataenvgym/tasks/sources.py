@@ -1,4 +1,4 @@
-"""Where rows of math problems come from: files, folders and named datasets.
+"""Where rows of problems come from: files, folders and named datasets.
 
 A source yields `Row`s: the JSON object, an id that is the same on every machine, and where it was
 found, for error messages.

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.tasks.math.sources import HubDataset, read_rows
+from dataenvgym.tasks.sources import HubDataset, read_rows
 
 OBJECTS = [{"question": "2 + 3 = ?"}, {"question": "Größe 日本"}]
 LINES = "\n".join(json.dumps(o, ensure_ascii=False) for o in OBJECTS)

@@ -1,0 +1,139 @@
+"""Comparing what a solution gave with what was expected; here, outside the sandbox.
+
+Results of calls are compared as JSON, outputs of programs as contests do: line by line, spaces at
+both ends ignored, and within a line number by number where the texts differ.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
+_LONGEST_NUMBER = 5000
+
+
+def same_value(value: Any, expected: Any, *, tolerance: float) -> bool:
+    """Whether a result of plain data equals a JSON value.
+
+    A tuple is a list, and keys of a dict are texts, as in JSON. Two numbers that are not both
+    whole may differ by the relative `tolerance`; nan equals nothing.
+    """
+    try:
+        return _same(value, expected, tolerance)
+    except RecursionError:
+        return False
+
+
+def same_output(output: str, expected: str, *, tolerance: float) -> bool:
+    """Whether a program's output is the expected one."""
+    lines, wanted = _lines(output), _lines(expected)
+    return len(lines) == len(wanted) and all(
+        line == other or _same_tokens(line.split(), other.split(), tolerance)
+        for line, other in zip(lines, wanted, strict=True)
+    )
+
+
+def canonical(value: Any) -> str:
+    """A text that is the same for results that `same_value` calls equal, as a rule.
+
+    Numbers are rounded to nine digits; sets and dicts are sorted.
+    """
+    try:
+        return _canonical(value)
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number of too many digits
+        return f"<{error}>"
+
+
+def canonical_output(output: str) -> str:
+    """The output without the spaces that `same_output` ignores."""
+    return "\n".join(_lines(output))
+
+
+def _canonical(value: Any) -> str:
+    if isinstance(value, float) and math.isfinite(value):
+        rounded = float(f"{value:.9g}")
+        return repr(int(rounded)) if rounded.is_integer() else repr(rounded)
+    if isinstance(value, bool):
+        return repr(int(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_canonical, value))}]"
+    if isinstance(value, dict):
+        items = sorted(f"{_canonical(_key(k))}: {_canonical(v)}" for k, v in value.items())
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, set | frozenset):
+        return f"set({', '.join(sorted(map(_canonical, value)))})"
+    if hasattr(value, "__next__"):
+        return f"iterator({_canonical(list(value))})"
+    return repr(value)
+
+
+def _same(value: Any, expected: Any, tolerance: float) -> bool:
+    if isinstance(value, bool) or isinstance(expected, bool):
+        return value is expected or (
+            _is_number(value) and _is_number(expected) and value == expected
+        )
+    if _is_number(value) and _is_number(expected):
+        return _close(value, expected, tolerance)
+    if isinstance(value, list | tuple) and isinstance(expected, list | tuple):
+        return len(value) == len(expected) and all(
+            _same(v, e, tolerance) for v, e in zip(value, expected, strict=True)
+        )
+    if isinstance(value, dict) and isinstance(expected, dict):
+        named = {_key(k): v for k, v in value.items()}
+        return named.keys() == expected.keys() and all(
+            _same(named[k], e, tolerance) for k, e in expected.items()
+        )
+    return type(value) is type(expected) and bool(value == expected)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _close(value: float, expected: float, tolerance: float) -> bool:
+    if value == expected:
+        return True
+    if isinstance(value, int) and isinstance(expected, int):
+        return False
+    try:
+        return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+    except OverflowError:  # a whole number that no float can hold
+        return False
+
+
+def _key(key: Any) -> Any:
+    """A key as JSON writes it."""
+    if isinstance(key, bool) or key is None:
+        return {True: "true", False: "false", None: "null"}[key]
+    return repr(key) if isinstance(key, float) or _is_short(key) else key
+
+
+def _is_short(key: Any) -> bool:
+    return isinstance(key, int) and key.bit_length() < 10_000
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().split("\n")]
+
+
+def _same_tokens(tokens: list[str], wanted: list[str], tolerance: float) -> bool:
+    return len(tokens) == len(wanted) and all(
+        token == other or _same_numbers(token, other, tolerance)
+        for token, other in zip(tokens, wanted, strict=True)
+    )
+
+
+def _same_numbers(token: str, other: str, tolerance: float) -> bool:
+    if max(len(token), len(other)) > _LONGEST_NUMBER:
+        return False
+    if not (_NUMBER.fullmatch(token) and _NUMBER.fullmatch(other)):
+        return False
+    one, two = Decimal(token), Decimal(other)
+    if one == two:
+        return True
+    if one == one.to_integral_value() and two == two.to_integral_value():
+        return False
+    return math.isclose(float(one), float(two), rel_tol=tolerance, abs_tol=tolerance * 1e-3)

@@ -1,0 +1,158 @@
+"""One code problem: the student writes Python, tests judge it, and it may get to try again.
+
+This is `dataenvgym/Code-v0`; bare `gymnasium.make` works on the validation problems of pocket
+code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.sandbox import Limits, Sandbox
+from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.tasks.code.extraction import extract_code
+from dataenvgym.tasks.code.judging import Verdict, judge
+from dataenvgym.tasks.code.problem import CodeProblem, problem_of
+from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+
+INSTRUCTION = "{instruction}"
+FAILURE = "{failure}"
+FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."
+NO_CODE = "There is no Python code in your answer."
+HIDDEN_FAILED = "Your code passes the tests that you may see, but it fails a hidden one."
+PUBLIC_FAILED = "Your code fails a test."
+DEFAULT_LIMITS = Limits(seconds=10)
+_LONGEST_NOTE = 300
+
+
+class CodeEnvironment(TaskEnvironment):
+    """Reward 1.0 if the code of the student's message passes all tests, else 0.0.
+
+    `info["tests_passed"]` is the share of the tests that passed. With `max_turns` above 1, code
+    that fails is answered by why: the message of the first public test that failed, or else that
+    a hidden one did, never which; the student's next message is judged anew. An exception from
+    `step` means that the sandbox failed, never the code.
+
+    Args:
+        sandbox: where the code runs: one that is shared, or the backend of one of its own, which
+            `close` closes.
+        limits: of each run: a stdin test by itself, all other tests of the problem together.
+        max_turns: how often the student may try, at most 32.
+        feedback: what it is told after a failure, in which `{failure}` stands for the reason.
+        message_limit: the longest reason, in characters; 0 tells only that a test failed.
+        system_prompt: a system message before the problem, or "" for none.
+        template: the user message, in which `{instruction}` stands for the problem.
+        instances, render_mode: see `TaskEnvironment`.
+    """
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        sandbox: SharedSandbox | str | Callable[..., Sandbox] = "bubblewrap",
+        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
+        max_turns: int = 1,
+        feedback: str = FEEDBACK,
+        message_limit: int = 1000,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        render_mode: str | None = None,
+    ):
+        super().__init__(instances, render_mode=render_mode)
+        for name, text, mark in (
+            ("template", template, INSTRUCTION),
+            ("feedback", feedback, FAILURE),
+        ):
+            if mark not in text:
+                raise ConfigurationError(f"{name} is {text!r}, expected a text with {mark} in it")
+        most = type(self).max_turns
+        if not 1 <= max_turns <= most:
+            raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
+        if message_limit < 0:
+            raise ConfigurationError(f"message_limit is {message_limit}, expected 0 or more")
+        self.limits = checked_limits(limits)
+        self.feedback = feedback
+        self.message_limit = message_limit
+        self.system_prompt = system_prompt
+        self.template = template
+        self._tries = max_turns
+        self._owns_sandbox = not isinstance(sandbox, SharedSandbox)
+        self._sandbox = (
+            sandbox if isinstance(sandbox, SharedSandbox) else SharedSandbox(sandbox, workers=1)
+        )
+        self._problem: CodeProblem | None = None
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        self._problem = problem_of(instance)
+        question = self.template.replace(INSTRUCTION, instance.instruction)
+        system = [Message(role="system", content=self.system_prompt)] if self.system_prompt else []
+        return (*system, Message(role="user", content=question))
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        problem = self._problem
+        assert problem is not None  # begin() has seen to it
+        reply = conversation[-1].content
+        code = extract_code(reply, problem.entry_point, starter=problem.starter)
+        verdict = None
+        if code is not None:
+            verdict = judge(code, problem, self._sandbox.box(), limits=self.limits)
+        was_correct = verdict is not None and verdict.passed
+        tries = sum(message.role == "assistant" for message in conversation)
+        done = was_correct or tries >= self._tries
+        answer = self.feedback.replace(FAILURE, self._failure(verdict))
+        return Outcome(
+            messages=() if done else (Message(role="user", content=answer),),
+            reward=float(was_correct),
+            done=done,
+            was_correct=was_correct,
+            info={"tests_passed": verdict.share if verdict else 0.0, **_note(verdict)},
+        )
+
+    def close(self) -> None:
+        if self._owns_sandbox:
+            self._sandbox.close()
+
+    def _failure(self, verdict: Verdict | None) -> str:
+        """What the student is told of why its code failed."""
+        if verdict is None:
+            return NO_CODE
+        if (failed := verdict.public_failure) is None:
+            return HIDDEN_FAILED
+        if not self.message_limit:
+            return PUBLIC_FAILED
+        return _cut(f"{PUBLIC_FAILED}\n{failed.message}", self.message_limit)
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> CodeEnvironment:
+    """What `gymnasium.make("dataenvgym/Code-v0")` makes: by default, pocket code (validation).
+
+    Args:
+        options: those of `CodeEnvironment`.
+    """
+    if instances is None:
+        from dataenvgym.tasks.code.pocket import PocketCodeTask
+
+        instances = PocketCodeTask(split="validation").instances
+    return CodeEnvironment(instances, **options)
+
+
+def _note(verdict: Verdict | None) -> dict[str, str]:
+    """Why the code failed, for the record."""
+    if verdict is None:
+        return {"note": "no code in the reply"}
+    failed = next((result for result in verdict.results if not result.passed), None)
+    if failed is None:
+        return {}
+    passed = sum(result.passed for result in verdict.results)
+    text = f"{passed} of {len(verdict.results)} tests passed; {failed.message}"
+    return {"note": _cut(" ".join(text.split()), _LONGEST_NOTE)}
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: max(longest - 3, 0)]}..."

@@ -1,0 +1,142 @@
+"""From rows of code data sets to task instances.
+
+    own            {"instruction", "tests": [...] or "public"/"hidden", "entry_point", ...}: the
+                   fields of `CodeProblem` ("tests" are hidden ones), "id", "skill", "category"
+    humaneval      {"task_id", "prompt", "entry_point", "canonical_solution", "test"}
+    mbpp           {"task_id", "text" or "prompt", "code", "test_list", ...}; the listed tests
+                   stand in the question, as is usual, and are public
+    apps           {"problem_id", "question", "input_output", ...}        (see `contests`)
+    livecodebench  {"question_id", "question_content", "public_test_cases", ...}   (see `contests`)
+
+The right solution, where the row has one, becomes the gold answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from pydantic import ValidationError
+
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.code.contests import apps_parts, livecodebench_parts
+from dataenvgym.tasks.code.problem import CodeProblem
+from dataenvgym.tasks.code.reading import called_function, makes_objects, surroundings
+from dataenvgym.tasks.code.rows import Parts, text_in
+from dataenvgym.tasks.sources import Row
+
+Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
+
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "humaneval": ("prompt", "entry_point", "test"),
+    "mbpp": ("test_list",),
+    "apps": ("question", "input_output"),
+    "livecodebench": ("question_content", "public_test_cases"),
+    "own": ("instruction",),
+}
+
+
+def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance:
+    """The task instance in a row.
+
+    Raises:
+        InvalidInstanceError: if the row is not in the format, naming where and what is amiss.
+        ConfigurationError: if there is no such format.
+    """
+    detected = _detect(row) if format == "auto" else format
+    if detected not in _READERS:
+        raise ConfigurationError(
+            f"format is {format!r}, expected auto, {', '.join(_READERS)}."
+            f"{did_you_mean(str(format), ('auto', *_READERS))}"
+        )
+    parts = _READERS[detected](row)
+    try:
+        problem = CodeProblem.model_validate(parts.problem)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the problem"
+        raise InvalidInstanceError(f"{row.where}: {field}: {first['msg']}") from None
+    return TaskInstance(
+        id=str(row.values.get(parts.id_field) or row.id),
+        task=task,
+        instruction=parts.instruction,
+        answer=problem.solution or None,
+        skill=parts.skill,
+        category=parts.category,
+        data=problem.data(),
+    )
+
+
+def _detect(row: Row) -> str:
+    for name, fields in _FIELDS.items():
+        if all(field in row.values for field in fields):
+            return name
+    raise InvalidInstanceError(
+        f"{row.where}: the fields are {', '.join(row.values) or 'none'}, expected those of one of: "
+        + "; ".join(f"{name} ({', '.join(fields)})" for name, fields in _FIELDS.items())
+    )
+
+
+def _own(row: Row) -> Parts:
+    outer = ("id", "instruction", "skill", "category", "tests")
+    problem = {name: value for name, value in row.values.items() if name not in outer}
+    if "tests" in row.values:
+        problem["hidden"] = [*problem.get("hidden", ()), *row.values["tests"]]
+    return Parts(
+        instruction=text_in(row, "instruction"),
+        problem=problem,
+        id_field="id",
+        skill=_label(row, "skill"),
+        category=_label(row, "category"),
+    )
+
+
+def _humaneval(row: Row) -> Parts:
+    prompt, entry_point = text_in(row, "prompt"), text_in(row, "entry_point")
+    solution = row.values.get("canonical_solution")
+    problem = {
+        "entry_point": entry_point,
+        "starter": prompt,
+        "preamble": surroundings(prompt, entry_point),
+        "hidden": [
+            {"kind": "program", "code": f"{text_in(row, 'test')}\n\ncheck({entry_point})\n"}
+        ],
+        "solution": f"{prompt}{solution}" if solution else "",
+    }
+    return Parts(instruction=prompt, problem=problem, id_field="task_id")
+
+
+def _mbpp(row: Row) -> Parts:
+    question = text_in(row, "text" if "text" in row.values else "prompt").strip()
+    setup = "\n".join(
+        [*row.values.get("test_imports", ()), str(row.values.get("test_setup_code") or "")]
+    ).strip()
+    tests = [str(test) for test in row.values["test_list"]]
+    solution = str(row.values.get("code") or "")
+    problem = {
+        "entry_point": called_function("\n".join(tests), solution),
+        "public": [_program(setup, test) for test in tests],
+        "hidden": [_program(setup, test) for test in row.values.get("challenge_test_list") or ()],
+        "solution": solution.replace("\r\n", "\n"),
+        "tests_share_process": makes_objects("\n".join([setup, *tests]), solution),
+    }
+    instruction = "\n".join([question, "Your code should pass these tests:", "", *tests])
+    return Parts(instruction=instruction, problem=problem, id_field="task_id")
+
+
+def _program(setup: str, test: str) -> dict[str, str]:
+    return {"kind": "program", "code": f"{setup}\n{test}".strip() + "\n"}
+
+
+def _label(row: Row, field: str) -> str | None:
+    return str(row.values.get(field) or "").strip() or None
+
+
+_READERS: Mapping[str, Callable[[Row], Parts]] = {
+    "own": _own,
+    "humaneval": _humaneval,
+    "mbpp": _mbpp,
+    "apps": apps_parts,
+    "livecodebench": livecodebench_parts,
+}

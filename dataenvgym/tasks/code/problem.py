@@ -1,0 +1,141 @@
+"""A code problem: what the student's program has to do, and the tests that say whether it does.
+
+It stands in `TaskInstance.data`, as JSON: `problem_of(instance)` reads it. Tests are of four kinds:
+
+    CallTest     the entry point, called with arguments, returns the expected value
+    ProgramTest  a program with asserts (HumanEval's `check(candidate)`, MBPP's `test_list`)
+    DoctestTest  an interactive session, as it stands in a docstring
+    StdioTest    the whole program reads stdin and writes stdout (APPS, LiveCodeBench)
+
+Public tests may be shown to the student, hidden ones never are; both count.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import Json, Model, TaskInstance, Text
+
+
+class CallTest(Model):
+    """A call of the entry point with JSON values; also read from `[args, kwargs, expected]`.
+
+    The result is compared as JSON: a tuple is a list, the keys of a dict are texts.
+
+    Attributes:
+        accepts: other results that are right as well.
+    """
+
+    kind: Literal["call"] = "call"
+    args: tuple[Json, ...] = ()
+    kwargs: dict[str, Json] = {}
+    expected: Json
+    accepts: tuple[Json, ...] = ()
+
+
+class ProgramTest(Model):
+    """A program that raises nothing if the solution is right; it calls it by its name."""
+
+    kind: Literal["program"] = "program"
+    code: Text = Field(min_length=1)
+
+
+class DoctestTest(Model):
+    """A text with `>>>` examples; what stands between them is ignored."""
+
+    kind: Literal["doctest"] = "doctest"
+    text: Text = Field(min_length=1)
+
+
+class StdioTest(Model):
+    """What the program reads, and what it has to write."""
+
+    kind: Literal["stdio"] = "stdio"
+    input: Text = ""
+    output: Text
+
+
+def _spelled_out(value: Any) -> Any:
+    """`[args, kwargs, expected]` as the call that it stands for."""
+    if isinstance(value, list | tuple):
+        if len(value) != 3:
+            raise ValueError(f"a list of {len(value)}, expected [args, kwargs, expected]")
+        return {"kind": "call", "args": value[0], "kwargs": value[1], "expected": value[2]}
+    return value
+
+
+Test = Annotated[
+    Annotated[CallTest | ProgramTest | DoctestTest | StdioTest, Field(discriminator="kind")],
+    BeforeValidator(_spelled_out),
+]
+
+
+class CodeProblem(Model):
+    """What is needed to judge a solution.
+
+    Attributes:
+        entry_point: the function that tests call; a method of a class `Solution` (made without
+            arguments) may go by its own name, or as `Solution.name`. None for whole programs.
+        starter: code that the student is to complete; a reply that is only a body is put behind
+            it.
+        preamble: code that runs before the student's, in the same module: imports, helpers. Tests
+            see its names, too.
+        files: further files of the working folder, by relative path; modules can be imported.
+            The student's code can change them, so tests do not see them, unless they share its
+            process.
+        public, hidden: the tests; there is at least one.
+        tolerance: relative error allowed between numbers that are not both whole.
+        tests_share_process: run asserts and doctests in the process of the student's code. Needed
+            where objects other than plain data (instances of the student's classes, functions)
+            pass between them; a determined program can then pretend to have passed.
+        solution: a right solution, or "". Never shown to the student.
+    """
+
+    entry_point: str | None = None
+    starter: Text = ""
+    preamble: Text = ""
+    files: dict[str, Text] = {}
+    public: tuple[Test, ...] = ()
+    hidden: tuple[Test, ...] = ()
+    tolerance: float = Field(default=1e-9, ge=0, allow_inf_nan=False)
+    tests_share_process: bool = False
+    solution: Text = ""
+
+    @model_validator(mode="after")
+    def _can_be_judged(self) -> Self:
+        if not self.tests:
+            raise ValueError("no tests, expected at least one in public or hidden")
+        if self.entry_point is None and any(isinstance(test, CallTest) for test in self.tests):
+            raise ValueError("a test of kind 'call' needs an entry_point")
+        return self
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """All tests, the public ones first."""
+        return (*self.public, *self.hidden)
+
+    def data(self) -> dict[str, Any]:
+        """The problem as `TaskInstance.data`."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={"public", "hidden"}) | {
+            name: [test.model_dump(mode="json") for test in getattr(self, name)]
+            for name in ("public", "hidden")
+        }
+
+
+def problem_of(instance: TaskInstance) -> CodeProblem:
+    """The code problem of an instance.
+
+    Raises:
+        InvalidInstanceError: if its data are none, naming the field.
+    """
+    try:
+        return CodeProblem.model_validate(instance.data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the problem as a whole"
+        raise InvalidInstanceError(
+            f"instance {instance.id!r} is no code problem: data field {where}: {first['msg']}"
+        ) from None

@@ -1,0 +1,165 @@
+"""Reading code and questions without running anything: what they define, call and demand."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections import Counter
+
+from dataenvgym.tasks.code.extraction import extract_code, parsed
+from dataenvgym.tasks.code.problem import CodeProblem, DoctestTest, ProgramTest, Test
+
+_ASSERT = re.compile(r"^[ \t>]*(assert\b.*)$")
+_NO_CODE = re.compile(r"^[ \t]*(?:`{3,}.*|~{3,}.*|\"{3}|'{3})[ \t]*$", re.MULTILINE)
+_MOST_LINES = 20  # of one assert
+_KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
+
+
+def problem_in(question: str) -> CodeProblem | None:
+    """The problem that a question puts, by the tests that stand in it; None if there are none.
+
+    Tests are lines that begin with `assert`, or else examples behind `>>>`; all of them count as
+    public. A function that the question begins is the starter code.
+    """
+    asserts = _asserts_in(question)
+    tests: list[Test] = [ProgramTest(code=code) for code in asserts]
+    if not tests and ">>>" in question:
+        tests = [DoctestTest(text=_NO_CODE.sub("", question))]
+    if not tests:
+        return None
+    demand = "\n".join(asserts) or "\n".join(
+        re.findall(r"^[ \t]*>>> (.*)$", question, re.MULTILINE)
+    )
+    entry_point = called_function(demand)
+    starter = (extract_code(question, entry_point) if entry_point else None) or ""
+    if entry_point is None or not _is_function(starter, entry_point):
+        starter = ""
+    return CodeProblem(
+        entry_point=entry_point,
+        starter=starter,
+        preamble=surroundings(starter, entry_point) if starter and entry_point else "",
+        public=tuple(tests),
+    )
+
+
+def with_known_names(problem: CodeProblem, code: str) -> CodeProblem | None:
+    """The problem with those tests only whose names the code, or Python, has.
+
+    A program that asks for another name would fail any code, and say nothing about it. None if no
+    test is left. The entry point becomes the function that the code defines and the tests call,
+    if there is one.
+    """
+    demand = "\n".join(test.code for test in problem.public if isinstance(test, ProgramTest))
+    defined = _names(code, ast.Store)
+    entry_point = problem.entry_point
+    if entry_point not in defined:
+        entry_point = called_function(demand, code) or entry_point
+    known = {entry_point, *defined, *_names(problem.preamble, ast.Store)}
+    known |= {*dir(builtins), *sys.stdlib_module_names}
+    tests = [
+        test
+        for test in problem.public
+        if not isinstance(test, ProgramTest) or _free_names(test.code) <= known
+    ]
+    if not tests:
+        return None
+    return problem.model_copy(update={"entry_point": entry_point, "public": tuple(tests)})
+
+
+def called_function(tests: str, solution: str | None = None) -> str | None:
+    """The function that tests are about, or None if they call none.
+
+    It is the last one that the solution defines and they call; without a solution, the one that
+    they call most often, builtins and methods apart.
+    """
+    called = Counter(re.findall(r"(?<![\w.])([A-Za-z_]\w*)\s*\(", tests))
+    if solution is not None:
+        tree = parsed(solution)
+        defined = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)] if tree else []
+        return next((name for name in reversed(defined) if name in called), None)
+    own = [name for name, _ in called.most_common() if not hasattr(builtins, name)]
+    return next((name for name in own if name not in ("assert", "not", "in", "and", "or")), None)
+
+
+def surroundings(code: str, entry_point: str) -> str:
+    """What code defines besides the entry point: imports, helpers, constants."""
+    tree = parsed(code)
+    nodes = [node for node in tree.body if isinstance(node, _KEPT)] if tree is not None else []
+    return "\n".join(ast.unparse(n) for n in nodes if getattr(n, "name", None) != entry_point)
+
+
+def emptied(code: str, entry_point: str) -> str | None:
+    """The code with nothing in its entry point but `pass`; None if it defines no such function."""
+    tree = parsed(code)
+    found = None
+    for node in tree.body if tree is not None else []:
+        if isinstance(node, ast.FunctionDef) and node.name == entry_point:
+            node.body = [ast.Pass()]
+            found = tree
+    return ast.unparse(ast.fix_missing_locations(found)) if found is not None else None
+
+
+def normalised(code: str) -> str:
+    """Code without comments, docstrings and layout; as it is, where it is no Python."""
+    if (tree := parsed(code)) is None:
+        return code.strip()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :] or [
+                ast.Pass()
+            ]
+    try:
+        return ast.dump(tree)
+    except RecursionError:
+        return code.strip()
+
+
+def _asserts_in(text: str) -> list[str]:
+    """The assert statements at the beginnings of lines, as far as they are whole."""
+    lines = text.splitlines()
+    found = []
+    for place, line in enumerate(lines):
+        if (begun := _ASSERT.match(line)) is None:
+            continue
+        statement = begun[1]
+        for following in [*lines[place + 1 : place + _MOST_LINES], ""]:
+            if parsed(statement) is not None:
+                found.append(statement)
+                break
+            statement += f"\n{following}"
+    return found
+
+
+def _free_names(code: str) -> set[str]:
+    return _names(code, ast.Load) - _names(code, ast.Store)
+
+
+def _names(code: str, use: type[ast.Load | ast.Store]) -> set[str]:
+    """The names that code reads, or those that it binds in any way."""
+    tree = parsed(code)
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, use)}
+    if use is ast.Store:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.arg):
+                found.add(node.arg)
+            elif isinstance(node, ast.alias):
+                found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+def _is_function(code: str, name: str) -> bool:
+    tree = parsed(code)
+    nodes = tree.body if tree is not None else []
+    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in nodes)
+
+
+def makes_objects(tests: str, solution: str) -> bool:
+    """Whether tests make objects of classes that the solution defines."""
+    tree = parsed(solution)
+    names = [n.name for n in tree.body if isinstance(n, ast.ClassDef)] if tree else []
+    return any(re.search(rf"(?<![\w.]){re.escape(name)}\s*\(", tests) for name in names)

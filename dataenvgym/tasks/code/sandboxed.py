@@ -1,0 +1,149 @@
+"""What all tasks have in common whose replies are code."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
+from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.sandbox import Limits, Sandbox
+from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.tasks.code.environment import (
+    DEFAULT_LIMITS,
+    FEEDBACK,
+    INSTRUCTION,
+    CodeEnvironment,
+)
+from dataenvgym.tasks.code.extraction import extract_code
+from dataenvgym.tasks.code.judging import judge
+from dataenvgym.tasks.code.problem import CallTest, CodeProblem, StdioTest, problem_of
+from dataenvgym.tasks.code.reading import normalised, problem_in, with_known_names
+from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
+
+_log = logging.getLogger(__name__)
+
+
+class SandboxedTask(Task):
+    """A task whose replies are code, judged in a sandbox; a subclass says where problems come from.
+
+    The sandbox is opened when it is first needed, shared by all environments and threads, by the
+    other splits of the task, and closed at exit or by `close`.
+
+    Args:
+        sandbox: its backend, see `open_sandbox`.
+        workers: how many runs may go on at the same time.
+        packages: whether code may import the packages installed beside the interpreter, where the
+            backend keeps them out otherwise (see `BubblewrapSandbox`).
+        limits, max_turns, feedback, message_limit, system_prompt, template: see
+            `CodeEnvironment`.
+        arguments, options: those of the next class: `Task`, or `SourcedTask`.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        sandbox: str | Callable[..., Sandbox] = "bubblewrap",
+        workers: int = 2,
+        packages: bool = False,
+        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
+        max_turns: int = 1,
+        feedback: str = FEEDBACK,
+        message_limit: int = 1000,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        **options: Any,
+    ):
+        super().__init__(*arguments, **options)
+        self.limits = checked_limits(limits)
+        self.sandbox = SharedSandbox(
+            sandbox, workers=workers, options={"packages": True} if packages else {}
+        )
+        self._options: dict[str, Any] = {
+            "sandbox": self.sandbox,
+            "limits": self.limits,
+            "max_turns": max_turns,
+            "feedback": feedback,
+            "message_limit": message_limit,
+            "system_prompt": system_prompt,
+            "template": template,
+        }
+        CodeEnvironment(**self._options)  # an impossible option is told of here
+
+    def make_environment(self) -> CodeEnvironment:
+        return CodeEnvironment(self.instances, **self._options)
+
+    def check_ready(self) -> None:
+        """Open the sandbox.
+
+        Raises:
+            ConfigurationError: if it cannot be opened here; it says the ways out.
+        """
+        self.sandbox.box()
+
+    def close(self) -> None:
+        """Close the sandbox; nothing can be judged afterwards."""
+        self.sandbox.close()
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether what a training record claims holds, by running its code on its own tests.
+
+        These are the tests of the problem of the training split that it puts, or else those that
+        stand in its question (asserts, or `>>>` examples). Asserts about names that neither the
+        code nor Python has are left out. None if there are no tests, if they cannot be run, or if
+        those of the question look at results that are no plain data, such as objects.
+        """
+        return all_hold([self._holds(claim) for claim in claims_of(record)])
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """What replies to that instance have in common that do the same; None without code.
+
+        Where the instance's tests call the code or give it input, it is a hash of what the code
+        gave; elsewhere of the code itself, without comments and layout.
+        """
+        problem = problem_of(instance)
+        code = extract_code(reply, problem.entry_point, starter=problem.starter)
+        if code is None:
+            return None
+        shown = [normalised(code)]
+        if any(isinstance(test, CallTest | StdioTest) for test in problem.tests):
+            verdict = judge(code, problem, self.sandbox.box(), limits=self.limits)
+            shown = [
+                result.message if result.got is None else result.got for result in verdict.results
+            ]
+        return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
+
+    def _holds(self, claim: Claim) -> bool | None:
+        """Whether a claim is true; None if that cannot be told."""
+        known = self._training_problems.get(claim.question)
+        problem = known or problem_in(claim.question)
+        if problem is None:
+            return None
+        code = extract_code(claim.answer, problem.entry_point, starter=problem.starter)
+        if code is None:
+            return not claim.is_right
+        if known is None and (problem := with_known_names(problem, code)) is None:
+            return None
+        try:
+            verdict = judge(code, problem, self.sandbox.box(), limits=self.limits)
+        except (EvaluationError, SandboxError) as error:
+            _log.warning("a training record was not judged: %s", error)
+            return None
+        if known is None and any(result.is_no_data for result in verdict.results):
+            return None
+        return verdict.passed == claim.is_right
+
+    @cached_property
+    def _training_problems(self) -> dict[str, CodeProblem]:
+        """The problems of the training split by what the student reads; none if there is none."""
+        train = self.on("train")
+        try:
+            environment = train.make_environment()
+        except ConfigurationError:
+            return {}
+        return {environment.begin(i)[-1].content: problem_of(i) for i in train.instances}

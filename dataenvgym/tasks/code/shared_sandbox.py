@@ -1,0 +1,89 @@
+"""One sandbox for all who judge code in this process, opened when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dataenvgym.errors import SandboxError
+from dataenvgym.sandbox import Sandbox, open_sandbox
+from dataenvgym.sandbox.opening import check_backend
+
+
+class SharedSandbox:
+    """Shared by a task, its copies, their environments and all threads.
+
+    A copy in another process (by pickling, or after a fork) opens a sandbox of its own. What is
+    open is closed by `close`, or else when nobody holds this any more, at exit at the latest.
+
+    Args:
+        backend: see `open_sandbox`.
+        workers: how many runs may go on at the same time.
+        options: the backend's own.
+
+    Raises:
+        ConfigurationError: if there is no such backend, or workers is no number of them.
+    """
+
+    def __init__(
+        self,
+        backend: str | Callable[..., Sandbox] = "bubblewrap",
+        *,
+        workers: int = 2,
+        options: Mapping[str, Any] | None = None,
+    ):
+        check_backend(backend, workers=workers)
+        self.backend = backend
+        self.workers = workers
+        self.options = dict(options or {})
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._box: Sandbox | None = None
+        self._end: weakref.finalize[Any, Any] | None = None
+        self._closed = False
+
+    def box(self) -> Sandbox:
+        """The open sandbox.
+
+        Raises:
+            ConfigurationError: if the backend cannot work here; it says the ways out.
+            SandboxError: after `close`.
+        """
+        if self._owner != os.getpid():  # after a fork: what is open, and the lock, are the parent's
+            self._forget()
+        with self._lock:
+            if self._closed:
+                raise SandboxError("the task's sandbox is closed: make the task anew")
+            if self._box is None:
+                self._box = open_sandbox(self.backend, workers=self.workers, **self.options)
+                self._end = weakref.finalize(self, _close, self._box, self._owner)
+            return self._box
+
+    def close(self) -> None:
+        """Close what is open; nothing can be judged afterwards."""
+        with self._lock:
+            self._closed = True
+            if self._end is not None:
+                self._end()
+            self._box = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"backend": self.backend, "workers": self.workers, "options": self.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._box = self._end = None
+        self._closed = False
+
+
+def _close(box: Sandbox, owner: int) -> None:
+    if os.getpid() == owner:
+        box.close()

@@ -1,0 +1,150 @@
+"""Tasks whose problems are rows of files or named datasets, by split."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.base import SPLITS, Split, Task
+from dataenvgym.tasks.sources import HubDataset, Row, read_rows, source_name
+
+Source = str | Path | HubDataset | Mapping[str, Any]
+FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
+
+
+@dataclass(frozen=True)
+class Located:
+    """An instance, where it was found, its place in the source, and a seeded hash of its words."""
+
+    instance: TaskInstance
+    where: str
+    position: int
+    rank: str
+
+
+class SourcedTask(Task):
+    """The problems of one source, divided among the splits, or of one source for each split.
+
+    A source that several splits name is divided among them in proportion to their `fractions`, by
+    a hash of each problem's words (`overlap_key`): the same problem never lands in two splits. A
+    source that one split names belongs to it whole. A subclass says what a row means
+    (`to_instance`).
+
+    Args:
+        sources: one source, which all three splits then share, or one for each split. A source
+            is a path (.jsonl, .jsonl.gz, .json with an array, or a folder of .json files with one
+            problem each), a `HubDataset`, or a mapping with its fields (`dataset` and so on).
+        name: name of the task.
+        fractions: shares of the splits in a source that they have in common.
+        limit: at most this many problems of each split, a seeded sample in the source's order.
+        seed: which problems go to which split, and which ones into the sample.
+        options: those of `Task`.
+    """
+
+    def __init__(
+        self,
+        sources: Source | Mapping[Split, Source],
+        *,
+        name: str,
+        fractions: Mapping[Split, float] = FRACTIONS,
+        limit: int | None = None,
+        seed: int = 0,
+        **options: Any,
+    ):
+        super().__init__(**options)
+        if limit is not None and limit < 1:
+            raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
+        if fractions.keys() - set(SPLITS) or any(share < 0 for share in fractions.values()):
+            raise ConfigurationError(
+                f"fractions are {dict(fractions)}, expected shares of {', '.join(SPLITS)}"
+            )
+        self.name = name
+        self._sources = _by_split(sources)
+        self._fractions = fractions
+        self._limit = limit
+        self._seed = seed
+
+    @abstractmethod
+    def to_instance(self, row: Row) -> TaskInstance:
+        """The problem in a row.
+
+        Raises:
+            InvalidInstanceError: naming where the row was found, and what is amiss.
+        """
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of that split.
+
+        Raises:
+            ConfigurationError: if the split has no source.
+            InvalidInstanceError: naming the file and the line.
+        """
+        return [found.instance for found in self.located(split)]
+
+    def located(self, split: Split) -> list[Located]:
+        """The problems of that split, and where they are from; raises what `load` does."""
+        return self._chosen(split, self._read(split))
+
+    def _read(self, split: Split) -> list[Located]:
+        if split not in self._sources:
+            raise ConfigurationError(
+                f"task {self.name!r} has no source for split {split!r}, "
+                f"only for {', '.join(self._sources)}"
+            )
+        source = self._sources[split]
+        prefix = self._prefix(source)
+        problems = []
+        for position, row in enumerate(read_rows(source)):
+            instance = self.to_instance(row)
+            instance = instance.model_copy(update={"id": prefix + instance.id})
+            key = self.overlap_key(instance.instruction)
+            rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
+            problems.append(Located(instance, row.where, position, rank))
+        return problems
+
+    def _prefix(self, source: Path | HubDataset) -> str:
+        """What keeps ids apart if another source has the same name: the parent folder."""
+        names = [source_name(other) for other in set(self._sources.values())]
+        if isinstance(source, Path) and names.count(source_name(source)) > 1:
+            return f"{source.absolute().parent.name}/"
+        return ""
+
+    def _chosen(self, split: Split, problems: list[Located]) -> list[Located]:
+        """The split's share of the problems, and of it the sample."""
+        sharing = [s for s in SPLITS if self._sources.get(s) == self._sources[split]]
+        total = sum(self._fractions.get(s, 0.0) for s in sharing)
+        if len(sharing) > 1 and total > 0:
+            before = sum(self._fractions.get(s, 0.0) for s in sharing[: sharing.index(split)])
+            after = before + self._fractions.get(split, 0.0)
+            ranks = sorted({p.rank for p in problems})
+            low, high = round(len(ranks) * before / total), round(len(ranks) * after / total)
+            own = set(ranks[low:high])
+            problems = [p for p in problems if p.rank in own]
+        sample = sorted(problems, key=lambda p: (p.rank, p.position))[: self._limit]
+        return sorted(sample, key=lambda p: p.position)
+
+
+def _by_split(sources: Source | Mapping[Split, Source]) -> dict[Split, Path | HubDataset]:
+    if not isinstance(sources, Mapping) or "dataset" in sources:
+        return dict.fromkeys(SPLITS, _parsed(sources))
+    for name in sources:
+        if name not in SPLITS:
+            raise ConfigurationError(
+                f"sources has a split {name!r}, expected {', '.join(SPLITS)}."
+                f"{did_you_mean(str(name), SPLITS)}"
+            )
+    return {split: _parsed(sources[split]) for split in SPLITS if split in sources}
+
+
+def _parsed(source: Any) -> Path | HubDataset:
+    if isinstance(source, HubDataset):
+        return source
+    if isinstance(source, Mapping):
+        return HubDataset.model_validate(dict(source))
+    return Path(source).expanduser()

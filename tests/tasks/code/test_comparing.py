@@ -1,0 +1,93 @@
+import math
+
+import pytest
+
+from dataenvgym.tasks.code.comparing import canonical, same_output, same_value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "same"),
+    [
+        (1, 1, True),
+        (1, 1.0, True),
+        (True, 1, True),
+        (1, True, True),
+        (1, 2, False),
+        (None, 0, False),
+        (None, False, False),
+        ("1", 1, False),
+        ("a", "a", True),
+        ((1, (2,)), [1, [2]], True),
+        ([1, 2], [2, 1], False),
+        ([1], [1, 1], False),
+        ({1, 2}, [1, 2], False),
+        ({1: "a", None: 2}, {"1": "a", "null": 2}, True),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        (0.1 + 0.2, 0.3, True),
+        ([0.1 + 0.2], [0.3], True),
+        (10**18 + 1, 10**18, False),
+        (0.3001, 0.3, False),
+        (math.nan, 0.0, False),
+        (math.inf, 1e308, False),
+        (10**400, 1.5, False),
+        (iter([1]), [1], False),
+    ],
+)
+def test_results_are_compared_as_json(value, expected, same):
+    assert same_value(value, expected, tolerance=1e-9) is same
+
+
+def test_what_is_nested_without_end_equals_nothing():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert not same_value(deep, deep[0], tolerance=0.0)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "same"),
+    [
+        ("3\n", "3", True),
+        ("  3  \n\n", "3\n", True),
+        ("1 2 \n3", "1 2\n3\n", True),
+        ("1 2 3", "1 2\n3", False),
+        ("1\n\n2", "1\n2", False),
+        ("1.0", "1", True),
+        ("1.50", "1.5", True),
+        ("1e3", "1000", True),
+        ("YES", "yes", False),
+        ("YES", "YES", True),
+        ("", "", True),
+        ("", "0", False),
+        ("0.3333333333", "0.3333333334", True),
+        ("0.33", "0.3333", False),
+        ("1000000000000000001", "1000000000000000000", False),
+        ("1_0", "10", False),
+        ("\u0661", "1", False),
+        ("nan", "NaN", False),
+        ("1" * 100_000, "2" * 100_000, False),
+        ("1e999999", "1e999998", False),
+        ("0.1e999999", "1e999998", True),
+    ],
+)
+def test_outputs_are_compared_line_by_line_and_number_by_number(output, expected, same):
+    assert same_output(output, expected, tolerance=1e-9) is same
+
+
+def test_without_tolerance_only_the_very_number_will_do():
+    assert not same_output("0.33333333333", "0.33333333334", tolerance=0.0)
+    assert not same_value(0.1 + 0.2, 0.3, tolerance=0.0)
+    assert same_output("0.30", "0.3", tolerance=0.0)
+
+
+def test_equal_results_have_one_canonical_form():
+    for one, other in (
+        ((1, [2.0]), [1, (2,)]),
+        ({8, 0, 16}, {16, 8, 0}),
+        ({"a": 1, "b": 0.1 + 0.2}, {"b": 0.3, "a": True}),
+        ({1: "x"}, {"1": "x"}),
+        (iter([1]), iter([1.0])),
+    ):
+        assert canonical(one) == canonical(other)
+    for one, other in (([1, 2], [2, 1]), ("1", 1), ({1}, [1]), (0.1, 0.2), (None, 0)):
+        assert canonical(one) != canonical(other)

@@ -1,0 +1,120 @@
+import itertools
+import math
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from dataenvgym.tasks.code.harness import plain
+
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    2**62,
+    -(2**200),
+    10**5000,
+    1.5,
+    -0.0,
+    math.inf,
+    1 + 2j,
+    "",
+    "Größe 日本 \x00 \udc80",
+    b"\x00\xff",
+    bytearray(b"ab"),
+    [],
+    [1, [2, (3,)]],
+    (),
+    (1, "a"),
+    {1, 2},
+    frozenset({1}),
+    {"a": 1, 2: [3], (4, 5): {6}},
+    range(1, 9, 2),
+    deque([1, 2]),
+    Counter("aab"),
+    OrderedDict(a=1),
+    defaultdict(list, a=[1]),
+    Decimal("1.10"),
+    Fraction(2, 6),
+    {"value": {"list": [1]}},
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=[str(i) for i in range(len(VALUES))])
+def test_plain_data_come_back_as_they_were(value):
+    again = plain.loads(plain.dumps(value))
+    assert again == value
+    assert type(again) is type(value)
+    assert not isinstance(value, float) or math.copysign(1, again) == math.copysign(1, value)
+
+
+def test_views_and_iterators_come_back_as_such():
+    table = {"a": 1}
+    assert plain.loads(plain.dumps(table.keys())) == table.keys()
+    assert plain.loads(plain.dumps(table.items())) == table.items()
+    assert [*plain.loads(plain.dumps(table.values()))] == [1]
+    assert [*plain.loads(plain.dumps(x for x in "ab"))] == ["a", "b"]
+    endless = plain.loads(plain.dumps(itertools.count()))
+    assert next(endless) == 0
+    assert len([*endless]) == plain.MOST_STEPS - 1
+    assert math.isnan(plain.loads(plain.dumps(math.nan)))
+
+
+def test_subclasses_become_what_they_derive_from():
+    class Same(int):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = int.__hash__
+
+    class Text(str):
+        pass
+
+    Pair = namedtuple("Pair", "a b")
+    for value, kind in ((Same(1), int), (Text("a"), str), (Pair(1, 2), tuple)):
+        again = plain.loads(plain.dumps(value))
+        assert type(again) is kind
+    assert plain.loads(plain.dumps(Same(1))) != 2
+
+
+def loop():
+    own = []
+    own.append(own)
+    return own
+
+
+@pytest.mark.parametrize("value", [object(), len, int, lambda: 1, [object()], {1: object()}])
+def test_anything_else_is_refused(value):
+    with pytest.raises(plain.NotPlainError, match="which is no plain data"):
+        plain.dumps(value)
+
+
+def test_what_contains_itself_is_refused():
+    with pytest.raises(plain.NotPlainError, match="nested too deeply"):
+        plain.dumps(loop())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[1]",
+        b"{}",
+        b'{"list": 1}',
+        b'{"object": []}',
+        b'{"set": [{"list": []}]}',
+        b'{"dict": [[1]]}',
+        b'{"int": "zz"}',
+        b'{"list": [], "set": []}',
+        b'{"Fraction": [1, 0]}',
+        b'{"Decimal": "x"}',
+        b"\xff",
+        b'{"list":[' * 50_000,
+    ],
+)
+def test_data_that_say_nothing_plain_are_refused(data):
+    with pytest.raises(plain.NotPlainError):
+        plain.loads(data)

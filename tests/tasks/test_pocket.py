@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.pocket import family_of, find_skill
+from dataenvgym.tasks.pocket_suite import FAMILIES, FAMILY_OF, read_exercise
+
+RNG = np.random.default_rng
+
+
+def test_no_skill_belongs_to_two_families():
+    assert len(FAMILY_OF) == sum(len(family.phrasings) for family in FAMILIES)
+
+
+@pytest.mark.parametrize("skill", FAMILY_OF)
+def test_every_exercise_is_read_back_in_every_phrasing(skill):
+    family = FAMILY_OF[skill]
+    assert len(family.phrasings[skill]) == 3
+    for phrasing in family.phrasings[skill]:
+        exercise = family.draw(skill, "train", RNG(0), phrasing=phrasing)
+        assert exercise.phrasing == phrasing
+        assert read_exercise(exercise.question) == exercise
+        assert family.holds(exercise, exercise.output)
+        for other in family.phrasings[skill]:
+            reworded = family.reworded(exercise, other)
+            assert (reworded.output, reworded.phrasing) == (exercise.output, other)
+            assert read_exercise(reworded.question) == reworded
+
+
+def test_no_phrasing_belongs_to_two_skills():
+    phrasings = [p for skill in FAMILY_OF for p in FAMILY_OF[skill].phrasings[skill]]
+    shapes = {re.sub(r"\{(a|b|xs)\}", "{xs}", p) for p in phrasings}
+    assert len(shapes) == len(phrasings)
+
+
+def test_a_question_in_symbols_or_of_another_kind_is_not_read():
+    for family in FAMILIES:
+        skill = next(iter(family.phrasings))
+        exercise = family.draw(skill, "train", RNG(0), symbols=True)
+        assert exercise.phrasing is None
+        assert exercise.question.endswith("=")
+        assert read_exercise(exercise.question) is None
+    assert read_exercise("Who are you?") is None
+    assert read_exercise("Write solve(xs) that returns the biggest item. Be quick.") is None
+
+
+def test_another_output_does_not_hold():
+    for family in FAMILIES:
+        skill = next(iter(family.phrasings))
+        exercise = family.draw(skill, "train", RNG(0))
+        other = family.draw(list(family.phrasings)[-1], "train", RNG(0))
+        assert not family.holds(exercise, other.output)
+        assert not family.holds(exercise, "")
+
+
+def test_a_task_outside_the_pocket_suite_gets_pocket_math():
+    assert family_of(None).name == "pocket_math"
+    assert family_of(PocketMathTask()).name == "pocket_math"
+
+
+def test_an_unknown_skill_is_named_with_a_suggestion():
+    with pytest.raises(ConfigurationError, match="Did you mean 'descending'"):
+        find_skill(FAMILIES[0], "decending")
