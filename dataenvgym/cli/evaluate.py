@@ -9,19 +9,43 @@ from typing import TYPE_CHECKING, cast
 
 from dataenvgym import config as configuration
 from dataenvgym.cli.quiet import quieten
+from dataenvgym.config.evaluated_run import compose_for_run
+from dataenvgym.config.evaluation_directory import (
+    check_evaluation,
+    evaluation_directory,
+    evaluation_files,
+    evaluation_settings,
+    open_evaluation,
+    remove_evaluation,
+)
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.run_directory import find_run
+from dataenvgym.config.run_directory import locked
+from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
 from dataenvgym.environments.iterations import (
     IterationFiles,
     finished_iterations,
     write_completed,
 )
 from dataenvgym.episodes.summary import best_iteration
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface, TrainablePredictorInterface
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.rollouts import rollout
-from dataenvgym.tasks import Task
+from dataenvgym.episodes.texts import several
+from dataenvgym.errors import ConfigurationError, EvaluationError, RunDirectoryError
+from dataenvgym.evaluation.drawing import (
+    SampledTask,
+    check_samples,
+    draw_samples,
+    instances_of,
+)
+from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
+from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    SamplingParameters,
+    TaskInterface,
+    TrainablePredictorInterface,
+)
+from dataenvgym.progress import listening
+from dataenvgym.storage import read_json
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,46 +53,91 @@ if TYPE_CHECKING:
 
 
 def evaluate(arguments: Namespace) -> None:
-    """Put the problems to the student; show its scores by skill."""
+    """Put the problems to the student, as often as is asked for; show its scores and metrics."""
     from rich.console import Console
 
     quieten()
     console = Console(highlight=False)
     if arguments.iteration is not None and arguments.run is None:
         raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
-    config = configuration.compose(arguments.overrides, config_dir=arguments.config_dir)
+    overrides = [quoted_metrics(text) for text in arguments.overrides]
     adapter = Path(arguments.adapter).expanduser() if arguments.adapter else None
-    student = "the student"
-    if arguments.run is not None:
-        directory = find_run(arguments.run, str(config.runs_dir))
-        config = _as_in_run(config, directory, arguments.overrides)
-        iteration, adapter = _student_of(directory, arguments.iteration)
-        student = f"iteration {iteration} of {directory.name}"
-    elif adapter is not None:
-        student = f"the student with {adapter}"
+    student = "the student" if adapter is None else f"the student with {adapter}"
+    if arguments.run is None:
+        config = configuration.compose(overrides, config_dir=arguments.config_dir, name="eval")
+    else:
+        config, run = compose_for_run(arguments.run, overrides, config_dir=arguments.config_dir)
+        iteration, adapter = _student_of(run, arguments.iteration)
+        student = f"iteration {iteration} of {run.name}"
 
-    task = _on_split(configuration.build_task(config), arguments.split)
-    predictor = configuration.build_predictor(config, trainable=False)
-    if arguments.run is not None or adapter is not None:
-        _take_up(adapter, predictor)
-    with console.status(f"{student} answers ..."):
-        completed = _answer(task, predictor, arguments.limit)
+    _draw_if_greedy(config, overrides)
+    task = on_split(configuration.build_task(config), arguments.split)
+    settings = evaluation_settings(
+        config, split=arguments.split, limit=arguments.limit, adapter=adapter
+    )
+    samples = int(settings.samples)
+    metrics = parse_metrics(settings.metrics, samples)
+    sign = "" if "sampling" in config.task else "+"
+    check_samples(task, samples, sign=sign)
+    _refuse_seed(task, overrides, sign)
+    directory = evaluation_directory(config, settings)
+    if not arguments.fresh:
+        check_evaluation(directory, settings)
+    files = evaluation_files(directory, settings)
+    was_finished = files.has(samples) and not (arguments.fresh or arguments.retry_errors)
+    if not was_finished:
+        instances = instances_of(task, samples, arguments.limit)
+        predictor = configuration.build_predictor(config, trainable=False)
+        if arguments.run is not None or adapter is not None:
+            _take_up(adapter, predictor)
+        if arguments.fresh:
+            remove_evaluation(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        with locked(directory), console.status(said := f"{student} answers ...") as status:
+            check_evaluation(directory, settings)
+            identity = _known(directory, task, predictor)
+            files = open_evaluation(directory, settings)
+            write_identity(directory, identity)
+            with listening(lambda text: status.update(f"{said} {text}")):
+                draw_samples(
+                    files,
+                    task,
+                    predictor,
+                    instances,
+                    samples,
+                    retry_errors=arguments.retry_errors,
+                )
+    results = sum_up(files, task, metrics, samples)
     if arguments.output is not None:
-        write_completed(Path(arguments.output).expanduser(), completed)
-    report = task.generate_performance_report(completed)
-    _show(report, f"{report.task}, {arguments.split} split: {student}", console)
+        write_completed(Path(arguments.output).expanduser(), completed_of(files, samples))
+    title = f"{arguments.split} split: {student}"
+    if samples > 1:
+        temperature = getattr(task, "sampling", SamplingParameters()).temperature
+        title += f", {samples} samples of each problem at temperature {temperature}"
+    _show(results, files, title, console)
     if arguments.output is not None:
-        console.print(f"\ntranscripts: {arguments.output}", soft_wrap=True)
+        console.print(f"transcripts: {arguments.output}", soft_wrap=True)
+    if was_finished:
+        drawn = isinstance(task, SampledTask) and task.sampling.temperature > 0.0
+        extend = "more samples extend it (samples=...), " if drawn else ""
+        said = f"This evaluation was finished already: {extend}--fresh starts anew."
+        console.print(said, soft_wrap=True)
 
 
-def _as_in_run(config: DictConfig, run: Path, overrides: Sequence[str]) -> DictConfig:
-    """`config` with the run's task and student, except where the overrides say otherwise."""
-    named = {override.section for override in parse_overrides(overrides)}
-    before = configuration.read_config(run)
-    for section in ("task", "student", "predictor", "trainer"):
-        if section not in named:
-            config[section] = before[section]
-    return config
+def on_split(task: TaskInterface, split: str) -> TaskInterface:
+    """The task on that split.
+
+    Raises:
+        ConfigurationError: if it has no such split, or none at all.
+    """
+    on = getattr(task, "on", None)
+    if on is not None:
+        return cast(TaskInterface, on(split))
+    if split != "validation":
+        raise ConfigurationError(
+            f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
+        )
+    return task
 
 
 def _student_of(run: Path, number: int | None) -> tuple[int, Path | None]:
@@ -86,17 +155,6 @@ def _student_of(run: Path, number: int | None) -> tuple[int, Path | None]:
     return number, None if active is None else IterationFiles(root, active).adapter
 
 
-def _on_split(task: TaskInterface, split: str) -> TaskInterface:
-    on = getattr(task, "on", None)
-    if on is not None:
-        return cast(TaskInterface, on(split))
-    if split != "validation":
-        raise ConfigurationError(
-            f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
-        )
-    return task
-
-
 def _take_up(adapter: Path | None, predictor: PredictorInterface) -> None:
     """Have the student answer with that adapter."""
     if not isinstance(predictor, TrainablePredictorInterface):
@@ -108,52 +166,62 @@ def _take_up(adapter: Path | None, predictor: PredictorInterface) -> None:
         predictor.load(adapter)
 
 
-def _answer(
-    task: TaskInterface, predictor: PredictorInterface, limit: int | None
-) -> Sequence[CompletedTaskInstance]:
-    if limit is None:
-        return task.evaluate(predictor)
-    if limit < 1:
-        raise ConfigurationError(f"--limit is {limit}, expected 1 or more")
-    if not isinstance(task, Task):
-        raise ConfigurationError(
-            f"{type(task).__name__} does not offer its instances, so --limit cannot be"
-        )
-    return rollout(
-        predictor,
-        task.instances[:limit],
-        task.make_environment,
-        sampling=task.sampling,
-        chunk_size=task.chunk_size,
-        threads=task.threads,
-    )
+def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Give several samples of a greedy task a temperature, if none was asked for."""
+    from omegaconf import OmegaConf
+
+    key = "task.sampling.temperature"
+    asked = any(override.key == key for override in parse_overrides(overrides))
+    if config.samples != 1 and not asked and OmegaConf.select(config, key) == 0.0:
+        OmegaConf.update(config, key, float(config.sample_temperature))
 
 
-def _show(report: PerformanceReport, title: str, console: Console) -> None:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, header_style="bold")
-    table.add_column("category")
-    table.add_column("skill")
-    for name in ("score", "accuracy", "n", "errors"):
-        table.add_column(name, justify="right")
-    for skill in report.skills:
-        if skill.skill:
-            table.add_row(
-                skill.category or "",
-                skill.skill,
-                "-" if skill.score is None else f"{skill.score:.3f}",
-                "-" if skill.accuracy is None else f"{skill.accuracy:.3f}",
-                str(skill.n),
-                str(skill.n_errors or ""),
+def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> None:
+    """Refuse a seed that would change nothing where samples are drawn."""
+    sampling = getattr(task, "sampling", None)
+    if sampling is None or sampling.temperature == 0.0:
+        return
+    for override in parse_overrides(overrides):
+        if override.key == "seed":
+            raise ConfigurationError(
+                f"seed={override.value} changes nothing in an evaluation: "
+                f"{sign}task.sampling.seed={override.value} draws other samples"
             )
-    table.add_row(
-        "all",
-        "",
-        f"{report.score:.3f}",
-        f"{report.accuracy:.3f}",
-        str(report.n),
-        str(report.n_errors or ""),
-        style="bold",
-    )
-    console.print(table)
+
+
+def _known(
+    directory: Path, task: TaskInterface, predictor: PredictorInterface
+) -> dict[str, object]:
+    """Who answers what; refuse to go on with other problems or another student."""
+    identity = identity_of("evaluation", task, predictor, {})
+    try:
+        refuse_another(directory, identity)
+    except RunDirectoryError as error:
+        before = read_json(directory / "environment.json")
+        if {**before, "instances": identity["instances"]} != identity:
+            raise
+        raise RunDirectoryError(
+            f"{error}. The problems are others than then: `dataenvgym rescore {directory}` judges "
+            "the samples that are there by those of today, without the student; --fresh draws "
+            "them anew"
+        ) from error
+    return identity
+
+
+def _show(results: EvaluationResults, files: EvaluationFiles, title: str, console: Console) -> None:
+    from rich.text import Text
+
+    from dataenvgym.cli.evaluation_tables import metric_table, skill_table
+
+    again = "once the cause is gone, the same command with --retry-errors draws them again"
+    if results.report is None:
+        reason = next(files.read_samples(results.samples)).error
+        raise EvaluationError(f"no sample could be scored: {reason}; {again}")
+    named = Text(f"{results.report.task}, {title}", style="italic")
+    console.print(named, soft_wrap=True)
+    console.print(skill_table(results.report))
+    console.print()
+    console.print(metric_table(results.metrics), crop=False)
+    console.print(f"\nsamples: {files.directory}", soft_wrap=True)
+    if failed := results.report.n_errors:
+        console.print(f"{several(failed, 'sample')} failed; {again}", soft_wrap=True)

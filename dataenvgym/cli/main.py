@@ -51,6 +51,7 @@ _COMMANDS = {
     "study": "study:study",
     "compare": "compare:compare",
     "eval": "evaluate:evaluate",
+    "rescore": "rescore:rescore",
     "report": "inspect:report",
     "show": "inspect:show",
     "export": "inspect:export",
@@ -59,7 +60,7 @@ _COMMANDS = {
     "doctor": "doctor:doctor",
 }
 
-_GO_ON = ("run", "study")
+_GO_ON = ("run", "study", "eval")
 """Commands that go on, typed again, with what they had begun."""
 
 

@@ -131,7 +131,12 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
             "examples:\n"
             "  dataenvgym eval task=pocket_math --split test\n"
             "  dataenvgym eval --run RUN            the best iteration of a run, on its task\n"
-            "  dataenvgym eval --run RUN --iteration 2 task=gsm8k"
+            "  dataenvgym eval --run RUN --iteration 2 task=gsm8k\n"
+            "  dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\\n"
+            "      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]\n\n"
+            "Every sample is written to the evaluation's folder (evaluations_dir=...). The same\n"
+            "command goes on with an evaluation that was interrupted, shows the table of one that\n"
+            "is finished, and extends it where it asks for more samples."
         ),
     )
     _add_overrides(evaluate)
@@ -142,6 +147,38 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     evaluate.add_argument("--iteration", type=int, metavar="N", help="of the run (default: best)")
     evaluate.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
     evaluate.add_argument("--output", metavar="FILE", help="write the transcripts there (.jsonl)")
+    again = evaluate.add_mutually_exclusive_group()
+    again.add_argument("--fresh", action="store_true", help="start anew: remove what is there")
+    again.add_argument(
+        "--retry-errors", action="store_true", help="draw samples whose infrastructure failed again"
+    )
+
+    rescore = command(
+        "rescore",
+        "judge the samples of an evaluation again, without asking the student",
+        epilog=(
+            "example:\n"
+            "  dataenvgym rescore evaluations/pocket_math-validation-1a2b3c4d\n\n"
+            "What the student said goes through the task of today. The new scores are written\n"
+            "beside the old ones (rescored-001, ...), and the table shows what changed."
+        ),
+    )
+    rescore.add_argument(
+        "evaluation", metavar="DIR", help="the evaluation's folder, or its name among evaluations"
+    )
+    rescore.add_argument(
+        "overrides",
+        nargs="*",
+        default=[],  # which makes them optional to argparse's messages, too
+        metavar="KEY=VALUE",
+        help="changes to the task of the evaluation, such as task.threads=2",
+    )
+    rescore.add_argument(
+        "--evaluations-dir",
+        default="evaluations",
+        metavar="DIR",
+        help="the folder of evaluations (default: evaluations)",
+    )
 
     report = command("report", "show how a run went")
     report.add_argument("run", metavar="RUN", help=_RUN_HELP)

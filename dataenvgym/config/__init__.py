@@ -4,9 +4,12 @@
     overrides       what was typed, checked against what there is, with "did you mean"
     models          short names of students, such as vllm/pocket
     building        a DictConfig -> task, predictor, agent, environment
+    targets         one section of it -> the object that its `_target_` names
     fitting         whether the agent can work on the task, before minutes are spent
     identity        the name of a run, and the values that determine its results
     run_directory   a DictConfig -> the folder of its run, new or gone on with
+    evaluation_directory   the same for an evaluation
+    evaluated_run   the task and the student of a run, for an evaluation
 
 `make_open_ended`, `make_skill_list` and `make_skill_tree` are what gymnasium's ids make.
 """

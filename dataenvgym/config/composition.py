@@ -25,6 +25,7 @@ from dataenvgym.config.overrides import (
 from dataenvgym.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override as HydraOverride
     from omegaconf import DictConfig
 
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
@@ -41,12 +42,18 @@ def config_directory() -> Path:
     )
 
 
-def compose(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) -> DictConfig:
+def compose(
+    overrides: Sequence[str] = (),
+    *,
+    config_dir: str | Path | None = None,
+    name: str = "config",
+) -> DictConfig:
     """The configuration that the overrides ask for; interpolations resolve when they are read.
 
     Args:
         overrides: Hydra's, e.g. "agent=random" or "environment.replay=200".
         config_dir: a folder with more YAML files, laid out like ours (`agent/mine.yaml`).
+        name: the YAML file to begin with: "config", or "eval" for an evaluation.
 
     Raises:
         ConfigurationError: for a group, option or key that there is not, for a value of another
@@ -56,12 +63,40 @@ def compose(overrides: Sequence[str] = (), *, config_dir: str | Path | None = No
     groups = options_by_group(config_dir)
     check_choices(parsed, groups, ())
     choices = [o for o in parsed if o.key in groups]
-    default = _compose(choices, config_dir)
+    default = _compose(choices, config_dir, name)
     check_keys(parsed, default, groups)
-    config = _compose(parsed, config_dir) if len(choices) < len(parsed) else default
+    config = _compose(parsed, config_dir, name) if len(choices) < len(parsed) else default
     _check_resolvable(config)
     check_values([o for o in parsed if o.key not in groups], config, default)
     return config
+
+
+def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    """A copy of a composed configuration with other options; no group can be chosen in it.
+
+    Args:
+        overrides: as for `compose`, in the same grammar and with the same checks.
+
+    Raises:
+        ConfigurationError: as `compose`.
+    """
+    import copy
+
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    parsed = parse_overrides(overrides)
+    check_keys(parsed, config, ())
+    changed = copy.deepcopy(config)
+    try:
+        for override in OverridesParser.create().parse_overrides([o.text for o in parsed]):
+            _lay(changed, override)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigurationError(_explained(error, parsed)) from error
+    _check_resolvable(changed)
+    check_values(parsed, changed, config)
+    return changed
 
 
 def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
@@ -91,7 +126,11 @@ def _own_folder(config_dir: str | Path | None) -> list[Path]:
 
 
 def _compose(
-    overrides: Sequence[Override], config_dir: str | Path | None, *, with_hydra: bool = False
+    overrides: Sequence[Override],
+    config_dir: str | Path | None,
+    name: str = "config",
+    *,
+    with_hydra: bool = False,
 ) -> DictConfig:
     import hydra
     from hydra.errors import HydraException
@@ -104,9 +143,29 @@ def _compose(
             with hydra.initialize_config_dir(
                 str(config_directory()), job_name="dataenvgym", version_base="1.3"
             ):
-                return hydra.compose("config", texts, return_hydra_config=with_hydra)
+                return hydra.compose(name, texts, return_hydra_config=with_hydra)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigurationError(_explained(error, overrides)) from error
+
+
+def _lay(config: DictConfig, override: HydraOverride) -> None:
+    """Change the configuration as Hydra does."""
+    from omegaconf import OmegaConf, open_dict
+
+    key = override.key_or_group
+    if override.is_sweep_override() or override.package is not None:
+        raise ConfigurationError(
+            f"{override.input_line!r} is no single value: one with ',' in it goes into two kinds "
+            "of quotes: 'key=\"value\"'"
+        )
+    if override.is_delete():
+        parent, _, name = key.rpartition(".")
+        section = OmegaConf.select(config, parent) if parent else config
+        with open_dict(section):
+            del section[name]
+    else:
+        added = override.is_add() or override.is_force_add()
+        OmegaConf.update(config, key, override.value(), merge=True, force_add=added)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dataenvgym.agents import Agent, PocketMathEngine, TreeAgent
+from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance
@@ -78,13 +78,8 @@ def _title(policy: object) -> str:
 
 def _reader(engine: Any) -> Callable[[str], bool] | None:
     """What says whether the engine can write records like a problem, or None if nothing does."""
-    if isinstance(engine, PocketMathEngine):
-        from dataenvgym.tasks.math.pocket_skills import recognize
-
-        return lambda text: recognize(text) is not None
-    if (inner := getattr(engine, "engine", None)) is not None:
-        return _reader(inner)
-    return getattr(engine, "reads", None)
+    inner = getattr(engine, "engine", None)
+    return getattr(engine, "reads", None) if inner is None else _reader(inner)
 
 
 def _can_read(
@@ -96,5 +91,5 @@ def _can_read(
             f"{engine} writes records for problems that it can read, and task {task!r} has other "
             f"problems, such as {strange.id!r}: {strange.instruction[:80]!r}. Choose another "
             "engine (`dataenvgym list` shows them), your own agent (agent=custom), or "
-            "task=pocket_math for agent/engine=pocket"
+            "task=pocket_math or another pocket task for agent/engine=pocket"
         )

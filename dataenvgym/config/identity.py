@@ -40,9 +40,8 @@ def run_name(config: DictConfig) -> str:
             raise ConfigurationError(f"name is {name!r}, expected the plain name of a folder")
         return name
     digest = hashlib.sha256(orjson.dumps(decisive_values(config), option=orjson.OPT_SORT_KEYS))
-    return (
-        f"{_short(config.task)}-{_short(config.agent)}-seed{config.seed}-{digest.hexdigest()[:8]}"
-    )
+    names = f"{short_name(config.task)}-{short_name(config.agent)}"
+    return f"{names}-seed{config.seed}-{digest.hexdigest()[:8]}"
 
 
 def decisive_values(config: DictConfig) -> dict[str, Any]:
@@ -75,7 +74,7 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         yield prefix, value
 
 
-def _short(section: DictConfig) -> str:
+def short_name(section: DictConfig) -> str:
     """The section's `name`, or its class's: PocketMathTask -> pocket_math."""
     name = section.get("name")
     if name is None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.identity import decisive_values, follows, run_name
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
@@ -41,15 +41,7 @@ def check_run(config: DictConfig) -> None:
     if not _is_begun(directory):
         return
     before, now = decisive_values(read_config(directory)), decisive_values(config)
-    if keys := [k for k in sorted({*before, *now}) if before.get(k, _NONE) != now.get(k, _NONE)]:
-        keys = [k for k in keys if not follows(config, k)] or keys
-        lines = [f"  {k}: {before.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
-        raise ConfigChangedError(
-            f"the run {directory.name!r} was begun with another configuration:\n"
-            + "\n".join(lines)
-            + "\nGo back to that, choose another name (name=...), or start anew with --fresh.",
-            keys=tuple(keys),
-        )
+    refuse_changes(f"the run {directory.name!r}", before, now, lambda key: follows(config, key))
     done, asked = _iterations_done(directory), int(config.episode.iterations)
     if asked < done:
         raise ConfigChangedError(
@@ -58,6 +50,35 @@ def check_run(config: DictConfig) -> None:
             "(name=...), or start anew with --fresh.",
             keys=("episode.iterations",),
         )
+
+
+def refuse_changes(
+    what: str,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    follows: Callable[[str], bool] = lambda key: False,
+) -> None:
+    """Refuse to go on with something that was begun with other values.
+
+    Args:
+        what: such as "the run 'mine'".
+        before, now: values by dotted key.
+        follows: whether a key only repeats another one; named only if nothing else differs.
+
+    Raises:
+        ConfigChangedError: naming the keys that differ.
+    """
+    keys = [k for k in sorted({*before, *now}) if before.get(k, _NONE) != now.get(k, _NONE)]
+    if not keys:
+        return
+    keys = [k for k in keys if not follows(k)] or keys
+    lines = [f"  {k}: {before.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
+    raise ConfigChangedError(
+        f"{what} was begun with another configuration:\n"
+        + "\n".join(lines)
+        + "\nGo back to that, choose another name (name=...), or start anew with --fresh.",
+        keys=tuple(keys),
+    )
 
 
 def is_done(config: DictConfig) -> bool:
@@ -154,8 +175,8 @@ def locked(directory: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise RunDirectoryError(
-                f"another process is writing the run {directory.name!r}; wait for it, or choose "
-                "another name (name=...)"
+                f"another process is writing {directory.name!r}; wait for it, or choose another "
+                "name (name=...)"
             ) from None
         yield
     finally:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.storage import read_json, write_json
 
 
 def identity_of(
     environment: str,
     task: TaskInterface,
-    predictor: TrainablePredictorInterface,
+    predictor: PredictorInterface,
     options: dict[str, Any],
 ) -> dict[str, Any]:
     """Everything that determines an episode, as JSON.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from dataenvgym.config.evaluation_directory import read_evaluation
 from dataenvgym.environments.iterations import read_completed
-from dataenvgym.storage import read_json
+from dataenvgym.storage import read_json, read_jsonl
 
 
 def overall(out: str) -> float:
@@ -138,3 +140,255 @@ def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, 
         result = dataenvgym("eval", "model=openai/gpt", *arguments)
         assert result.code == 2
         assert "OpenAIPredictor, which answers and learns nothing" in result.err
+
+
+# --- several samples ---
+
+TALKATIVE = '''
+import os
+import signal
+from pathlib import Path
+
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.seeding import derive_rng
+
+
+class Guesser:
+    """Answers by question and seed; is killed in the call that the file `kill` names."""
+
+    def __init__(self, options=3):
+        self.options = options
+        self.calls = 0
+
+    def predict(self, conversations, sampling):
+        self.calls += 1
+        kill = Path("kill")
+        if kill.exists() and self.calls == int(kill.read_text()):
+            kill.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if Path("dead").exists():
+            return [Failure(reason="the line is dead") for _ in conversations]
+        Path("asked").open("a").write(f"{len(conversations)} ")
+        return [Reply(text=self._say(c[-1].content, sampling.seed)) for c in conversations]
+
+    def _say(self, question, seed):
+        number = int(derive_rng(seed, question).integers(self.options))
+        return f"#### {number}" if number else "no idea"
+'''
+DRAWN = (
+    "predictor=custom",
+    "predictor._target_=talkative.Guesser",
+    "task.n_validation=20",
+    "task.sampling.temperature=1.0",
+    "chunk=8",
+)
+
+
+@pytest.fixture
+def talkative(folder, monkeypatch):
+    (folder / "talkative.py").write_text(TALKATIVE)
+    monkeypatch.delitem(sys.modules, "talkative", raising=False)
+    return folder
+
+
+def metric(out: str, name: str) -> float:
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == [name])
+    return float(line.split()[1])
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below the folder, and what is in it."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+
+
+def test_metrics_of_several_samples_are_shown_and_every_sample_is_written(dataenvgym, talkative):
+    names = "metrics=[pass@1,pass@5,pass^2,majority@3,pass@1[avg-of-10],no_answer_rate]"
+    result = dataenvgym("eval", *DRAWN, "samples=10", names, "name=e")
+    assert (result.code, result.err) == (0, "")
+    samples = [
+        row
+        for part in sorted((talkative / "evaluations" / "e" / "samples").iterdir())
+        for row in read_jsonl(part)
+    ]
+    assert len(samples) == 200
+    assert {*samples[0]} == {
+        "instance_id", "sample", "seed", "transcript", "reward", "was_correct", "error", "note",
+        "answer_class",
+    }  # fmt: skip
+    accuracy = sum(s["was_correct"] for s in samples) / 200
+    assert metric(result.out, "pass@1") == pytest.approx(accuracy, abs=5e-5)
+    assert metric(result.out, "pass@1[avg-of-10]") == pytest.approx(accuracy, abs=5e-5)
+    silent = sum(s["answer_class"] is None for s in samples) / 200
+    assert metric(result.out, "no_answer_rate") == pytest.approx(silent, abs=5e-5)
+    assert metric(result.out, "pass^2") <= accuracy <= metric(result.out, "pass@5")
+    assert overall(result.out) == round(accuracy, 3)
+
+
+def test_a_finished_evaluation_asks_nothing_and_more_samples_extend_it(dataenvgym, talkative):
+    asked = talkative / "asked"
+    first = dataenvgym("eval", *DRAWN, "samples=2", "name=e")
+    before = tree(talkative / "evaluations" / "e")
+    assert asked.read_text() == "8 8 4 8 8 4 "
+    again = dataenvgym("eval", *DRAWN, "samples=2", "name=e")
+    assert "was finished already" in again.out
+    assert again.out.startswith(first.out)
+    assert asked.read_text() == "8 8 4 8 8 4 "
+    assert tree(talkative / "evaluations" / "e") == before
+    assert dataenvgym("eval", *DRAWN, "samples=3", "name=e").code == 0
+    assert asked.read_text() == "8 8 4 8 8 4 8 8 4 "
+    assert dataenvgym("eval", *DRAWN, "samples=2", "name=e", "--fresh").code == 0
+    assert tree(talkative / "evaluations" / "e") == before
+
+
+def test_another_configuration_under_the_same_name_is_refused_by_key(dataenvgym, talkative):
+    assert dataenvgym("eval", *DRAWN, "name=e").code == 0
+    result = dataenvgym("eval", *DRAWN, "name=e", "task.sampling.top_p=0.5", "--split", "test")
+    assert (result.code, result.out) == (2, "")
+    assert "the evaluation 'e' was begun with another configuration" in result.err
+    assert "task.sampling.top_p: 1.0 -> 0.5" in result.err
+    assert "split: 'validation' -> 'test'" in result.err
+    assert dataenvgym("eval", *DRAWN, "name=e", "metrics=[no_answer_rate]").code == 0
+
+
+def test_calls_that_failed_are_drawn_again_when_asked_for(dataenvgym, talkative):
+    (talkative / "dead").touch()
+    result = dataenvgym("eval", *DRAWN)
+    assert result.code == 1
+    assert "no sample could be scored: the line is dead" in result.err
+    (talkative / "dead").unlink()
+    assert dataenvgym("eval", *DRAWN).code == 1
+    result = dataenvgym("eval", *DRAWN, "--retry-errors")
+    assert result.code == 0
+    assert metric(result.out, "error_rate") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["samples=4", "task.sampling.temperature=0.0"], "task.sampling.temperature=1.0"),
+        (["samples=4", "metrics=[pass@5]"], "needs k = 5 samples of each instance"),
+        (["samples=4", "metrics=[pess@4]"], "Did you mean 'pass@K'"),
+        (["samples=0"], "samples is 0, expected 1 or more"),
+        (["chunk=0"], "chunk is 0, expected 1 or more"),
+        (["chunk=2.5"], "chunk is 2.5, expected a whole number"),
+        (["chunk=many"], "chunk is 'many', expected a whole number"),
+        (["metrics=[]"], "metrics is empty"),
+        (["samples=2", "seed=1"], "task.sampling.seed=1 draws other samples"),
+        (["smaples=2"], "Did you mean 'samples'?"),
+        (["--fresh", "--retry-errors"], "not allowed with"),
+    ],
+)
+def test_samples_that_cannot_be_are_a_users_error(dataenvgym, talkative, arguments, expected):
+    result = dataenvgym("eval", *DRAWN, *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert expected in result.err
+    assert not (talkative / "evaluations").exists()
+
+
+def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy(
+    dataenvgym, talkative
+):
+    greedy = [o for o in DRAWN if "temperature" not in o]
+    for number, temperature in ((3, 1.0), (1, 0.0)):
+        result = dataenvgym("eval", *greedy, f"samples={number}", f"name=e{number}")
+        assert (result.code, result.err) == (0, "")
+        assert ("samples of each problem at temperature 1.0" in result.out) == (number > 1)
+        settings = read_evaluation(talkative / "evaluations" / f"e{number}")
+        assert settings.task.sampling.temperature == temperature
+
+
+def test_samples_are_no_option_of_a_run(dataenvgym):
+    result = dataenvgym("run", "samples=3")
+    assert result.code == 2
+    assert "there is no option 'samples'" in result.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
+def test_a_killed_evaluation_goes_on_and_ends_with_the_same_files(dataenvgym, talkative):
+    command = ("eval", *DRAWN, "samples=3", "name=killed")
+    (talkative / "kill").write_text("5")
+    with subprocess.Popen([sys.executable, "-m", "dataenvgym.cli.main", *command]) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    there = {p.name for p in (talkative / "evaluations" / "killed" / "samples").iterdir()}
+    assert there == {"000-0000.jsonl", "000-0001.jsonl", "000-0002.jsonl", "001-0000.jsonl"}
+    assert (talkative / "asked").read_text() == "8 8 4 8 "
+
+    assert dataenvgym(*command).code == 0
+    assert (talkative / "asked").read_text() == "8 8 4 8 8 4 8 8 4 "
+    undisturbed = dataenvgym("eval", *DRAWN, "samples=3", "name=undisturbed")
+    assert undisturbed.code == 0
+    evaluations = talkative / "evaluations"
+    assert tree(evaluations / "killed") == tree(evaluations / "undisturbed")
+
+
+def test_the_pocket_student_draws_samples_that_differ(dataenvgym, folder):
+    pocket = ("task.n_validation=40", "task.sampling.temperature=1.0", "samples=3", "name=e")
+    result = dataenvgym("eval", *pocket, "metrics=[pass@1,pass@3,pass^3,majority@3]")
+    assert (result.code, result.err) == (0, "")
+    found = [metric(result.out, name) for name in ("pass^3", "pass@1", "pass@3")]
+    assert 0.0 < found[0] < found[1] < found[2] < 1.0
+    assert found[0] <= metric(result.out, "majority@3") <= found[2]
+
+
+# --- options over a run's sections ---
+
+
+def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, small, folder):
+    (folder / "own.py").write_text(
+        "from dataenvgym.tasks.math.pocket import PocketMathTask\n"
+        "class Own(PocketMathTask):\n"
+        "    def __init__(self, n_validation):\n"
+        "        super().__init__(n_validation=n_validation, n_test=1)\n"
+    )
+    rest = [o for o in small if not o.startswith("task.")]
+    ran = dataenvgym(
+        "run", *rest, "task=custom", "task._target_=own.Own", "+task.n_validation=20", "name=r"
+    )
+    assert ran.code == 0, ran.err
+    result = dataenvgym("eval", "--run", "r", "task.n_validation=7", "name=e")
+    assert (result.code, result.err) == (0, "")
+    settings = read_evaluation(folder / "evaluations" / "e")
+    assert settings.task == {"_target_": "own.Own", "n_validation": 7}
+    assert len(list(read_jsonl(folder / "evaluations" / "e" / "instances.jsonl"))) == 7
+
+    for option, expected in (
+        ("task.threads=2", "there is no option 'task.threads'"),  # the default task has it
+        ("task.n_validation=many", "task.n_validation is 'many', expected a whole number like 20"),
+    ):
+        result = dataenvgym("eval", "--run", "r", option)
+        assert (result.code, result.out) == (2, "")
+        assert expected in result.err
+
+
+def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
+    (talkative / "mine.py").write_text(
+        "from dataenvgym.tasks.math.pocket import PocketMathTask\n"
+        "class Mine(PocketMathTask):\n"
+        "    def __init__(self, **options):\n"
+        "        super().__init__(n_validation=5, **options)\n"
+    )
+    mine = ("task=custom", "task._target_=mine.Mine", *DRAWN[:2])
+    result = dataenvgym("eval", *mine, "samples=2")
+    assert result.code == 2
+    assert "(+task.sampling.temperature=1.0)" in result.err
+    result = dataenvgym("eval", *mine, "samples=2", "+task.sampling.temperature=1.0")
+    assert (result.code, result.err) == (0, "")
+    assert "2 samples of each problem at temperature 1.0" in result.out
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_only_what_is_drawn_can_be_extended(dataenvgym, talkative, temperature):
+    command = ("eval", *DRAWN, f"task.sampling.temperature={temperature}", "name=e")
+    assert dataenvgym(*command).code == 0
+    again = dataenvgym(*command)
+    assert "was finished already" in again.out
+    assert ("more samples extend it" in again.out) == (temperature > 0.0)
+
+
+def test_names_of_metrics_are_whole_on_a_narrow_terminal(dataenvgym, talkative, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    result = dataenvgym("eval", *DRAWN, "samples=2", "metrics=[pass@1[avg-of-2],no_answer_rate]")
+    assert result.code == 0
+    for name in ("pass@1[avg-of-2]", "no_answer_rate"):
+        assert 0.0 <= metric(result.out, name) <= 1.0

@@ -92,6 +92,7 @@ def test_deepspeed_and_gpus_are_what_the_trainer_takes():
 OF_LLAMA_FACTORY = ["trainer=llama_factory"]
 GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
+    "task=code_jsonl": ["task.sources=problems.jsonl"],
     "task=custom": ["task._target_=my.Task"],
     "agent=custom": ["agent._target_=my.Agent"],
     "predictor=custom": ["predictor._target_=my.Student"],

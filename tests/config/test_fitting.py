@@ -14,7 +14,7 @@ from dataenvgym.agents import (
     GoldEngine,
     NoPolicy,
     OpenEndedPolicy,
-    PocketMathEngine,
+    PocketEngine,
     PoolEngine,
     PreferenceEngine,
     RandomPolicy,
@@ -61,29 +61,29 @@ POCKET = PocketMathTask(n_validation=20)
 
 @pytest.mark.parametrize("policy", [RandomPolicy(), OpenEndedPolicy(), SkillListPolicy()])
 def test_the_embedded_agents_fit_the_embedded_task(policy):
-    check_fit(POCKET, agent(policy, PocketMathEngine()), shows_skills=True)
+    check_fit(POCKET, agent(policy, PocketEngine()), shows_skills=True)
 
 
 @pytest.mark.parametrize(
     ("task", "policy", "engine", "shows_skills", "expected"),
     [
-        (Riddles(), OpenEndedPolicy(), PocketMathEngine(), False, "'riddles' has other problems"),
-        (Riddles(), RandomPolicy(), PocketMathEngine(), False, "'riddles' has other problems"),
+        (Riddles(), OpenEndedPolicy(), PocketEngine(), False, "'riddles' has other problems"),
+        (Riddles(), RandomPolicy(), PocketEngine(), False, "'riddles' has other problems"),
         (Riddles(), RandomPolicy(), Writer(), False, "Writer names none"),
         (Riddles(), SkillListPolicy(), Writer(), True, "no instance of task 'riddles' has one"),
-        (POCKET, SkillListPolicy(), PocketMathEngine(), False, "use environment=skill_list"),
+        (POCKET, SkillListPolicy(), PocketEngine(), False, "use environment=skill_list"),
         (
             POCKET,
             BlindPolicy(RetentionPolicy(SkillListPolicy())),
-            PocketMathEngine(),
+            PocketEngine(),
             False,
             r"BlindPolicy\(RetentionPolicy\(SkillListPolicy\)\) needs to see skills",
         ),
-        (POCKET, FreePolicy(), PocketMathEngine(), False, "PocketMathEngine needs a skill or ex"),
+        (POCKET, FreePolicy(), PocketEngine(), False, "PocketEngine needs a skill or ex"),
         (
             Riddles(),
             OpenEndedPolicy(),
-            PreferenceEngine(PocketMathEngine(), Riddles()),
+            PreferenceEngine(PocketEngine(), Riddles()),
             False,
             "'riddles' has other problems",
         ),
@@ -95,13 +95,11 @@ def test_what_does_not_fit_is_refused(task, policy, engine, shows_skills, expect
 
 
 def test_a_tree_agents_engine_is_judged_too():
-    check_fit(
-        POCKET, TreeAgent(AlternatingPolicy(), PocketMathEngine(), name="t"), shows_skills=True
-    )
+    check_fit(POCKET, TreeAgent(AlternatingPolicy(), PocketEngine(), name="t"), shows_skills=True)
     with pytest.raises(ConfigurationError, match="'riddles' has other problems"):
         check_fit(
             Riddles(),
-            TreeAgent(AlternatingPolicy(), PocketMathEngine(), name="t"),
+            TreeAgent(AlternatingPolicy(), PocketEngine(), name="t"),
             shows_skills=True,
         )
 
@@ -137,4 +135,4 @@ def test_an_engine_that_writes_on_anything_fits_a_task_without_skills():
 
 def test_agents_and_tasks_of_others_are_not_judged():
     check_fit(Riddles(), lambda completed, predictor: [], shows_skills=False)
-    check_fit(object(), agent(SkillListPolicy(), PocketMathEngine()), shows_skills=False)
+    check_fit(object(), agent(SkillListPolicy(), PocketEngine()), shows_skills=False)

@@ -1,0 +1,84 @@
+"""What an evaluation came to, as rich tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.episodes.texts import one_line
+from dataenvgym.evaluation.metrics import MetricResult
+from dataenvgym.records import PerformanceReport
+
+
+def skill_table(report: PerformanceReport) -> Table:
+    """Scores by skill, and of all."""
+    table = _table(("category", "skill"), ("score", "accuracy", "n", "errors"))
+    for skill in report.skills:
+        if skill.skill:
+            table.add_row(
+                Text(one_line(skill.category or "", 40)),
+                Text(one_line(skill.skill, 40)),
+                number(skill.score),
+                number(skill.accuracy),
+                str(skill.n),
+                str(skill.n_errors or ""),
+            )
+    table.add_row(
+        "all",
+        "",
+        number(report.score),
+        number(report.accuracy),
+        str(report.n),
+        str(report.n_errors or ""),
+        style="bold",
+    )
+    return table
+
+
+def metric_table(results: Sequence[MetricResult]) -> Table:
+    """One row for each metric; columns that would be empty are left out."""
+    has_sd = any(r.sd is not None for r in results)
+    has_gaps = any(r.left_out for r in results)
+    columns = ["value", "95%", *["sd"] * has_sd, "instances", *["left out"] * has_gaps]
+    table = _table(("metric",), columns)
+    for r in results:
+        half = "" if r.half_width is None else f"± {r.half_width:.4f}"
+        sd = ["" if r.sd is None else f"{r.sd:.4f}"] * has_sd
+        gaps = [str(r.left_out or "")] * has_gaps
+        table.add_row(Text(r.name), number(r.value, 4), half, *sd, str(r.n), *gaps)
+    return _uncut(table)
+
+
+def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:
+    """The same metrics, as they were and as they are now."""
+    table = _table(("metric",), ("before", "after", "change"))
+    for old, new in zip(before, after, strict=True):
+        known = old.value is not None and new.value is not None
+        change = f"{(new.value or 0.0) - (old.value or 0.0):+.4f}" if known else "-"
+        table.add_row(Text(new.name), number(old.value, 4), number(new.value, 4), change)
+    return _uncut(table)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A value with so many digits, or a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _table(names: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(box=None, header_style="bold")
+    for name in names:
+        table.add_column(name)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _uncut(table: Table) -> Table:
+    """The table with every cell on one line, however narrow the terminal."""
+    for column in table.columns:
+        cells = [column.header, *column.cells]
+        column.min_width = max(Text(str(cell)).cell_len for cell in cells)
+        column.no_wrap = True
+    return table

@@ -1,0 +1,125 @@
+"""`dataenvgym rescore`: the samples of an evaluation judged again, without the student."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+
+from dataenvgym import config as configuration
+from dataenvgym.cli.evaluate import on_split
+from dataenvgym.cli.evaluation_tables import change_table
+from dataenvgym.cli.quiet import quieten
+from dataenvgym.config.evaluation_directory import (
+    evaluation_files,
+    find_evaluation,
+    read_evaluation,
+    with_task_options,
+)
+from dataenvgym.config.run_directory import locked
+from dataenvgym.episodes.texts import one_line, several
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics
+from dataenvgym.evaluation.rescoring import REPLAYED, Rescored, rescore_folder
+
+SHOWN = 20
+"""Changed samples that are shown one by one."""
+
+REASONS = 3
+"""Reasons of new errors that are shown."""
+
+
+def rescore(arguments: Namespace) -> None:
+    """Judge the samples again, write the new scores beside the old ones, show what changed."""
+    from omegaconf import OmegaConf
+    from rich.console import Console
+    from rich.text import Text
+
+    quieten()
+    console = Console(highlight=False)
+    directory = find_evaluation(arguments.evaluation, arguments.evaluations_dir)
+    before = read_evaluation(directory)
+    files = evaluation_files(directory, before)
+    settings = with_task_options(before, arguments.overrides)
+    task = on_split(configuration.build_task(settings), settings.split)
+    with locked(directory), console.status("judging ..."):
+        samples = files.count_complete()
+        if not samples:
+            raise RunDirectoryError(
+                f"{directory} has no complete sample of every problem yet: the `dataenvgym eval` "
+                "that began it goes on with it"
+            )
+        outcome = rescore_folder(
+            files,
+            task,
+            _metrics(settings.metrics, samples),
+            samples,
+            settings=OmegaConf.to_yaml(settings, resolve=True),
+        )
+    if samples < settings.samples:
+        console.print(
+            f"{samples} of {settings.samples} samples are complete; only these are judged",
+            soft_wrap=True,
+        )
+    console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
+    console.print()
+    for line in _lines(outcome.rescored, outcome.n_gone):
+        console.print(Text(line), soft_wrap=True)
+    console.print(f"\nscores: {outcome.directory}", soft_wrap=True)
+
+
+def _metrics(names: Sequence[str] | None, samples: int) -> tuple[Metric, ...]:
+    """The metrics that so many samples suffice for; if there are none, the default."""
+    enough = [name for name in names or () if parse_metric(name).k <= samples]
+    return parse_metrics(enough or None, samples)
+
+
+def _lines(rescored: Sequence[Rescored], n_gone: int) -> list[str]:
+    """What changed: in all, and sample by sample."""
+    changed = [r for r in rescored if r.has_changed]
+    lines = [f"{len(changed)} of {several(len(rescored), 'sample')} changed"]
+    kinds = Counter((r.verdict_before, r.verdict) for r in changed)
+    for (before, now), count in sorted(kinds.items()):
+        same = f"{now} as before, with another reward or answer"
+        what = same if before == now else f"{before} -> {now}"
+        lines.append(f"  {what}: {count}")
+    for r in changed[:SHOWN]:
+        lines.append(f"  {r.instance_id} #{r.sample}: {_sides(r)}")
+    if len(changed) > SHOWN:
+        lines.append(f"  ... and {len(changed) - SHOWN} more (scores.jsonl has them all)")
+    lines += _new_errors(rescored)
+    noted = [r for r in rescored if REPLAYED in (r.note or "")]
+    if noted:
+        lines.append(
+            f"{several(len(noted), 'sample')} answered another conversation than the task puts "
+            f"now, such as {noted[0].instance_id} #{noted[0].sample}: {noted[0].note}"
+        )
+    if n_gone:
+        lines.append(
+            f"{several(n_gone, 'problem')} the task has no longer: judged as they were then"
+        )
+    return lines
+
+
+def _new_errors(rescored: Sequence[Rescored]) -> list[str]:
+    """Why samples that were judged before are errors now, the most frequent reason first."""
+    new = [r for r in rescored if r.verdict == "error" and r.before.error is None]
+    reasons = Counter(r.error for r in new).most_common()
+    lines = []
+    for reason, count in reasons[:REASONS]:
+        example = next(r for r in new if r.error == reason)
+        lines.append(
+            f"{several(count, 'sample')} became errors, such as {example.instance_id} "
+            f"#{example.sample}: {one_line(str(reason), 300)}"
+        )
+    if len(reasons) > REASONS:
+        lines.append(f"... and {len(reasons) - REASONS} more reasons (scores.jsonl has them all)")
+    return lines
+
+
+def _sides(r: Rescored) -> str:
+    sides = [
+        f"{verdict} ({judgement.reward:g}, {one_line(repr(judgement.answer_class), 40)})"
+        for verdict, judgement in ((r.verdict_before, r.before), (r.verdict, r))
+    ]
+    return " -> ".join(sides)

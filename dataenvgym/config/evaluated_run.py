@@ -1,0 +1,78 @@
+"""The student and the task of a run, as an evaluation takes them over.
+
+A section of the run (task, student, predictor, trainer) is taken as it is there, with the options
+that are given under it laid over; only a section that is itself chosen (`task=gsm8k`) is composed
+anew. `student=...` may choose its predictor, so that one is composed anew with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dataenvgym.config.composition import compose, options_by_group, overlay
+from dataenvgym.config.overrides import Override, parse_overrides
+from dataenvgym.config.run_directory import find_run, read_config
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+SECTIONS = ("task", "student", "predictor", "trainer")
+"""What is taken over."""
+
+
+def compose_for_run(
+    run: str, overrides: Sequence[str], *, config_dir: str | Path | None = None
+) -> tuple[DictConfig, Path]:
+    """The configuration of an evaluation with the run's task and student, and the run's folder.
+
+    Args:
+        run: its name, or the path of its folder.
+        overrides, config_dir: as for `compose`.
+
+    Raises:
+        ConfigurationError: as `compose`; an option is checked against the section it changes.
+        RunDirectoryError: if there is no such run.
+    """
+    parsed = parse_overrides(overrides)
+    chosen = {o.section for o in parsed if o.section in SECTIONS and _chooses(o)}
+    if "student" in chosen:
+        chosen.add("predictor")
+    taken = [section for section in SECTIONS if section not in chosen]
+    anew = [o.text for o in parsed if o.section not in taken]
+    config = compose(anew, config_dir=config_dir, name="eval")
+    directory = find_run(run, str(config.runs_dir))
+    before = read_config(directory)
+    for section in taken:
+        config[section] = before[section]
+    _relink(config, [s for s in taken if s in ("predictor", "trainer")], config_dir)
+    return overlay(config, [o.text for o in parsed if o.section in taken]), directory
+
+
+def _chooses(override: Override) -> bool:
+    """Whether it is `task=...` or `trainer/method=...`, not `task.limit=...`."""
+    return override.key == override.section or "/" in override.key
+
+
+def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path | None) -> None:
+    """Have values follow others again, as `predictor.student` does `student.path`.
+
+    A run keeps them resolved. One that is not what it would follow was given, and stays.
+    """
+    from omegaconf import OmegaConf
+
+    groups = options_by_group(config_dir)
+    for section in sections:
+        for file in groups.get(section, {}).values():
+            raw = OmegaConf.to_container(OmegaConf.load(file))
+            if not isinstance(raw, dict) or raw.get("_target_") != config[section].get("_target_"):
+                continue
+            for name, value in raw.items():
+                follows = isinstance(value, str) and "${" in value
+                if not follows or not isinstance(name, str) or name not in config[section]:
+                    continue
+                before = config[section][name]
+                config[section][name] = value
+                if OmegaConf.select(config, f"{section}.{name}") != before:
+                    config[section][name] = before

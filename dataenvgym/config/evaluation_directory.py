@@ -1,0 +1,205 @@
+"""A configuration and the folder of its evaluation.
+
+`config.yaml` there has the sections that determine what is answered (task, student, predictor,
+trainer) and the settings of the evaluation, resolved. The same ones go on with it; others are
+refused by the names of the keys that differ, except for `samples` and `metrics`: more samples
+extend the evaluation, and metrics are made of what is drawn already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from dataenvgym.config.composition import overlay
+from dataenvgym.config.identity import decisive_values, run_name, short_name
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.run_directory import locked, refuse_changes
+from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
+from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.storage import hash_files, write_text
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+_SECTIONS = ("task", "student", "predictor", "trainer")
+_FREE = ("samples", "metrics")
+
+
+def evaluation_settings(
+    config: DictConfig, *, split: str, limit: int | None, adapter: Path | None
+) -> DictConfig:
+    """What determines an evaluation, as it is kept with it.
+
+    Args:
+        config: the default configuration with what `eval.yaml` adds to it.
+        split, limit: which problems; `limit` is how many of them at most.
+        adapter: the folder of what the student has learnt, known by its contents; or None.
+
+    Raises:
+        ConfigurationError: for a value that cannot be.
+    """
+    from omegaconf import OmegaConf
+
+    for name, value in (("samples", config.samples), ("chunk", config.chunk), ("--limit", limit)):
+        if value is None and name != "samples":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ConfigurationError(f"{name} is {value!r}, expected a whole number, 1 or more")
+        if value < 1:
+            raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+    metrics = [config.metrics] if isinstance(config.metrics, str) else config.metrics
+    values = OmegaConf.to_container(config, resolve=True)  # sections may refer to others
+    assert isinstance(values, dict)
+    content: dict[str, Any] = {name: values[name] for name in _SECTIONS}
+    content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
+    content |= {"split": split, "limit": limit, "adapter": _fingerprint(adapter)}
+    return OmegaConf.create(content)
+
+
+def evaluation_directory(config: DictConfig, settings: DictConfig) -> Path:
+    """Where the evaluation is, or will be: `config.name`, or task, split and a hash."""
+    return Path(str(config.evaluations_dir)).expanduser() / _name(config, settings)
+
+
+def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
+    """The files of the evaluation in that folder."""
+    chunk = settings.chunk
+    if chunk is None:
+        chunk = settings.task.get("chunk_size")
+    return EvaluationFiles(directory, None if chunk is None else int(chunk))
+
+
+def open_evaluation(directory: Path, settings: DictConfig) -> EvaluationFiles:
+    """The evaluation's files and its `config.yaml`, new or gone on with.
+
+    Raises:
+        ConfigChangedError: as `check_evaluation`.
+    """
+    from omegaconf import OmegaConf
+
+    check_evaluation(directory, settings)
+    text = OmegaConf.to_yaml(settings)
+    path = directory / "config.yaml"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
+    return evaluation_files(directory, settings)
+
+
+def check_evaluation(directory: Path, settings: DictConfig) -> None:
+    """Refuse to go on with an evaluation that was begun with other settings.
+
+    Raises:
+        ConfigChangedError: naming the keys that differ.
+        RunDirectoryError: if the folder is there and is no evaluation's.
+    """
+    if not directory.exists() or not any(directory.iterdir()):
+        return
+    before = read_evaluation(directory)
+    if evaluation_files(directory, before).is_begun:
+        refuse_changes(
+            f"the evaluation {directory.name!r}",
+            _decisive(before),
+            _decisive(settings),
+        )
+
+
+def read_evaluation(directory: Path) -> DictConfig:
+    """The settings that an evaluation was begun with.
+
+    Raises:
+        RunDirectoryError: if the folder is no evaluation's.
+    """
+    from omegaconf import DictConfig, OmegaConf
+
+    path = directory / "config.yaml"
+    if not path.exists():
+        raise RunDirectoryError(f"{directory} is no evaluation: it has no config.yaml")
+    try:
+        settings = OmegaConf.load(path)
+    except Exception as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+    if not isinstance(settings, DictConfig) or {*_SECTIONS, "samples", "chunk"} - set(settings):
+        raise RunDirectoryError(f"{path} is not the configuration of an evaluation")
+    return settings
+
+
+def with_task_options(settings: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    """The settings with other options of the task, which judge its samples in another way.
+
+    Raises:
+        ConfigurationError: for an option that the task has not, or that is none of its own, and
+            for a value of another type.
+    """
+    from omegaconf import OmegaConf
+
+    known = list(decisive_values(OmegaConf.create({"task": settings.task})))
+    for override in parse_overrides(overrides):
+        if not override.key.startswith("task."):
+            raise ConfigurationError(
+                f"{override.text!r} is no option of this evaluation's task."
+                f"{did_you_mean(override.key, known)} They are: {', '.join(known)}."
+            )
+    return overlay(settings, overrides)
+
+
+def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> Path:
+    """The folder of an evaluation, given its path or its name.
+
+    Raises:
+        RunDirectoryError: if there is none, with the closest name that there is.
+    """
+    for directory in (Path(name).expanduser(), Path(evaluations_dir) / name):
+        if directory.is_dir():
+            read_evaluation(directory)
+            return directory
+    names = [p.parent.name for p in sorted(Path(evaluations_dir).glob("*/config.yaml"))]
+    there = f"{evaluations_dir} holds {len(names)}" if names else f"{evaluations_dir} holds none"
+    raise RunDirectoryError(
+        f"there is no evaluation {name!r}.{did_you_mean(name, names)} ({there})"
+    )
+
+
+def remove_evaluation(directory: Path) -> None:
+    """Remove an evaluation; it vanishes at once, so that a kill leaves no half of it.
+
+    Raises:
+        RunDirectoryError: if the folder is no evaluation's.
+    """
+    if not directory.exists():
+        return
+    if any(directory.iterdir()):
+        read_evaluation(directory)
+    with locked(directory):
+        gone = directory.with_name(f".{directory.name}.removed")
+        shutil.rmtree(gone, ignore_errors=True)
+        directory.replace(gone)
+        shutil.rmtree(gone)
+
+
+def _name(config: DictConfig, settings: DictConfig) -> str:
+    if config.name is not None:
+        return run_name(config)
+    digest = hashlib.sha256(orjson.dumps(_decisive(settings), option=orjson.OPT_SORT_KEYS))
+    return f"{short_name(settings.task)}-{settings.split}-{digest.hexdigest()[:8]}"
+
+
+def _decisive(settings: DictConfig) -> dict[str, Any]:
+    """All values that determine the samples, by dotted key."""
+    return {
+        key: value
+        for key, value in decisive_values(settings).items()
+        if key.partition(".")[0] not in _FREE
+    }
+
+
+def _fingerprint(adapter: Path | None) -> str | None:
+    """What an adapter is known by, wherever it lies."""
+    if adapter is None:
+        return None
+    return hash_files(adapter)[:16] if adapter.exists() else str(adapter)
