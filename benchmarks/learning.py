@@ -1,9 +1,9 @@
-"""Whether the student really learns, and which strategy teaches better: the README's figures.
+"""Whether the student really learns: the README's figures.
 
-    python -m benchmarks.learning gain        the default episode, seeds 0, 1, 2
-    python -m benchmarks.learning honesty     shuffled answers do not help; no look-up does as well
-    python -m benchmarks.learning strategies  skill_list against random, ten seeds, paired
+    python -m benchmarks.learning gain       the default episode, seeds 0, 1, 2; --task pocket_code
+    python -m benchmarks.learning honesty    shuffled answers do not help; no look-up does as well
 
+Which strategy teaches better is a study's figure: `dataenvgym study`.
 Runs are kept in `benchmarks/results/runs` and go on where they were interrupted; `--fresh` starts
 anew. Each prints a table and writes `benchmarks/results/learning_<name>.json`.
 """
@@ -11,7 +11,6 @@ anew. Each prints a table and writes `benchmarks/results/learning_<name>.json`.
 from __future__ import annotations
 
 import argparse
-import math
 import shutil
 import statistics
 import time
@@ -30,8 +29,7 @@ from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 RUNS = RESULTS / "runs"
-# two-sided 95% quantiles of Student's t by degrees of freedom
-_T95 = {2: 4.303, 9: 2.262}
+MATH = "pocket_math"
 
 
 class ShuffledAnswers:
@@ -60,10 +58,12 @@ class ShuffledAnswers:
         self.agent.load_state_dict(state)
 
 
-def episode(agent_name: str, seed: int, *, shuffled: bool = False) -> tuple[Summary, float, Path]:
+def episode(
+    agent_name: str, seed: int, *, task: str = MATH, shuffled: bool = False
+) -> tuple[Summary, float, Path]:
     """One default episode with that agent: its summary, its wall seconds, its folder."""
-    config = compose([f"agent={agent_name}", f"seed={seed}"])
-    directory = RUNS / f"{agent_name}{'-shuffled' if shuffled else ''}-seed{seed}"
+    config = compose([f"task={task}", f"agent={agent_name}", f"seed={seed}"])
+    directory = RUNS / f"{task}-{agent_name}{'-shuffled' if shuffled else ''}-seed{seed}"
     environment = build_environment(config, directory)
     agent: Any = build_agent(config)
     began = time.perf_counter()
@@ -76,12 +76,12 @@ def episode(agent_name: str, seed: int, *, shuffled: bool = False) -> tuple[Summ
     return summary, time.perf_counter() - began, directory
 
 
-def gain() -> dict[str, Any]:
+def gain(task: str) -> dict[str, Any]:
     """Score gains of the default episode at the best iteration."""
     agent = compose([]).agent.name
     rows = []
     for seed in (0, 1, 2):
-        summary, seconds, _ = episode(agent, seed)
+        summary, seconds, _ = episode(agent, seed, task=task)
         rows.append({"agent": agent, "seed": seed, **_scores(summary), "seconds": round(seconds)})
     return {"rows": rows, "mean": _means(rows)}
 
@@ -105,30 +105,6 @@ def honesty() -> dict[str, Any]:
             }
         )
     return {"rows": rows, "mean": _means(rows)}
-
-
-def strategies() -> dict[str, Any]:
-    """skill_list against random at the same number of records, paired by seed."""
-    rows = []
-    for seed in range(10):
-        informed, blind = episode("skill_list", seed)[0], episode("random", seed)[0]
-        rows.append(
-            {
-                "seed": seed,
-                "skill_list": informed.best.val_score,
-                "random": blind.best.val_score,
-                "difference": informed.best.val_score - blind.best.val_score,
-                "test_difference": _test(informed) - _test(blind),
-                "records": informed.iterations[-1].n_records_total,
-                "records_random": blind.iterations[-1].n_records_total,
-            }
-        )
-    return {
-        "rows": rows,
-        "mean": _means(rows),
-        "difference_95": _interval([r["difference"] for r in rows]),
-        "test_difference_95": _interval([r["test_difference"] for r in rows]),
-    }
 
 
 def look_up_score(directory: Path, best: int) -> float:
@@ -182,31 +158,19 @@ def _means(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {n: round(statistics.mean(r[n] for r in rows), 4) for n in names}
 
 
-def _interval(values: list[float]) -> tuple[float, float, float]:
-    """Mean and 95% t interval."""
-    mean = statistics.mean(values)
-    half = _T95[len(values) - 1] * statistics.stdev(values) / math.sqrt(len(values))
-    return round(mean, 4), round(mean - half, 4), round(mean + half, 4)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    figures = {"gain": gain, "honesty": honesty, "strategies": strategies}
-    parser.add_argument("figure", choices=figures)
+    parser.add_argument("figure", choices=("gain", "honesty"))
+    parser.add_argument("--task", choices=(MATH, "pocket_code"), default=MATH, help="of gain")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
     options = parser.parse_args(argv)
     if options.fresh:
         shutil.rmtree(RUNS, ignore_errors=True)
-    result = figures[options.figure]()
+    result = gain(options.task) if options.figure == "gain" else honesty()
     print_table([*result["rows"], {**result["mean"], "seed": "mean"}])
-    for name in ("difference_95", "test_difference_95"):
-        if name in result:
-            mean, low, high = result[name]
-            print(
-                f"{name.removesuffix('_95')}: {mean:+.3f}, 95% interval {low:+.3f} to {high:+.3f}"
-            )
-    write_results(f"learning_{options.figure}", result)
+    name = f"gain_{options.task}" if options.figure == "gain" else "honesty"
+    write_results(f"learning_{name}", result)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.agents import Agent, PocketMathEngine, RandomPolicy
+from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.environments import SkillList
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
@@ -29,7 +29,7 @@ def teaching_step() -> list[dict[str, Any]]:
     """Median and largest seconds by phase over `STEPS` steps."""
     student = ScriptedPredictor(lambda conversation: "#### 1")
     environment = SkillList(PocketMathTask(), student)
-    agent = Agent(RandomPolicy(), PocketMathEngine(), name="random")
+    agent = Agent(RandomPolicy(), PocketEngine(), name="random")
     observation, _ = environment.reset(seed=0)
     for _ in range(STEPS):
         environment.clock.start(len(environment.results))

@@ -1,13 +1,13 @@
 """The smallest episode: one agent teaches the pocket student math for two iterations."""
 
-from dataenvgym.agents import Agent, OpenEndedPolicy, PocketMathEngine
+from dataenvgym.agents import Agent, OpenEndedPolicy, PocketEngine
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 environment = OpenEnded(PocketMathTask(), InProcessPredictor())
-agent = Agent(OpenEndedPolicy(), PocketMathEngine(), name="open_ended")
+agent = Agent(OpenEndedPolicy(), PocketEngine(), name="open_ended")
 summary = run_episode(environment, agent, iterations=2)
 
 for iteration in summary.iterations:

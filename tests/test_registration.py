@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
-from dataenvgym.agents import PocketMathEngine
+from dataenvgym.agents import PocketEngine
 from dataenvgym.config import build_environment, compose
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
@@ -71,7 +71,7 @@ def test_a_bare_make_is_the_environment_of_the_default_run(name):
 
 def test_a_bare_skill_tree_writes_with_the_pocket_engine_for_an_agent_it_does_not_know():
     environment = gymnasium.make("dataenvgym/SkillTree-v0").unwrapped
-    assert isinstance(environment.engine, PocketMathEngine)
+    assert isinstance(environment.engine, PocketEngine)
     assert environment.agent_name is None
 
 

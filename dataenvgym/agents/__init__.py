@@ -4,12 +4,14 @@ from dataenvgym.agents.agent import Agent
 from dataenvgym.agents.bandits import BanditPolicy, ThompsonPolicy, UCBPolicy
 from dataenvgym.agents.blind import BlindPolicy
 from dataenvgym.agents.edge import EdgePolicy
+from dataenvgym.agents.execution_engine import ExecutionEngine
+from dataenvgym.agents.execution_preferences import ExecutionPreferenceEngine
 from dataenvgym.agents.gold_engine import GoldEngine
 from dataenvgym.agents.llm_engine import LLMEngine
 from dataenvgym.agents.llm_tree_policy import LLMTreePolicy
 from dataenvgym.agents.nothing import NoEngine, NoPolicy
 from dataenvgym.agents.plans import Assignment, Engine, Plan, Policy, Situation
-from dataenvgym.agents.pocket_engine import PocketMathEngine
+from dataenvgym.agents.pocket_engine import PocketEngine
 from dataenvgym.agents.policies import (
     FreePolicy,
     OpenEndedPolicy,
@@ -48,6 +50,8 @@ __all__ = [
     "ConfigurableTreePolicy",
     "EdgePolicy",
     "Engine",
+    "ExecutionEngine",
+    "ExecutionPreferenceEngine",
     "FillBalancedPolicy",
     "FreePolicy",
     "GoldEngine",
@@ -58,7 +62,7 @@ __all__ = [
     "NoPolicy",
     "OpenEndedPolicy",
     "Plan",
-    "PocketMathEngine",
+    "PocketEngine",
     "PocketRewriter",
     "Policy",
     "PoolEngine",

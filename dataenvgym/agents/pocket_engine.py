@@ -1,58 +1,62 @@
-"""The embedded teacher of pocket math: writes records procedurally, always right."""
+"""The embedded teacher of the pocket suite: writes records procedurally, always right."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 
 from dataenvgym.agents.plans import Assignment, Plan
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.interfaces import PredictorInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
     Provenance,
     SupervisedDatum,
     TrainingDatum,
 )
-from dataenvgym.tasks.math.pocket_skills import (
-    SKILLS,
-    PocketSkill,
-    draw_problem,
-    find_skill,
-    recognize,
-)
+from dataenvgym.tasks.pocket import family_of, find_skill
 
 
-class PocketMathEngine:
-    """Writes supervised records on operands of the training split.
+class PocketEngine:
+    """Writes supervised records of a pocket family's exercises, of the training split.
 
-    An assignment with a skill gets problems of that skill in all its phrasings; one with a
-    subskill, in that phrasing; one with examples alone, or with a skill that pocket math does not
-    name so, problems of an example's skill in the example's own phrasing.
+    An assignment with a skill gets exercises of that skill in all its phrasings; one with a
+    subskill, in that phrasing; one with examples alone, or with a skill that the family does not
+    name so, exercises of an example's skill in the example's own phrasing.
 
-    A subskill is a phrasing, `_` for its numbers: "Put _ in rising order."
+    A subskill is a phrasing, `_` for what it is about: "Put _ in rising order."
+
+    Args:
+        task: whose family it teaches; that of pocket math if the task has none.
     """
+
+    def __init__(self, task: TaskInterface | None = None) -> None:
+        self._family = family_of(task)
 
     @property
     def skills(self) -> Sequence[str]:
-        return tuple(SKILLS)
+        return tuple(self._family.phrasings)
+
+    def reads(self, question: str) -> bool:
+        """Whether a question is one of the family's."""
+        return self._family.read(question) is not None
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
         """The records of the plan, all different.
 
-        An example that it cannot read is passed over; so is what goes beyond the problems of a
+        An example that it cannot read is passed over; so is what goes beyond the exercises of a
         skill that there are.
         """
         questions: set[str] = set()
         records: list[TrainingDatum] = []
         for assignment in plan:
             for _ in range(assignment.count):
-                if (record := _write(assignment, questions, rng)) is not None:
+                if (record := self._write(assignment, questions, rng)) is not None:
                     questions.add(record.instruction)
                     records.append(record)
         return records
@@ -65,19 +69,65 @@ class PocketMathEngine:
         examples: Sequence[CompletedTaskInstance],
         rng: np.random.Generator,
     ) -> Sequence[str]:
-        """Phrasings of the skill, or of the examples where pocket math does not name it so."""
-        if skill in SKILLS:
-            phrasings = SKILLS[skill].phrasings
-        else:
-            read = (recognize(c.instance.instruction) for c in examples)
-            phrasings = tuple(dict.fromkeys(found[1] for found in read if found))
-        names = [name for p in phrasings if (name := subskill_name(p)) not in known]
+        """Phrasings of the skill, or of the examples where the family does not name it so."""
+        phrasings: Sequence[str | None] = self._family.phrasings.get(skill, ())
+        if not phrasings:
+            read = (self._family.read(c.instance.instruction) for c in examples)
+            phrasings = tuple(dict.fromkeys(exercise.phrasing for exercise in read if exercise))
+        names = [name for p in phrasings if p and (name := subskill_name(p)) not in known]
         return names[:count]
 
     def subskill_of(self, skill: str, instruction: str) -> str | None:
-        """The phrasing of a problem."""
-        found = recognize(instruction)
-        return subskill_name(found[1]) if found else None
+        """The phrasing of an exercise."""
+        exercise = self._family.read(instruction)
+        return subskill_name(exercise.phrasing) if exercise and exercise.phrasing else None
+
+    def _write(
+        self, assignment: Assignment, questions: set[str], rng: np.random.Generator
+    ) -> SupervisedDatum | None:
+        if (wanted := self._wanted(assignment, rng)) is None:
+            return None
+        skill, phrasing = wanted
+        name = skill if assignment.skill is None else assignment.skill
+        provenance = Provenance(skill=name, subskill=assignment.subskill)
+        for _ in range(_TRIES):
+            exercise = self._family.draw(skill, "train", rng, phrasing=phrasing)
+            if exercise.question not in questions:
+                return SupervisedDatum(
+                    instruction=exercise.question, output=exercise.output, provenance=provenance
+                )
+        return None
+
+    def _wanted(
+        self, assignment: Assignment, rng: np.random.Generator
+    ) -> tuple[str, str | None] | None:
+        """The skill and the phrasing to write in (None: any)."""
+        if assignment.subskill is not None:
+            return self._find_subskill(assignment.subskill)
+        skill = assignment.skill
+        if skill is not None and (skill in self._family.phrasings or not assignment.examples):
+            return find_skill(self._family, skill), None
+        example = assignment.examples[int(rng.integers(len(assignment.examples)))]
+        exercise = self._family.read(example.instance.instruction)
+        return (exercise.skill, exercise.phrasing) if exercise else None
+
+    def _find_subskill(self, name: str) -> tuple[str, str]:
+        try:
+            return self._subskills[name]
+        except KeyError:
+            raise ConfigurationError(
+                f"{self._family.name} has no subskill {name!r}."
+                f"{did_you_mean(name, self._subskills)} "
+                "A subskill is one of a skill's phrasings, `_` for what it is about"
+            ) from None
+
+    @cached_property
+    def _subskills(self) -> dict[str, tuple[str, str]]:
+        return {
+            subskill_name(phrasing): (skill, phrasing)
+            for skill, phrasings in self._family.phrasings.items()
+            for phrasing in phrasings
+        }
 
 
 def subskill_name(phrasing: str) -> str:
@@ -87,46 +137,3 @@ def subskill_name(phrasing: str) -> str:
 
 _TRIES = 100
 """Draws before a skill counts as exhausted: there are only so many sums."""
-
-
-def _write(
-    assignment: Assignment, questions: set[str], rng: np.random.Generator
-) -> SupervisedDatum | None:
-    if (wanted := _wanted(assignment, rng)) is None:
-        return None
-    skill, phrasing = wanted
-    name = skill.name if assignment.skill is None else assignment.skill
-    provenance = Provenance(skill=name, subskill=assignment.subskill)
-    for _ in range(_TRIES):
-        problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-        if problem.question not in questions:
-            return SupervisedDatum(
-                instruction=problem.question, output=problem.output, provenance=provenance
-            )
-    return None
-
-
-def _wanted(
-    assignment: Assignment, rng: np.random.Generator
-) -> tuple[PocketSkill, str | None] | None:
-    if assignment.subskill is not None:
-        return _find_subskill(assignment.subskill)
-    if assignment.skill is not None and (assignment.skill in SKILLS or not assignment.examples):
-        return find_skill(assignment.skill), None
-    example = assignment.examples[int(rng.integers(len(assignment.examples)))]
-    return recognize(example.instance.instruction)
-
-
-def _find_subskill(name: str) -> tuple[PocketSkill, str]:
-    try:
-        return _subskills()[name]
-    except KeyError:
-        raise ConfigurationError(
-            f"pocket math has no subskill {name!r}.{did_you_mean(name, _subskills())} "
-            "A subskill is one of a skill's phrasings, `_` for its numbers"
-        ) from None
-
-
-@cache
-def _subskills() -> dict[str, tuple[PocketSkill, str]]:
-    return {subskill_name(p): (skill, p) for skill in SKILLS.values() for p in skill.phrasings}

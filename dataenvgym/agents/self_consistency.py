@@ -6,14 +6,15 @@ more often right than what it says first, and does harm where it is not.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from dataenvgym.agents.self_engine import SelfAnswersEngine
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation.answers import classes_of
 from dataenvgym.interfaces import EnvironmentInterface, TaskInterface
 from dataenvgym.records import TaskInstance
-from dataenvgym.scoring import extract_final_answer, grade_pairs
+from dataenvgym.scoring import extract_final_answer
+from dataenvgym.tasks.math.answers import same_answer
 
 
 class SelfConsistencyEngine(SelfAnswersEngine):
@@ -59,18 +60,9 @@ def majority(texts: Sequence[str]) -> tuple[str, int]:
     Answers are the same if the scorer says so: 1/2 and 0.5 are. A text without a final answer has
     no vote; without any vote it is ("", 0).
     """
-    texts_of: dict[str, str] = {}
-    votes: Counter[str] = Counter()
-    for text in texts:
-        if (answer := extract_final_answer(text)) is not None:
-            texts_of.setdefault(answer, text)
-            votes[answer] += 1
-    merged: Counter[str] = Counter()
-    for answer, n in votes.most_common():
-        verdicts = grade_pairs([(known, answer) for known in merged])
-        same = (k for k, verdict in zip(list(merged), verdicts, strict=True) if verdict.equal)
-        merged[next(same, answer)] += n
-    if not merged:
+    answers = [extract_final_answer(text) for text in texts]
+    found, votes = classes_of(answers, same_answer)
+    if not found:
         return "", 0
-    ((answer, n),) = merged.most_common(1)
-    return texts_of[answer], n
+    winner = max(range(len(found)), key=votes.count)
+    return texts[answers.index(found[winner])], votes.count(winner)

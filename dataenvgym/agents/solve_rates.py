@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation.drawing import draw
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import TaskInstance
-from dataenvgym.rollouts import rollout
 
 
 class SolveRates:
@@ -53,16 +53,12 @@ class SolveRates:
         """The share of solved tries of each instance (n,); NaN where every call failed."""
         solved = np.zeros((self._samples, len(instances)))
         for row in solved:
-            sampling = self._task.sampling.model_copy(
-                update={"temperature": self._temperature, "seed": int(rng.integers(2**62))}
-            )
-            completed = rollout(
+            completed = draw(
+                self._task,
                 predictor,
                 instances,
-                self._task.make_environment,
-                sampling=sampling,
-                chunk_size=self._task.chunk_size,
-                threads=self._task.threads,
+                seed=int(rng.integers(2**62)),
+                temperature=self._temperature,
             )
             row[:] = [np.nan if c.error is not None else c.was_correct for c in completed]
         tried = np.sum(~np.isnan(solved), axis=0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-STUDENT = "pocket-v1"
+STUDENT = "pocket-v2"
 """Name and version of the weights; every published figure belongs to one version."""
 
 

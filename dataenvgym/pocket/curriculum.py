@@ -1,31 +1,41 @@
 """What the pocket student is pretrained on, and how much of it.
 
-Every skill is practised in symbols; the strong skills are practised in plain words too. The weak
-skills appear in plain words so rarely that the student half knows what they ask for: a
-controller watches its accuracy on probe problems (of the training split) and shows a phrasing
-more often while the accuracy is below `weak_accuracy`, and not at all while it is above. That is
-the point at which a few good records help, and bad ones harm.
+Every skill of every pocket family is practised in symbols; the strong skills are practised in
+plain words too. The weak skills appear in plain words so rarely that the student half knows what
+they ask for: a controller watches its accuracy on probe exercises (of the training split) and
+shows a phrasing more often while the accuracy is below `weak_accuracy`, and not at all while it
+is above. That is the point at which a few good records help, and bad ones harm.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dataenvgym.tasks.math.pocket_skills import SKILLS, PocketProblem, draw_problem
+from dataenvgym.tasks.pocket import Exercise
+from dataenvgym.tasks.pocket_suite import FAMILY_OF
+
+SHARES = {"pocket_math": 0.78, "pocket_code": 0.22}
+"""Of the rows, by family: a function is quicker to learn than a procedure on numbers."""
 
 HARD_SKILLS = ("without", "occurrences", "sum", "total")
 """Slow to learn even in symbols: practised three times as often."""
 
-EARLY_SKILLS = ("ascending", "rotated", "largest", "evens", "length", "sum")
+EARLY_SKILLS = (
+    "ascending", "rotated", "largest", "evens", "length", "sum",
+    "maximum", "summed", "sorted_up", "tail", "positive_items", "items_over", "scaled", "squared",
+    "capitals", "last_word",
+)  # fmt: skip
 """Practised in plain words from the beginning."""
 
 LATE_SKILLS = ("without", "even_count", "occurrences", "total")
 """Half known like the weak ones at first; practised in plain words in the last stage."""
 
 STRONG_SKILLS = (*EARLY_SKILLS, *LATE_SKILLS)
-WEAK_SKILLS = tuple(name for name in SKILLS if name not in STRONG_SKILLS)
+WEAK_SKILLS = tuple(name for name in FAMILY_OF if name not in STRONG_SKILLS)
 
 
 @dataclass
@@ -51,34 +61,31 @@ class Curriculum:
     @property
     def weak(self) -> tuple[str, ...]:
         """The skills that the controller holds half known."""
-        return tuple(name for name in SKILLS if name not in self.strong)
+        return tuple(name for name in FAMILY_OF if name not in self.strong)
 
-    def draw(self, size: int, rng: np.random.Generator) -> list[PocketProblem]:
-        """`size` problems of the training split."""
-        names = list(self.weak_rates)
-        rates = np.array([self.weak_rates[name] for name in names])
+    def draw(self, size: int, rng: np.random.Generator) -> list[Exercise]:
+        """`size` exercises of the training split."""
+        rates = np.array(list(self.weak_rates.values()))
         rest = 1.0 - rates.sum()
-        in_symbols = np.array([3.0 if name in HARD_SKILLS else 1.0 for name in SKILLS])
-        in_words = np.ones(len(self.strong))
         choices = [
-            *((name, False) for name in names),
-            *((name, True) for name in SKILLS),
+            *((name, False) for name in self.weak_rates),
+            *((name, True) for name in FAMILY_OF),
             *((name, False) for name in self.strong),
         ]
         weights = np.concatenate(
             [
                 rates,
-                rest * self.symbols * in_symbols / in_symbols.sum(),
-                rest * (1 - self.symbols) * in_words / in_words.sum(),
+                rest * self.symbols * _shares(FAMILY_OF),
+                rest * (1 - self.symbols) * _shares(self.strong, hard=1.0),
             ]
         )
         picks = rng.choice(len(choices), size, p=weights / weights.sum())
         return [
-            draw_problem(SKILLS[name], "train", rng, symbols=symbols)
+            FAMILY_OF[name].draw(name, "train", rng, symbols=symbols)
             for name, symbols in (choices[int(i)] for i in picks)
         ]
 
-    def adjust(self, accuracy: dict[str, float]) -> None:
+    def adjust(self, accuracy: Mapping[str, float]) -> None:
         """Set the rates of the weak skills by the measured accuracy."""
         for name in self.weak:
             rate = self.weak_rates.get(name, self.initial_rate)
@@ -87,3 +94,12 @@ class Curriculum:
             else:
                 rate = max(rate, self.lowest_rate) * 1.5
                 self.weak_rates[name] = min(rate, self.highest_rate)
+
+
+def _shares(skills: Collection[str], *, hard: float = 3.0) -> NDArray[np.float64]:
+    """What part of the rows each skill gets: by family, the hard skills `hard` times as often."""
+    weights = np.array([hard if name in HARD_SKILLS else 1.0 for name in skills])
+    families = np.array([FAMILY_OF[name].name for name in skills])
+    for name, share in SHARES.items():
+        weights[families == name] *= share / weights[families == name].sum()
+    return weights

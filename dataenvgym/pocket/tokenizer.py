@@ -46,7 +46,7 @@ def build_tokenizer(texts: Iterable[str], *, vocab_size: int) -> PreTrainedToken
     to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     words = {piece for text in texts for piece, _ in split.pre_tokenize_str(text)}
     words |= {space + digit for digit in "0123456789" for space in ("", " ")}
-    encoded = {to_bytes.pre_tokenize_str(word)[0][0] for word in words if word.strip()}
+    encoded = {to_bytes.pre_tokenize_str(word)[0][0] for word in words}
 
     pieces = [PAD, END, *ROLES, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     pieces += sorted(encoded - set(pieces))

@@ -23,7 +23,7 @@ from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, Message, TrainingDatum
 from dataenvgym.seeding import derive_rng
-from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_answer
+from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
 from dataenvgym.simulation.curves import LearningCurves, read_curves
 from dataenvgym.simulation.student import SimulatedStudent
 from dataenvgym.storage import publishing, read_json, write_json
@@ -107,7 +107,7 @@ class SimulatedPredictor:
             right = _uniform(sampling.seed, "reply", attempt, question) < share
         else:
             right = above > 0
-        return f"#### {solution.answer if right else wrong_answer(solution.answer)}"
+        return solution.output if right else wrong_output(solution.output)
 
     def _threshold(self, question: str) -> float:
         own = self._thresholds.get(question)

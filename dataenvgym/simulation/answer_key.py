@@ -11,18 +11,18 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.base import SPLITS
-from dataenvgym.tasks.math.pocket_skills import recognize
+from dataenvgym.tasks.pocket_suite import read_exercise
 
 
 class Solution(NamedTuple):
-    """The skill of a question, and its gold answer."""
+    """The skill of a question, and what a student should write on it."""
 
     skill: str
-    answer: str
+    output: str
 
 
 class AnswerKey:
-    """Solves the questions of a task: its own instances, and whatever reads like pocket math.
+    """Solves the questions of a task: its own instances, and whatever reads like a pocket family's.
 
     Args:
         task: with gold answers and skills. Questions of all its splits are known, if it offers
@@ -53,7 +53,7 @@ class AnswerKey:
     def _by_split(self) -> list[dict[str, Solution]]:
         return [
             {
-                instance.instruction: Solution(instance.skill, instance.answer)
+                instance.instruction: Solution(instance.skill, _output(instance, instance.answer))
                 for instance in instances
                 if instance.skill is not None and instance.answer is not None
             }
@@ -62,7 +62,7 @@ class AnswerKey:
 
 
 def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str | None:
-    """The skill that a record teaches: as its provenance says, or as pocket math recognises it.
+    """The skill that a record teaches: as its provenance says, or as the pocket families read it.
 
     Args:
         known: skills that a provenance may name; any other name, such as that of a cluster, is
@@ -74,16 +74,16 @@ def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str
     if isinstance(record, TextDatum):
         return None
     asked = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
-    found = recognize(asked.content)
-    return found[0].name if found else None
+    exercise = read_exercise(asked.content)
+    return exercise.skill if exercise else None
 
 
-def wrong_answer(answer: str) -> str:
-    """Something that looks like `answer` and is another one: its last digit is raised."""
-    if not (digits := list(re.finditer("[0-9]", answer))):
-        return "0"
+def wrong_output(output: str) -> str:
+    """Something that looks like `output` and is another one: its last digit is raised."""
+    if not (digits := list(re.finditer("[0-9]", output))):
+        return "#### 0"
     place = digits[-1].start()
-    return f"{answer[:place]}{(int(answer[place]) + 1) % 10}{answer[place + 1 :]}"
+    return f"{output[:place]}{(int(output[place]) + 1) % 10}{output[place + 1 :]}"
 
 
 def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
@@ -107,8 +107,11 @@ def _by_skill(solutions: Mapping[str, Solution]) -> dict[str, list[str]]:
     return groups
 
 
+def _output(instance: TaskInstance, answer: str) -> str:
+    exercise = read_exercise(instance.instruction)
+    return f"#### {answer}" if exercise is None else exercise.output
+
+
 def _solved(question: str) -> Solution | None:
-    if (found := recognize(question)) is None:
-        return None
-    numbers = tuple(int(digits) for digits in re.findall("[0-9]+", question))
-    return Solution(found[0].name, found[0].answer(numbers))
+    exercise = read_exercise(question)
+    return Solution(exercise.skill, exercise.output) if exercise else None

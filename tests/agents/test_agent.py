@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.agents import Agent, PocketMathEngine, RandomPolicy
+from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful
 
 
 def make(**options: int) -> Agent:
     options = {"records_per_iteration": 20, "seed": 1} | options
-    return Agent(RandomPolicy(), PocketMathEngine(), name="random", **options)
+    return Agent(RandomPolicy(), PocketEngine(), name="random", **options)
 
 
 def test_it_is_a_stateful_data_generation_agent():

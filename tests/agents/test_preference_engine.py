@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, PocketMathEngine, PoolEngine, PreferenceEngine
+from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
 from dataenvgym.agents.selections import RandomSelection
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
@@ -46,7 +46,7 @@ class Student:
 
 
 def generate(student, plan=PLAN, engine=None, seed=0, **options):
-    preference = PreferenceEngine(engine or PocketMathEngine(), TASK, **options)
+    preference = PreferenceEngine(engine or PocketEngine(), TASK, **options)
     return preference.generate(plan, student, np.random.default_rng(seed))
 
 
@@ -146,4 +146,4 @@ def test_records_of_another_kind_are_refused():
     with pytest.raises(ConfigurationError, match="kind 'text'"):
         generate(Student({}), engine=Writer(TextDatum(text="a")))
     with pytest.raises(ConfigurationError, match="rounds is 0"):
-        PreferenceEngine(PocketMathEngine(), TASK, rounds=0)
+        PreferenceEngine(PocketEngine(), TASK, rounds=0)

@@ -16,7 +16,7 @@ from pathlib import Path
 from dataenvgym.agents import (
     Agent,
     AlternatingPolicy,
-    PocketMathEngine,
+    PocketEngine,
     SkillListPolicy,
     TreeAgent,
 )
@@ -61,7 +61,7 @@ def main() -> None:
     make_student = DyingStudent if phase == "reset" else InProcessPredictor
     task = PocketMathTask(n_validation=40, n_test=20)
     student = make_student(trainer=InProcessTrainer(threads=1, num_train_epochs=2), threads=1)
-    engine = PocketMathEngine()
+    engine = PocketEngine()
     if name == "skill_tree":
         environment = SkillTree(task, student, engine, directory=directory, replay=10)
         agent = TreeAgent(AlternatingPolicy(), name=name, records_per_iteration=24)

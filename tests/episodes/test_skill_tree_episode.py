@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.agents import Agent, AlternatingPolicy, PocketMathEngine, RandomPolicy, TreeAgent
+from dataenvgym.agents import Agent, AlternatingPolicy, PocketEngine, RandomPolicy, TreeAgent
 from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.environments import OpenEnded, SkillTree
 from dataenvgym.episodes import run_episode
@@ -30,7 +30,7 @@ def play(directory, *, engine=None, iterations=2, agent=None):
     environment = SkillTree(
         PocketMathTask(n_validation=20, n_test=20),
         Student(),
-        engine or PocketMathEngine(),
+        engine or PocketEngine(),
         directory=directory,
     )
     agent = agent or TreeAgent(AlternatingPolicy(), name="tree", records_per_iteration=60)
@@ -58,7 +58,7 @@ def test_more_iterations_extend_a_run_as_if_it_had_never_stopped(tmp_path):
         assert one.read_bytes() == two.read_bytes()
 
 
-class CountingEngine(PocketMathEngine):
+class CountingEngine(PocketEngine):
     """Remembers how many records it has written."""
 
     written = 0
@@ -114,7 +114,7 @@ def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(
 
 
 def test_a_spent_teacher_ends_the_episode_well(tmp_path):
-    class Poor(PocketMathEngine):
+    class Poor(PocketEngine):
         def generate(self, plan, predictor, rng):
             if all(a.count < 2 for a in plan) or predictor.records:
                 raise BudgetSpentError("no money left")
@@ -141,7 +141,7 @@ def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
     tree = TreeAgent(AlternatingPolicy(), name="tree")
     with pytest.raises(ConfigurationError, match=r"'tree' does not fit OpenEnded.*=skill_tree"):
         run_episode(OpenEnded(PocketMathTask(), Student(), directory=tmp_path), tree, iterations=1)
-    writer = Agent(RandomPolicy(), PocketMathEngine(), name="writer")
+    writer = Agent(RandomPolicy(), PocketEngine(), name="writer")
     with pytest.raises(ConfigurationError, match=r"'writer' does not fit SkillTree.*no act"):
         play(tmp_path, agent=writer)
     assert not (tmp_path / "summary.json").exists()

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from dataenvgym.pocket import student_path
 from dataenvgym.pocket.tokenizer import build_tokenizer
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.pocket_suite import FAMILY_OF
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +32,14 @@ def test_any_text_round_trips(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
 
-def test_every_pocket_question_is_whole_words_and_single_digits(tokenizer):
-    for skill in SKILLS.values():
-        for phrasing in skill.phrasings:
-            question = skill.question((1, 2, 3), phrasing)
-            pieces = tokenizer.tokenize(question)
-            words = question.replace(".", " .").replace("?", " ?").split()
-            assert len(pieces) == len(words), (question, pieces)
+@pytest.mark.parametrize("skill", FAMILY_OF)
+def test_a_pocket_exercise_is_whole_words_and_single_signs(tokenizer, skill):
+    rng = np.random.default_rng(0)
+    for phrasing in FAMILY_OF[skill].phrasings[skill]:
+        exercise = FAMILY_OF[skill].draw(skill, "train", rng, phrasing=phrasing)
+        for text in (exercise.question, exercise.output):
+            expected = re.findall(r"[a-zA-Z]+|#+|[0-9]|[^\s\w]|\n\s+", text)
+            assert len(tokenizer.tokenize(text)) == len(expected), text
 
 
 def test_turns_tokenized_apart_are_the_tokens_of_the_whole(tokenizer):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Agent, PocketMathEngine, SkillListPolicy
+from dataenvgym.agents import Agent, PocketEngine, SkillListPolicy
 from dataenvgym.config import build_environment, build_predictor, compose
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import run_episode
@@ -171,7 +171,7 @@ def test_an_episode_that_is_extended_ends_like_one_that_ran_through(tmp_path):
     def run(folder: Path, iterations: int) -> list[float]:
         task = PocketMathTask(n_train=20, n_validation=60, n_test=20)
         agent = Agent(
-            SkillListPolicy(), PocketMathEngine(), name="skill_list", records_per_iteration=60
+            SkillListPolicy(), PocketEngine(), name="skill_list", records_per_iteration=60
         )
         environment = SkillList(task, SimulatedPredictor(task), directory=folder)
         summary = run_episode(environment, agent, iterations=iterations)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
-from dataenvgym.scoring import answers_equal
-from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_answer
+from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem
 from dataenvgym.tasks.math.task import MathTask
@@ -16,7 +16,7 @@ def test_it_solves_the_tasks_own_questions_of_all_splits():
     key = AnswerKey(task)
     for split in ("train", "validation", "test"):
         for instance in task.on(split).instances:
-            assert key[instance.instruction] == (instance.skill, instance.answer)
+            assert key[instance.instruction] == (instance.skill, f"#### {instance.answer}")
     assert sorted(map(len, key.groups)) == [2] * 60  # 3 splits, 20 skills
 
 
@@ -26,7 +26,7 @@ def test_it_solves_what_reads_like_pocket_math(skill):
     rng = np.random.default_rng(0)
     for phrasing in skill.phrasings:
         problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-        assert key[problem.question] == (skill.name, problem.answer)
+        assert key[problem.question] == (skill.name, problem.output)
 
 
 def test_it_does_not_know_other_questions():
@@ -39,8 +39,8 @@ def test_splits_that_a_task_does_not_have_are_not_missed(tmp_path):
 
 
 @pytest.mark.parametrize("answer", ["7", "9", "1 2 3", "4 9", "0.50", "-3", "x", "1,000"])
-def test_a_wrong_answer_is_wrong(answer):
-    assert not answers_equal(answer, wrong_answer(answer))
+def test_a_wrong_output_is_wrong(answer):
+    assert not answers_equal(answer, extract_final_answer(wrong_output(f"#### {answer}")))
 
 
 def test_the_skill_of_a_record_is_that_of_its_provenance_or_is_recognised():

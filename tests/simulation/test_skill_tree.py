@@ -21,12 +21,12 @@ def test_gymnasium_finds_nothing_wrong_with_it():
 
 
 def test_it_has_the_spaces_of_the_real_one():
-    from dataenvgym.agents import PocketMathEngine
+    from dataenvgym.agents import PocketEngine
     from dataenvgym.environments.skill_tree import SkillTree
     from dataenvgym.predictors import ScriptedPredictor
     from dataenvgym.tasks.math.pocket import PocketMathTask
 
-    real = SkillTree(PocketMathTask(), ScriptedPredictor(lambda c: "?"), PocketMathEngine())
+    real = SkillTree(PocketMathTask(), ScriptedPredictor(lambda c: "?"), PocketEngine())
     simulated = SimulatedSkillTree()
     assert simulated.observation_space == real.observation_space
     assert simulated.action_space == real.action_space

@@ -29,14 +29,20 @@ class TreeActionSpace(RecordSpace[TreeAction]):
     """Tuples of `Explore` and `Exploit`, at most one for each skill.
 
     Samples fit `forest`, which the environment keeps up to date; before the first `reset` there is
-    nothing to act on, and they are empty.
+    nothing to act on, and they are empty. `seed` begins anew: until the environment shows its
+    forest again, samples fit a forest that was only just reset, as every seeded episode's is.
     """
 
     adapter = TypeAdapter(TreeAction)
 
     def __init__(self, *, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(seed=seed)
         self.forest = Forest()
+        super().__init__(seed=seed)
+
+    def seed(self, seed: int | None = None) -> int | list[int] | dict[str, int]:
+        fresh = tuple(Tree(skill=tree.skill) for tree in self.forest.trees)
+        self.forest = Forest(trees=fresh)
+        return super().seed(seed)
 
     def contains(self, x: Any) -> bool:
         return is_tuple_of(x, Explore, Exploit) and len({move.skill for move in x}) == len(x)
