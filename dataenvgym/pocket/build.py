@@ -266,8 +266,8 @@ def _shown(accuracy: dict[str, float]) -> str:
 
 def _card(name: str, seed: int) -> str:
     return (
-        f"# {name}\n\nThe pocket student of dataenvgym: a Llama of 0.87 million parameters, "
-        "pretrained on short list and number problems.\n"
+        f"# {name}\n\nThe pocket student of dataenvgym: a Llama of 0.9 million parameters, "
+        "pretrained on short problems with lists and numbers, and short Python functions.\n"
         f"Made by `python -m dataenvgym.pocket.build --seed {seed}`. Apache-2.0.\n"
     )
 
