@@ -1,6 +1,6 @@
 """Fails if a test was skipped that `allowed_skips.txt` does not name: a skip can hide a hole.
 
-Tests that miss redis-server may be skipped where `make test` could not install it.
+Tests that miss redis-server or bubblewrap may be skipped where `make test` could not install it.
 
 Usage: check_skips.py REPORT.xml ... (pytest's --junitxml files).
 """
@@ -8,6 +8,9 @@ Usage: check_skips.py REPORT.xml ... (pytest's --junitxml files).
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+
+PROGRAMS = {"redis": "redis-server is not installed", "bubblewrap": "needs bubblewrap"}
+"""What tests say that miss a program which `make test` installs where it may."""
 
 
 def main() -> int:
@@ -22,7 +25,7 @@ def main() -> int:
         for case in ElementTree.parse(report).iter("testcase")
         if case.find("skipped") is not None
     ]
-    excuses = ("redis-server is not installed",) if _cannot_have_redis() else ()
+    excuses = tuple(why for program, why in PROGRAMS.items() if _cannot_be_had(program))
     unknown = [
         (name, why)
         for name, why in skipped
@@ -34,9 +37,9 @@ def main() -> int:
     return bool(unknown)
 
 
-def _cannot_have_redis() -> bool:
-    """Whether `make test` found no redis-server, and could not install one."""
-    outcome = Path(__file__).parents[1] / ".venv" / ".redis"
+def _cannot_be_had(program: str) -> bool:
+    """Whether `make test` found no such program, and could not install one."""
+    outcome = Path(__file__).parents[1] / ".venv" / f".{program}"
     return outcome.exists() and outcome.read_text().strip() != "there"
 
 

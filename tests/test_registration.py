@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 
 import gymnasium
@@ -39,6 +40,8 @@ def test_registering_twice_changes_nothing_and_warns_of_nothing(recwarn):
 
 def small(name: str) -> gymnasium.Env:
     """The environment of that id, with the real pocket student and few problems."""
+    if "Code" in name and shutil.which("bwrap") is None:
+        pytest.skip("needs bubblewrap (Debian: bubblewrap)")
     if name in TASK_ENVIRONMENTS:
         return gymnasium.make(name)
     return gymnasium.make(name, task=PocketMathTask(n_validation=20, n_test=20))
