@@ -304,7 +304,6 @@ def test_samples_are_no_option_of_a_run(dataenvgym):
     assert "there is no option 'samples'" in result.err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
 def test_a_killed_evaluation_goes_on_and_ends_with_the_same_files(dataenvgym, talkative):
     command = ("eval", *DRAWN, "samples=3", "name=killed")
     (talkative / "kill").write_text("5")

@@ -355,7 +355,7 @@ def test_runs_at_the_same_time_do_not_see_each_other(bwrap: str) -> None:
 
     code = """
 import os, time
-open('/tmp/mine', 'w').close(); open('/sandbox/work/mine', 'w').close()
+open('/tmp/mine', 'w').close(); open('mine', 'w').close()
 time.sleep(0.3)
 print(sorted(p for p in os.listdir('/proc') if p.isdigit()), os.listdir('/tmp'))
 """

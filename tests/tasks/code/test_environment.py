@@ -11,6 +11,7 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.tasks.code.environment import CodeEnvironment
+from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.code.problem import CodeProblem
 
 ID = "dataenvgym/Code-v0"
@@ -151,9 +152,8 @@ def test_the_checker_of_gymnasium_finds_nothing_to_warn_about(bubblewrap):
 
 
 def test_the_bare_id_is_the_pocket_task(bubblewrap):
-    pocket = pytest.importorskip("dataenvgym.tasks.code.pocket", reason="needs pocket code")
     environment = gymnasium.make(ID)
-    assert environment.unwrapped.instances == pocket.PocketCodeTask(split="validation").instances
+    assert environment.unwrapped.instances == PocketCodeTask(split="validation").instances
     environment.reset(seed=0)
     assert environment.step("?")[1] == 0.0
     environment.close()
