@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.sandbox import Sandbox, open_sandbox
+from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
+from dataenvgym.tasks.code.judging import judge
+from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
 
 
@@ -24,6 +26,16 @@ def bubblewrap():
 def box(bubblewrap) -> Sandbox:
     """The open sandbox."""
     return bubblewrap.box()
+
+
+@pytest.fixture(scope="session")
+def judged():
+    """Judges a solution of a problem with these fields, in a sandbox; `f` is the entry point."""
+
+    def verdict(code, box, *, limits=Limits(seconds=5), **fields):  # noqa: B008
+        return judge(code, CodeProblem(**({"entry_point": "f"} | fields)), box, limits=limits)
+
+    return verdict
 
 
 @pytest.fixture(scope="session")

@@ -6,25 +6,18 @@ import pytest
 
 from dataenvgym.errors import EvaluationError
 from dataenvgym.sandbox import Limits, open_sandbox
-from dataenvgym.tasks.code.judging import NOT_RUN, judge
-from dataenvgym.tasks.code.problem import CodeProblem
-
-LIMITS = Limits(seconds=5)
+from dataenvgym.tasks.code.judging import NOT_RUN
 
 
 def program(*lines):
     return {"kind": "program", "code": "\n".join(lines) + "\n"}
 
 
-def judged(code, box, *, limits=LIMITS, **fields):
-    return judge(code, CodeProblem(**({"entry_point": "f"} | fields)), box, limits=limits)
-
-
 def passed(verdict):
     return [result.passed for result in verdict.results]
 
 
-def test_a_method_of_solution_goes_before_a_name_that_was_imported_by_a_star(box):
+def test_a_method_of_solution_goes_before_a_name_that_was_imported_by_a_star(judged, box):
     code = "class Solution:\n    def count(self, x):\n        return x + 1\n"
     for stars in ({"preamble": "from itertools import *\n"}, {"code": "from itertools import *\n"}):
         text = stars.pop("code", "") + code
@@ -53,7 +46,7 @@ def f(items, table=None):
         ("d = [[1], 2]", "try:\n    f(d)\nexcept TypeError: pass", "assert d == [[1, 9], 2]"),
     ],
 )
-def test_a_test_sees_what_changed_in_its_arguments(lines, box):
+def test_a_test_sees_what_changed_in_its_arguments(judged, lines, box):
     assert passed(judged(CHANGED, box, hidden=[program(*lines)])) == [True]
 
 
@@ -79,18 +72,18 @@ def f(x):
         {"kind": "doctest", "text": ">>> f(None)\nTraceback (most recent call last):\nOwn: ...\n"},
     ],
 )
-def test_a_test_sees_an_exception_with_its_arguments(test, box):
+def test_a_test_sees_an_exception_with_its_arguments(judged, test, box):
     assert passed(judged(RAISING, box, hidden=[test])) == [True]
 
 
-def test_classes_of_python_itself_can_be_passed(box):
+def test_classes_of_python_itself_can_be_passed(judged, box):
     code = "def f(items, kind):\n    return [x for x in items if type(x) is not kind]\n"
     test = program("assert f([1, 'a', 2.5], int) == ['a', 2.5]")
     assert judged(code, box, hidden=[test]).passed
     assert passed(judged("def f(items, kind):\n    return items\n", box, hidden=[test])) == [False]
 
 
-def test_what_a_test_says_of_a_result_that_is_no_data_is_told_apart_from_an_exception(box):
+def test_what_a_test_says_of_a_result_that_is_no_data_is_told_apart_from_an_exception(judged, box):
     says = "def f(x):\n    raise TypeError('it returned a value of type x')\n"
     for test in ([[1], {}, 2], program("assert f(1) == 2")):
         (result,) = judged("def f(x):\n    return object()\n", box, hidden=[test]).results
@@ -101,7 +94,7 @@ def test_what_a_test_says_of_a_result_that_is_no_data_is_told_apart_from_an_exce
         assert not result.is_no_data
 
 
-def test_results_of_any_size_reach_the_asserts(box):
+def test_results_of_any_size_reach_the_asserts(judged, box):
     code = "def f(x):\n    return x if isinstance(x, int) else [x] * 50_000\n"
     long = "10 ** 6000"  # more digits than Python shows
     test = program(f"assert f({long}) == {long}", "assert f('a') == ['a'] * 50_000")
@@ -110,14 +103,14 @@ def test_results_of_any_size_reach_the_asserts(box):
     assert verdict.results[0].message.endswith("f(...) gave ...")
 
 
-def test_an_exception_that_ends_iterations_does_not_end_a_test_as_passed(box):
+def test_an_exception_that_ends_iterations_does_not_end_a_test_as_passed(judged, box):
     code = "def f(x):\n    raise StopIteration\n"
     verdict = judged(code, box, hidden=[program("assert all(map(f, [1, 2]))")])
     assert passed(verdict) == [False]
     assert "RuntimeError: StopIteration" in verdict.results[0].message
 
 
-def test_code_is_compiled_as_by_an_interpreter_of_its_own(box):
+def test_code_is_compiled_as_by_an_interpreter_of_its_own(judged, box):
     code = "def f(x: int) -> int:\n    return f.__annotations__['x'](x)\n"
     asserts = program("def g(x: int): pass", "assert f('3') == g.__annotations__['x']('3')")
     assert passed(judged(code, box, hidden=[[["3"], {}, 3], asserts])) == [True, True]
@@ -126,7 +119,7 @@ def test_code_is_compiled_as_by_an_interpreter_of_its_own(box):
 # --- time ---------------------------------------------------------------------------------------
 
 
-def test_the_seconds_are_those_of_each_test(box):
+def test_the_seconds_are_those_of_each_test(judged, box):
     code = "import time\ntime.sleep(0.6)\ndef f(x):\n    time.sleep(0.6)\n    return x\n"
     tests = [[[0], {}, 0], [[1], {}, 1], program("assert f(2) == 2"), program("assert f(3) == 3")]
     assert passed(judged(code, box, hidden=tests, limits=Limits(seconds=1.5))) == [True] * 4
@@ -140,7 +133,9 @@ def test_the_seconds_are_those_of_each_test(box):
         ("import time\ndef f(x):\n    time.sleep(60 * (x == 1))\n", program("f(1)")),
     ],
 )
-def test_a_test_that_takes_longer_ends_the_run_long_before_the_others_time_is_over(code, test, box):
+def test_a_test_that_takes_longer_ends_the_run_long_before_the_others_time_is_over(
+    judged, code, test, box
+):
     tests = [[[0], {}, 0], test, *([[n], {}, n] for n in range(2, 50))]
     if "return" not in code:
         tests[0] = program("f(0)")
@@ -152,7 +147,7 @@ def test_a_test_that_takes_longer_ends_the_run_long_before_the_others_time_is_ov
     assert verdict.results[2].message == NOT_RUN
 
 
-def test_loading_the_code_has_its_seconds_too(box):
+def test_loading_the_code_has_its_seconds_too(judged, box):
     start = time.monotonic()
     tests = [[[n], {}, n] for n in range(50)]
     verdict = judged("while True:\n    pass\n", box, hidden=tests, limits=Limits(seconds=0.5))
@@ -163,7 +158,7 @@ def test_loading_the_code_has_its_seconds_too(box):
 # --- size ---------------------------------------------------------------------------------------
 
 
-def test_tests_of_any_number_and_size_up_to_a_limit_reach_the_code(box):
+def test_tests_of_any_number_and_size_up_to_a_limit_reach_the_code(judged, box):
     limits = Limits(seconds=20, memory=2**30)
     text = "x" * (34 * 2**20)
     tests = [[[text], {}, len(text)], [[text], {}, len(text)]]  # more than a message together
@@ -189,13 +184,13 @@ WRONG = "def f(x):\n    import nowhere\n"
         {"kind": "doctest", "text": ">>> import nowhere\n>>> f(1)\n2\n"},
     ],
 )
-def test_a_test_whose_own_import_fails_is_an_error_and_no_wrong_answer(test, share, box):
+def test_a_test_whose_own_import_fails_is_an_error_and_no_wrong_answer(judged, test, share, box):
     with pytest.raises(EvaluationError, match="it imports nowhere, which is not there"):
         judged(RIGHT, box, hidden=[test], tests_share_process=share)
 
 
 @pytest.mark.parametrize("share", [False, True])
-def test_an_import_that_fails_in_the_code_is_a_wrong_answer(share, box):
+def test_an_import_that_fails_in_the_code_is_a_wrong_answer(judged, share, box):
     verdict = judged(WRONG, box, hidden=[program("assert f(1) == 2")], tests_share_process=share)
     assert passed(verdict) == [False]
     assert "No module named 'nowhere'" in verdict.results[0].message
@@ -203,14 +198,14 @@ def test_an_import_that_fails_in_the_code_is_a_wrong_answer(share, box):
     assert judged(RIGHT, box, hidden=[lenient], tests_share_process=share).passed
 
 
-def test_a_preamble_that_fails_is_an_error_and_no_wrong_answer(box):
+def test_a_preamble_that_fails_is_an_error_and_no_wrong_answer(judged, box):
     for test in ([[1], {}, 2], program("assert f(1) == 2")):
         with pytest.raises(EvaluationError, match="preamble fails: ModuleNotFoundError"):
             judged(RIGHT, box, preamble="import nowhere\n", hidden=[test])
     assert not judged("import nowhere\n" + RIGHT, box, hidden=[[[1], {}, 2]]).passed
 
 
-def test_where_packages_are_there_tests_can_import_them(bubblewrap):
+def test_where_packages_are_there_tests_can_import_them(judged, bubblewrap):
     pytest.importorskip("numpy")
     test = program("import numpy as np", "assert np.allclose(f(np.array([1.0])), [2.0])")
     code = "def f(x):\n    return [x[0] + 1]\n"

@@ -1,19 +1,12 @@
 from dataenvgym.sandbox import Limits
-from dataenvgym.tasks.code.judging import NOT_RUN, judge
-from dataenvgym.tasks.code.problem import CodeProblem
-
-LIMITS = Limits(seconds=5)
-
-
-def judged(code, box, *, limits=LIMITS, **fields):
-    return judge(code, CodeProblem(**fields), box, limits=limits)
+from dataenvgym.tasks.code.judging import NOT_RUN
 
 
 def passed(verdict):
     return [result.passed for result in verdict.results]
 
 
-def test_stdin_cases_are_runs_of_their_own(box):
+def test_stdin_cases_are_runs_of_their_own(judged, box):
     cases = [{"kind": "stdio", "input": f"{n}\n", "output": f"{n + 1}\n"} for n in (1, 2, 3)]
     code = "n = int(input())\nif n == 2:\n    raise ValueError('zwei')\nprint(n + 1)\n"
     verdict = judged(code, box, public=cases[:1], hidden=cases[1:])
@@ -24,7 +17,7 @@ def test_stdin_cases_are_runs_of_their_own(box):
     assert [r.message[-15:] for r in verdict.results] == ["", "ran out of time", NOT_RUN]
 
 
-def test_a_preamble_stands_behind_imports_from_the_future(box):
+def test_a_preamble_stands_behind_imports_from_the_future(judged, box):
     code = '"""Ours."""\nfrom __future__ import annotations\n\nprint(ONE, __doc__)\n'
     case = {"kind": "stdio", "input": "", "output": "1 Ours."}
     assert judged(code, box, preamble="ONE = 1", hidden=[case]).passed

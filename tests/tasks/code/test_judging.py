@@ -9,25 +9,19 @@ from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox import ExecutionResult, Limits
 from dataenvgym.tasks.code.judging import NOT_RUN, judge
 from dataenvgym.tasks.code.loaders import to_instance
-from dataenvgym.tasks.code.problem import CodeProblem, problem_of
+from dataenvgym.tasks.code.problem import problem_of
 from dataenvgym.tasks.sources import Row
-
-LIMITS = Limits(seconds=5)
 
 
 def program(*lines):
     return {"kind": "program", "code": "\n".join(lines) + "\n"}
 
 
-def judged(code, box, *, limits=LIMITS, **fields):
-    return judge(code, CodeProblem(**({"entry_point": "f"} | fields)), box, limits=limits)
-
-
 def passed(verdict):
     return [result.passed for result in verdict.results]
 
 
-def test_calls_are_compared_with_what_was_expected_and_the_share_is_told(box):
+def test_calls_are_compared_with_what_was_expected_and_the_share_is_told(judged, box):
     tests = [[[1], {}, 2], [[2], {}, 4], [[], {"x": 3}, 4]]
     verdict = judged("def f(x):\n    return x + 1\n", box, hidden=tests)
     assert passed(verdict) == [True, False, True]
@@ -36,7 +30,7 @@ def test_calls_are_compared_with_what_was_expected_and_the_share_is_told(box):
     assert [result.got for result in verdict.results] == ["2", "3", "4"]
 
 
-def test_an_exception_is_told_with_its_line(box):
+def test_an_exception_is_told_with_its_line(judged, box):
     verdict = judged(
         "def f(x):\n    return 1 / x\n", box, public=[[[0], {}, 1]], hidden=[[[1], {}, 1]]
     )
@@ -46,7 +40,7 @@ def test_an_exception_is_told_with_its_line(box):
     )
 
 
-def test_code_that_cannot_be_loaded_fails_all_tests_with_the_reason(box):
+def test_code_that_cannot_be_loaded_fails_all_tests_with_the_reason(judged, box):
     verdict = judged("def f(x):\n    return x +\n", box, hidden=[[[1], {}, 2], [[2], {}, 3]])
     assert verdict.results[0].message == "SyntaxError: invalid syntax (line 2)"
     assert verdict.results[1].message == NOT_RUN
@@ -63,27 +57,27 @@ def test_code_that_cannot_be_loaded_fails_all_tests_with_the_reason(box):
         ("def f(x):\n    return [0] * 10**5\n", "the program wrote too much output"),
     ],
 )
-def test_once_the_program_is_gone_the_other_tests_are_not_run(code, reason, box):
+def test_once_the_program_is_gone_the_other_tests_are_not_run(judged, code, reason, box):
     limits = Limits(seconds=1, output=2**16)
     verdict = judged(code, box, hidden=[[[1], {}, 1], [[2], {}, 2]], limits=limits)
     assert reason in verdict.results[0].message
     assert verdict.results[1].message == NOT_RUN
 
 
-def test_methods_of_a_solution_class_may_be_called(box):
+def test_methods_of_a_solution_class_may_be_called(judged, box):
     code = "class Solution:\n    def f(self, x):\n        return x + 1\n"
     assert judged(code, box, hidden=[[[1], {}, 2]]).passed
     assert judged(code, box, entry_point="Solution.f", hidden=[[[1], {}, 2]]).passed
 
 
-def test_results_that_are_right_in_another_form_count_too(box):
+def test_results_that_are_right_in_another_form_count_too(judged, box):
     test = {"kind": "call", "args": [1], "expected": [[1]], "accepts": [[1]]}
     assert judged("def f(x):\n    return (x,)\n", box, hidden=[test]).passed
     assert judged("def f(x):\n    return [[x]]\n", box, hidden=[test]).passed
     assert not judged("def f(x):\n    return x\n", box, hidden=[test]).passed
 
 
-def test_asserts_see_changes_in_place_exceptions_iterators_and_other_functions(box):
+def test_asserts_see_changes_in_place_exceptions_iterators_and_other_functions(judged, box):
     code = (
         "class Own(ValueError):\n    pass\n"
         "def f(items, table=None):\n"
@@ -111,14 +105,14 @@ def test_asserts_see_changes_in_place_exceptions_iterators_and_other_functions(b
     assert verdict.passed, verdict
 
 
-def test_a_failed_assert_is_told_with_the_call_before_it(box):
+def test_a_failed_assert_is_told_with_the_call_before_it(judged, box):
     verdict = judged("def f(x):\n    return x\n", box, public=[program("assert f(1) == 2, 'off'")])
     assert verdict.public_failure.message == (
         "assert f(1) == 2, 'off'\nAssertionError: off\nf(1) gave 1"
     )
 
 
-def test_the_preamble_is_there_for_the_code_and_for_the_tests(box):
+def test_the_preamble_is_there_for_the_code_and_for_the_tests(judged, box):
     preamble = "import math\ndef double(x):\n    return 2 * x\n"
     verdict = judged(
         "def f(x):\n    return double(x) + math.floor(0.5)\n",
@@ -129,7 +123,7 @@ def test_the_preamble_is_there_for_the_code_and_for_the_tests(box):
     assert verdict.passed
 
 
-def test_doctests_compare_what_is_shown_and_what_is_printed(box):
+def test_doctests_compare_what_is_shown_and_what_is_printed(judged, box):
     text = "Adds.\n\n>>> f(1)\n2\n>>> f('a')\nTraceback (most recent call last):\nTypeError: ...\n"
     code = "def f(x):\n    return x + 1\n"
     assert judged(code, box, hidden=[{"kind": "doctest", "text": text}]).passed
@@ -140,7 +134,7 @@ def test_doctests_compare_what_is_shown_and_what_is_printed(box):
     assert verdict.results[0].message.startswith(">>> f(1)\nexpected Hallo 1\ngot 2")
 
 
-def test_modules_and_files_of_the_problem_are_at_hand(box):
+def test_modules_and_files_of_the_problem_are_at_hand(judged, box):
     files = {"helper.py": "def one():\n    return 1\n", "data/words.txt": "ab"}
     code = "import helper\ndef f():\n    return [helper.one(), open('data/words.txt').read()]\n"
     assert judged(code, box, files=files, hidden=[[[], {}, [1, "ab"]]]).passed
@@ -148,12 +142,12 @@ def test_modules_and_files_of_the_problem_are_at_hand(box):
     assert judged(code, box, files=files, hidden=[{"kind": "stdio", "output": "1 ab"}]).passed
 
 
-def test_a_single_process_is_enough_for_code_that_starts_none(box):
+def test_a_single_process_is_enough_for_code_that_starts_none(judged, box):
     limits = Limits(seconds=5, processes=1)
     assert judged("def f(x):\n    return x\n", box, hidden=[[[1], {}, 1]], limits=limits).passed
 
 
-def test_asserts_that_need_objects_run_in_the_process_of_the_code_by_choice(box):
+def test_asserts_that_need_objects_run_in_the_process_of_the_code_by_choice(judged, box):
     code = "class Stack:\n    def __init__(self):\n        self.items = []\n"
     tests = [program("s = Stack()", "s.items.append(1)", "assert s.items == [1]")]
     fields = {"entry_point": "Stack", "hidden": tests}
@@ -163,7 +157,7 @@ def test_asserts_that_need_objects_run_in_the_process_of_the_code_by_choice(box)
     assert "AttributeError" in wrong.results[0].message
 
 
-def test_a_test_that_cannot_be_run_at_all_is_an_error_and_no_wrong_answer(box):
+def test_a_test_that_cannot_be_run_at_all_is_an_error_and_no_wrong_answer(judged, box):
     code = "def f(x):\n    return x\n"
     with pytest.raises(EvaluationError, match="set tests_share_process"):
         judged(code, box, hidden=[program("assert f(lambda: 1)")])
@@ -182,7 +176,7 @@ class OtherPython:
         return self.box.run(code.replace(str(sys.hexversion), "0"), **options)
 
 
-def test_another_python_than_ours_runs_the_harness_from_its_source(box):
+def test_another_python_than_ours_runs_the_harness_from_its_source(judged, box):
     other = OtherPython(box)
     tests = [program("assert f(1) == 2"), {"kind": "doctest", "text": ">>> f(1)\n2"}]
     assert judged("def f(x): return x + 1", other, hidden=tests).passed
@@ -210,12 +204,14 @@ class Broken:
         ExecutionResult(status="ok", return_code=0, seconds=0),
     ],
 )
-def test_a_sandbox_in_which_the_judge_does_not_start_is_an_error_and_no_wrong_answer(result):
+def test_a_sandbox_in_which_the_judge_does_not_start_is_an_error_and_no_wrong_answer(
+    judged, result
+):
     with pytest.raises(SandboxError, match=r"gone|the judge did not start"):
         judged("def f(x): return x", Broken(result), hidden=[[[1], {}, 1]])
 
 
-def test_an_ordinary_process_will_do_where_nothing_is_to_be_kept_away(unsafe_box):
+def test_an_ordinary_process_will_do_where_nothing_is_to_be_kept_away(judged, unsafe_box):
     tests = [[[1], {}, 2], program("assert f(1) == 2"), {"kind": "doctest", "text": ">>> f(1)\n2"}]
     limits = Limits(seconds=30)
     assert judged("def f(x): return x + 1", unsafe_box, hidden=tests, limits=limits).passed
@@ -239,7 +235,7 @@ def test_humaneval_accepts_all_its_solutions_and_no_empty_body(box, humaneval):
     assert all_passed([f"{p.starter}    pass\n" for p in problems]) == [False] * 164
 
 
-def test_the_expected_output_may_be_longer_than_the_limit(box):
+def test_the_expected_output_may_be_longer_than_the_limit(judged, box):
     limits = Limits(seconds=20, output=1000)
     text = "x" * 200_000
     case = {"kind": "stdio", "input": "", "output": text}
