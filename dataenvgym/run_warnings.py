@@ -1,0 +1,39 @@
+"""Warnings of a run: something that the user should know, although nothing failed.
+
+Examples: an agent returned no records, a plan was cut to the budget, a check could not judge.
+Call `warn_run` where it happens. `listening` passes the texts on; the runner uses it to show
+them at once and to keep them in the run directory.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_log = logging.getLogger(__name__)
+
+
+def warn_run(text: str) -> None:
+    """Warn the user of the run in progress: what happened, with its numbers, and the way out."""
+    _log.warning("%s", text)
+
+
+@contextmanager
+def listening(show: Callable[[str], None]) -> Iterator[None]:
+    """Pass each warning, from any thread, to `show` until the block ends."""
+    handler = _Passing(show)
+    _log.addHandler(handler)
+    try:
+        yield
+    finally:
+        _log.removeHandler(handler)
+
+
+class _Passing(logging.Handler):
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._show = show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._show(record.getMessage())
