@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,21 @@ import pytest
 
 # Before torch is imported: several threads in one operation lose where cores are shared.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# `nohup make test &` starts us with SIGINT ignored, which our children would inherit: tests that
+# interrupt one would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape lone surrogates in what was captured: pytest-xdist cannot send them."""
+    report = yield
+    report.sections = [
+        (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections
+    ]
+    return report
+
 
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}"

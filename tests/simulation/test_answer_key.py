@@ -20,7 +20,7 @@ def test_it_solves_the_tasks_own_questions_of_all_splits():
     assert sorted(map(len, key.groups)) == [2] * 60  # 3 splits, 20 skills
 
 
-@pytest.mark.parametrize("skill", SKILLS.values(), ids=str)
+@pytest.mark.parametrize("skill", SKILLS.values(), ids=SKILLS)
 def test_it_solves_what_reads_like_pocket_math(skill):
     key = AnswerKey(PocketMathTask(n_train=20, n_validation=20, n_test=20))
     rng = np.random.default_rng(0)
