@@ -32,7 +32,9 @@ class ChatClient:
 
     A call that fails for now (status 408, 409, 429 or 5xx, a timeout, a lost connection) is tried
     again after a pause, which doubles, or which the server asks for with `Retry-After`. What fails
-    for good, or too often, is a `Failure`, never an answer.
+    for good, or too often, is a `Failure`, never an answer. A server that refuses the key (401, or
+    403 before it has answered anything) raises a `ServerError` from this call and from all that
+    wait; so does one without such a model (404), unless `on_disconnect` is there to see to that.
 
     Args:
         base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
@@ -48,6 +50,8 @@ class ChatClient:
             to it that the server answers again. One call serves all requests that the server left
             behind; they are then asked again, which is no retry, up to five times each. What it
             raises (`ServerError`), all calls raise that were made by then.
+        scout: whether the first call goes ahead alone, for a second at most, so that a server that
+            refuses everything is asked once.
         backoff: seconds of the first pause, from half of it to the whole.
         jitter: draws the pauses; a generator of its own if None.
 
@@ -66,6 +70,7 @@ class ChatClient:
         timeout: float = 600.0,
         retries: int = 4,
         on_disconnect: Callable[[], None] | None = None,
+        scout: bool = False,
         backoff: float = 0.5,
         jitter: random.Random | None = None,
     ) -> None:
@@ -83,6 +88,7 @@ class ChatClient:
             "timeout": timeout,
             "retries": retries,
             "on_disconnect": on_disconnect,
+            "scout": scout,
             "backoff": backoff,
             "jitter": jitter,
         }
@@ -101,7 +107,8 @@ class ChatClient:
         """Ask `model` for the next message; the future can be cancelled at any time.
 
         Raises:
-            PredictionError: if the client is closed. The future raises what `on_disconnect` did.
+            PredictionError: if the client is closed. The future raises what `on_disconnect` did,
+                and `ServerError` if the server refuses everything.
         """
         return self._started().put(conversation, sampling, model)
 

@@ -6,13 +6,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from dataenvgym.errors import BudgetSpentError
+from dataenvgym.errors import BudgetSpentError, DataEnvGymError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.books import Books
 from dataenvgym.llm.cache import request_key
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Outcome = Reply | Failure
 _SEEDS = 2**31  # some servers take no larger ones
+_AHEAD_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Enquiry:
                     self._send(batch)
                     self._books.save(soon=True)
                 if self._open:
-                    self._take(self._ended.get())
+                    self._take_next()
                 while not self._ended.empty():
                     self._take(self._ended.get())
                 self._books.save(soon=True)
@@ -120,11 +122,14 @@ class Enquiry:
 
     def _take_slot(self, batch: list[Request]) -> bool:
         """Take a place among the requests under way; waited for if nothing else is to be done."""
+        if not self._teacher.is_tried and (self._open or batch):
+            return False
         return self._teacher.slots.acquire(blocking=not (self._open or batch))
 
     def _send(self, batch: list[Request]) -> None:
         began = time.perf_counter()
         try:
+            self._books.begin(len(batch))
             futures = self._teacher.send(batch)
         except BaseException:
             self._teacher.slots.release(len(batch))
@@ -138,14 +143,28 @@ class Enquiry:
         sent.seconds = time.perf_counter() - sent.at
         self._ended.put(sent)
 
+    def _take_next(self) -> None:
+        """Wait for the next outcome; for the first one of a teacher no longer than a second."""
+        if self._teacher.is_tried:
+            self._take(self._ended.get())
+            return
+        with suppress(Empty):
+            self._take(self._ended.get(timeout=_AHEAD_S))
+        self._teacher.is_tried = True
+
     def _take(self, sent: _Sent) -> None:
-        outcome = sent.future.result()
-        request = sent.request
+        request, error, outcome = sent.request, None, None
         try:
+            try:
+                outcome = sent.future.result()
+            except DataEnvGymError as raised:  # nothing can be asked
+                error, outcome = raised, Failure(reason=str(raised))
             self._settle(request, outcome, seconds=sent.seconds, cached=False)
             if self._cache is not None and isinstance(outcome, Reply):
                 self._cache.put(self._keys[request.position], outcome)
             self._books.account.count(outcome)
+            if error is not None:
+                raise error
         finally:
             del self._open[request.position]
             self._teacher.slots.release()
