@@ -18,6 +18,7 @@ from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
+from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
 
 if TYPE_CHECKING:
     from dataenvgym.llm.dispatcher import Dispatcher
@@ -79,6 +80,8 @@ class ChatClient:
                 raise ConfigurationError(f"{name} is {value}, expected {least} or more")
         if timeout <= 0:
             raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
+        keep_secret(api_key)
+        keep_secrets_of(base_url)
         self.base_url = _normalised(base_url)
         self._options: dict[str, Any] = {
             "api_key": api_key,
@@ -151,7 +154,9 @@ class ChatClient:
             return self._dispatcher
         with self._lock:
             if self._closed:
-                raise PredictionError(f"the client of {self.base_url} is closed: make a new one")
+                raise PredictionError(
+                    f"the client of {without_secrets(self.base_url)} is closed: make a new one"
+                )
             if self._dispatcher is None:
                 self._dispatcher = self._start()
             return self._dispatcher
@@ -205,6 +210,7 @@ def key_from(variable: str | None, *, option: str = "predictor.api_key_variable"
             f"the environment variable {variable} is not set: set it to your key, or set "
             f"{option} to null for a server without keys"
         )
+    keep_secret(key)
     return key
 
 
@@ -215,10 +221,10 @@ def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
 
 
 def _normalised(base_url: str) -> str:
-    """The URL without a slash and "/v1" at its end."""
+    """The URL without a slash and "/v1" at the end of its path."""
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
-            f"base_url is {base_url!r}, expected one like 'http://127.0.0.1:8000'"
+            f"base_url is {without_secrets(base_url)!r}, expected one like 'http://127.0.0.1:8000'"
         )
-    return base_url.rstrip("/").removesuffix("/v1")
+    return parts._replace(path=parts.path.rstrip("/").removesuffix("/v1")).geturl()

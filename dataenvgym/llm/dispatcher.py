@@ -32,6 +32,7 @@ from dataenvgym.llm.scouting import Scout
 from dataenvgym.llm.session import CONNECT_S, Session, lost_connection
 from dataenvgym.llm.transient import Trouble, backoff, is_transient, parse_retry_after, refuses_all
 from dataenvgym.records import Conversation
+from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
 _CLOSED = Failure(reason="the client was closed before an answer came")
 _MOST_DEATHS = 5
@@ -264,7 +265,7 @@ class Dispatcher:
                 data=aiohttp.BytesPayload(body, content_type="application/json"),
                 allow_redirects=False,
             ) as response:
-                answer = await response.read()
+                answer = redact_bytes(await response.read())
         except asyncio.CancelledError:
             if not call.timed_out or call.cancelled() or self._closed:
                 raise
@@ -276,7 +277,7 @@ class Dispatcher:
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
             return Trouble(lost_connection(error), disconnected=True)
         except aiohttp.ClientError as error:
-            return Failure(reason=f"the server's answer is no HTTP: {error}")
+            return Failure(reason=redact(f"the server's answer is no HTTP: {error}"))
         finally:
             clock.cancel()
         if response.status == 200:
@@ -306,7 +307,9 @@ def _refusal(url: str, status: int, reason: str) -> ServerError:
         if status == 404
         else "the key in the environment variable that api_key_variable names"
     )
-    return ServerError(f"the server at {url} refuses: {reason}. Check {to_check}", status=status)
+    return ServerError(
+        f"the server at {without_secrets(url)} refuses: {reason}. Check {to_check}", status=status
+    )
 
 
 def _cancel_worker(call: Call) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from dataenvgym.errors import ExternalError
 from dataenvgym.interfaces import Reply
 from dataenvgym.llm.cache import from_entry, to_entry
+from dataenvgym.secrets import keep_secrets_of
 
 _PREFIX = "dataenvgym:reply:"
 _CONNECT_S = 5.0
@@ -32,6 +33,7 @@ class RedisCache:
     """
 
     def __init__(self, url: str) -> None:
+        keep_secrets_of(url)
         self._url = url
         self._lock = threading.Lock()
         self._server: Any = None

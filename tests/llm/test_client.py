@@ -240,9 +240,16 @@ def test_what_will_not_get_better_fails_at_once_with_the_servers_words(server, c
 def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
     server, connect, code, check
 ):
-    server.respond = status(code, {"error": {"message": "no"}})
+    submitted = threading.Event()
+
+    async def refuse(request, payload):
+        await asyncio.to_thread(submitted.wait, 20)
+        return web.json_response({"error": {"message": "no"}}, status=code)
+
+    server.respond = refuse
     client = connect(scout=True, retries=3)
     calls = [client.submit(say(str(i)), GREEDY, model="m") for i in range(40)]
+    submitted.set()
     for call in calls:
         with pytest.raises(ServerError, match=f"HTTP {code}: no. Check {check}") as raised:
             call.result(20)
