@@ -101,7 +101,7 @@ def without_secrets(value: Any) -> Any:
 def redacted_output() -> Iterator[None]:
     """Redact what is written to `sys.stdout` and `sys.stderr` until the block ends."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_Redacting(stream) for stream in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (_Redacting(stream) for stream in before)
     try:
         yield
     finally:
