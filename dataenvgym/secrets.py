@@ -27,6 +27,7 @@ REDACTED = "REDACTED"
 
 _SHORTEST, _SHORTEST_WORD = 8, 16
 _NAMES = r"(?:[\w-]*(?:key|token|secret|password|sig|signature|credential|auth|code))"
+_URL = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>\[\]{},]+")
 _USER = re.compile(r"(?<=://)(?:[^/?#\s@:]*:)?[^/?#\s@]*(?=@)")
 _QUERY = re.compile(rf"(?i)(?<=[?&])({_NAMES}=)[^&#\s]+")
 
@@ -46,23 +47,23 @@ def keep_secret(value: str | None) -> None:
         _bytes = tuple(text.encode("utf-8", "surrogatepass") for text in _texts)
 
 
-def keep_secrets_of(url: str) -> None:
-    """Register the user and password in a URL, and what its query has under names like `key`."""
-    if "://" not in url or ("@" not in url and "?" not in url):
-        return
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return
-    user, _, host = parts.netloc.rpartition("@")
-    if host and user:
-        name, colon, password = user.partition(":")
-        for secret in {password, unquote(password)} if colon else {name, unquote(name)}:
+def keep_secrets_of(text: str) -> None:
+    """Register the users and passwords of the URLs in a text, and what their queries call a key."""
+    for url in _URL.findall(text):
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            continue
+        user, _, host = parts.netloc.rpartition("@")
+        if host and user:
+            name, colon, password = user.partition(":")
+            secret = password if colon else name
             keep_secret(secret)
-        keep_secret(base64.b64encode(unquote(user).encode()).decode())  # as it is sent
-    for name, value in parse_qsl(parts.query):
-        if re.fullmatch(f"(?i){_NAMES}", name):
-            keep_secret(value)
+            keep_secret(unquote(secret))
+            keep_secret(base64.b64encode(unquote(user).encode()).decode())  # as it is sent
+        for name, value in parse_qsl(parts.query):
+            if re.fullmatch(f"(?i){_NAMES}", name):
+                keep_secret(value)
 
 
 def are_known() -> bool:
@@ -87,9 +88,9 @@ def redact_bytes(data: bytes) -> bytes:
 
 
 def without_secrets(value: Any) -> Any:
-    """A value of JSON without secrets, and with URLs that show none; also registers those."""
+    """A value of JSON without secrets; a text that is a URL shows none, and registers them."""
     if isinstance(value, str):
-        return redact(_shown(value)) if "://" in value else redact(value)
+        return redact(_shown(value) if _URL.fullmatch(value) else value)
     if isinstance(value, dict):
         return {name: without_secrets(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

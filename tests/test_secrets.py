@@ -66,13 +66,19 @@ def test_what_may_stand_in_innocent_text_is_not_redacted(value):
         ("http://me:short@host/v1", "http://me:REDACTED@host/v1", None),
         ("http://h/v1?api-version=2024-10-21", "http://h/v1?api-version=2024-10-21", None),
         ("mail me@host", "mail me@host", None),
-        ("http://[", "http://[", None),
+        ("http://me:a-b-c-d-e@[", "http://me:a-b-c-d-e@[", None),
+        ("see http://h?key=abcd-1234", "see http://h?key=abcd-1234", None),  # a prompt, say
     ],
 )
 def test_a_url_is_shown_without_its_secrets(url, shown, secret):
     assert without_secrets({"urls": [url], "n": 1}) == {"urls": [shown], "n": 1}
     if secret is not None:
         assert redact(f"no such key: {secret}") == "no such key: REDACTED"
+
+
+def test_urls_are_found_in_the_words_of_a_command():
+    keep_secrets_of("run a.base_url='http://me:hunter-22@host/v1' b=[http://h?key=abcd-1234,c]")
+    assert redact("hunter-22 abcd-1234 host") == "REDACTED REDACTED host"
 
 
 def test_a_password_is_known_as_it_is_sent():

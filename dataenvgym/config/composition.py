@@ -61,7 +61,7 @@ def compose(
             type than the one it replaces, and for a value that is still missing.
     """
     for override in overrides:
-        keep_secrets_of(override.partition("=")[2])
+        keep_secrets_of(override)
     parsed = parse_overrides(overrides)
     groups = options_by_group(config_dir)
     check_choices(parsed, groups, ())

@@ -30,6 +30,7 @@ _SEEDS = 2**31  # some servers take no larger ones
 _AHEAD_S = 1.0
 _LOOK_S = 0.2
 _RENEW_S = 2.0
+_PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Enquiry:
         self._outcomes: dict[int, Outcome] = {}
         self._open: dict[int, _Sent] = {}
         self._elsewhere: list[Request] = []  # another run is asking these
+        self._met_at: dict[int, float] = {}  # when a request was first wanted, by position
         self._looked_at = 0.0
         self._ended: SimpleQueue[_Sent] = SimpleQueue()
 
@@ -138,14 +140,19 @@ class Enquiry:
         return self._teacher.slots.acquire(blocking=not (self._open or batch))
 
     def _claim(self, request: Request) -> bool:
-        """Whether the request is ours to make; if not, it is answered, or another run makes it."""
+        """Whether the request is ours to make; if not, it is answered, or another run makes it.
+
+        A run that makes none for long may hang: then it is ours all the same.
+        """
         claimed = self._shared.claim(request.position)
         if isinstance(claimed, Reply):
             self._settle_cached(request, claimed)
             return False
-        if not claimed:
+        first_met = self._met_at.setdefault(request.position, time.monotonic())
+        if not claimed and time.monotonic() - first_met < _PATIENCE_S:
             self._elsewhere.append(request)
-        return claimed
+            return False
+        return True
 
     def _look_elsewhere(self) -> list[Request]:
         """Take what other runs were answered; the other requests are to be claimed again."""

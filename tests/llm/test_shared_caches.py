@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import Teacher, redis_cache
+from dataenvgym.llm import Teacher, enquiry, redis_cache
 from dataenvgym.llm.cache import FolderCache, ReplyCache, open_cache
 from dataenvgym.records import Message
 from dataenvgym.run_warnings import listening
@@ -183,6 +183,19 @@ def test_claims_in_redis_end_unless_they_are_renewed(server, teach, redis_url, m
     monkeypatch.setattr(asked.cache, "claim", of_the_dead)
     assert ask(asked, 1) == replies(1)
     assert (claimed[0], claimed[-1]) == (False, True)
+
+
+def test_a_run_that_hangs_on_its_claims_is_not_waited_for_for_ever(
+    server, teach, cache, monkeypatch
+):
+    monkeypatch.setattr(enquiry, "_PATIENCE_S", 0.3)
+    held = teach(cache=cache).cache
+    monkeypatch.setattr(held, "release", lambda key: None)
+    asked = teach(cache=cache)
+    claim = asked.cache.claim
+    monkeypatch.setattr(asked.cache, "claim", lambda key: held.claim(key) and claim(key))
+    assert ask(asked, 3) == replies(3)
+    assert asked.usage.requests == 3
 
 
 def test_a_cache_without_locks_is_a_cache_all_the_same(teach, tmp_path):
