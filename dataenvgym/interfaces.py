@@ -246,8 +246,13 @@ class RecordCheckInterface(Protocol):
 
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
-    ) -> Sequence[bool]:
-        """Whether each record may be trained on; one that cannot be judged may.
+    ) -> Sequence[bool | Failure]:
+        """Whether each record may be trained on.
+
+        A record that the check could not judge, because a question failed, gets a `Failure` in
+        place of a verdict: it passes, is counted, and the user is warned. A check may also raise:
+        `PredictionError` ends the run, which checks these records again when it is resumed; any
+        other `DataEnvGymError` says that it could judge none of them.
 
         `predictor` is the student as it is before the training.
         """

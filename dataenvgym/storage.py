@@ -2,7 +2,8 @@
 
 Whatever other code may read is first written beside its place and then renamed into it, so that
 a killed process leaves either the old file, the new one, or a hidden temporary one that nobody
-reads. Directories are published the same way (`publishing`).
+reads. Directories are published the same way (`publishing`). Text and JSON are redacted on their
+way (see `secrets`); bytes are written as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from dataenvgym.secrets import redact, redact_bytes
+
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a disk without room is told by."""
 
@@ -31,12 +34,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in UTF-8, atomically."""
-    write_bytes(path, text.encode())
+    write_bytes(path, redact(text).encode())
 
 
 def write_json(path: Path, value: Any) -> None:
     """Replace `path` by `value` as indented JSON, atomically."""
-    write_bytes(path, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+    write_bytes(path, redact_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2)) + b"\n")
 
 
 def read_json(path: Path) -> Any:
@@ -49,7 +52,7 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> int:
     count = 0
     with _replacing(path) as stream:
         for value in values:
-            stream.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+            stream.write(redact_bytes(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)))
             count += 1
     return count
 

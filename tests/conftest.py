@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -111,14 +112,13 @@ def tiny_student(make_student: MakeStudent, tmp_path_factory: pytest.TempPathFac
     return make_student(tmp_path_factory.mktemp("students") / "tiny")
 
 
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real Redis server, started for the tests on a free port and ended with them."""
+@contextmanager
+def _redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A real Redis server on a free port: its URL, and its process."""
     if (program := shutil.which("redis-server")) is None:
         pytest.skip("redis-server is not installed: `make test` installs Debian's where it may")
     from dataenvgym.external.ports import free_port
 
-    folder = tmp_path_factory.mktemp("redis")
     port = free_port()
     options = f"--port {port} --bind 127.0.0.1 --appendonly no --save".split()
     with (folder / "log.txt").open("wb") as log:
@@ -127,10 +127,25 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )
     try:
         _wait_for_redis(process, port, folder / "log.txt")
-        yield f"redis://127.0.0.1:{port}/0"
+        yield f"redis://127.0.0.1:{port}/0", process
     finally:
-        process.terminate()
+        process.kill()
         process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Redis server, started for the tests and ended with them."""
+    with _redis(tmp_path_factory.mktemp("redis")) as (url, _):
+        yield url
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """One for the test alone, which may stop or kill it: the URL, and the process."""
+    (folder := tmp_path / "redis").mkdir()
+    with _redis(folder) as server:
+        yield server
 
 
 @pytest.fixture

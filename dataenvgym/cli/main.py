@@ -30,6 +30,7 @@ from dataenvgym.errors import (
     UnparsableAnswerError,
     UnsupportedStageError,
 )
+from dataenvgym.secrets import keep_secrets_of, redacted_output
 from dataenvgym.storage import FULL
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -77,8 +78,15 @@ _GO_ON = ("run", "study", "eval")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    keep_secrets_of(" ".join(argv))
+    with redacted_output():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str]) -> int:
     try:
-        arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+        arguments = parse_arguments(argv)
     except SystemExit as ending:
         return int(ending.code or OK)
     if arguments.version:
@@ -87,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dataenvgym {__version__}")
         return OK
     if arguments.command is None:
-        return main(["--help"])
+        return _main(["--help"])
     _import_from_current_folder()
     try:
         with _sigterm_interrupts():

@@ -36,7 +36,7 @@ def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
     from rich.text import Text
 
-    from dataenvgym.config.resolved import resolved_yaml
+    from dataenvgym.config.resolved import shown_yaml
 
     quieten()
     console = open_console()
@@ -55,7 +55,7 @@ def rescore(arguments: Namespace) -> None:
                 "that began it goes on with it"
             )
         metrics = (parse_metrics if asked else _possible)(settings.metrics, samples)
-        how = resolved_yaml(settings)
+        how = shown_yaml(settings)
         outcome = rescore_folder(files, task, metrics, samples, settings=how)
     if samples < settings.samples:
         console.print(

@@ -23,6 +23,7 @@ from dataenvgym.config.overrides import (
     parse_overrides,
 )
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.secrets import keep_secrets_of
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override as HydraOverride
@@ -59,6 +60,8 @@ def compose(
         ConfigurationError: for a group, option or key that there is not, for a value of another
             type than the one it replaces, and for a value that is still missing.
     """
+    for override in overrides:
+        keep_secrets_of(override)
     parsed = parse_overrides(overrides)
     groups = options_by_group(config_dir)
     check_choices(parsed, groups, ())

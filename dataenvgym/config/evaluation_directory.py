@@ -18,7 +18,7 @@ import orjson
 from dataenvgym.config.composition import overlay
 from dataenvgym.config.identity import decisive_values, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.resolved import literal, resolved_yaml
+from dataenvgym.config.resolved import literal, shown_yaml
 from dataenvgym.config.run_directory import locked, refuse_changes
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
@@ -84,7 +84,7 @@ def open_evaluation(directory: Path, settings: DictConfig) -> EvaluationFiles:
         ConfigChangedError: as `check_evaluation`.
     """
     check_evaluation(directory, settings)
-    text = resolved_yaml(settings)
+    text = shown_yaml(settings)
     path = directory / "config.yaml"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)

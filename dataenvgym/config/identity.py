@@ -11,6 +11,7 @@ import orjson
 
 from dataenvgym.config.resolved import literal
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.secrets import without_secrets
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -49,7 +50,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     """All values that determine the results, by dotted key."""
     from omegaconf import OmegaConf
 
-    flat = dict(_flat(OmegaConf.to_container(config, resolve=True)))
+    flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
     return {key: value for key, value in flat.items() if not _is_free(key)}
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.secrets import without_secrets
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
@@ -18,6 +20,14 @@ def resolved_yaml(config: DictConfig) -> str:
     from omegaconf import OmegaConf
 
     values = OmegaConf.to_container(config, resolve=True)
+    return OmegaConf.to_yaml(OmegaConf.create(literal(values)))
+
+
+def shown_yaml(config: DictConfig) -> str:
+    """The same as `resolved_yaml`, without the passwords and keys in URLs: for `config.yaml`."""
+    from omegaconf import OmegaConf
+
+    values = without_secrets(OmegaConf.to_container(config, resolve=True))
     return OmegaConf.to_yaml(OmegaConf.create(literal(values)))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.identity import decisive_values, follows, run_name
-from dataenvgym.config.resolved import resolved_yaml
+from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.storage import read_json, remove_folder, write_text
 
@@ -112,7 +112,7 @@ def open_run(config: DictConfig, *, fresh: bool = False) -> Path:
     if fresh:
         _remove(directory)
     check_run(config)
-    text = resolved_yaml(config)
+    text = shown_yaml(config)
     path = directory / "config.yaml"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)

@@ -15,6 +15,7 @@ not be trained on is dropped and counted by reason, the first of these that hold
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -30,10 +31,14 @@ Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
 
 
 class CheckedRecords(NamedTuple):
-    """The records that may be trained on, and the others with the reason for each."""
+    """The records that may be trained on, and the others with the reason for each.
+
+    `unjudged` counts the accepted records that a quality check could not judge, by check.
+    """
 
     accepted: tuple[TrainingDatum, ...]
     dropped: tuple[tuple[TrainingDatum, str], ...]
+    unjudged: dict[str, int] = {}
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -42,6 +47,12 @@ class CheckedRecords(NamedTuple):
         for _, reason in self.dropped:
             counts[reason] = counts.get(reason, 0) + 1
         return dict(sorted(counts.items()))
+
+    def counting(self, unjudged: Iterable[tuple[TrainingDatum, str]]) -> CheckedRecords:
+        """The same, with the count of those accepted records that a check could not judge."""
+        accepted = {id(record) for record in self.accepted}
+        counts = Counter(reason for record, reason in unjudged if id(record) in accepted)
+        return self._replace(unjudged=dict(sorted(counts.items())))
 
 
 class RecordChecks:

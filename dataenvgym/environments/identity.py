@@ -8,6 +8,7 @@ from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
 
 
@@ -30,7 +31,8 @@ def identity_of(
     }
     if describe := getattr(predictor, "describe", None):
         identity["predictor"] = describe()
-    return identity
+    hidden: dict[str, Any] = without_secrets(identity)
+    return hidden
 
 
 def write_identity(directory: Path, identity: dict[str, Any]) -> None:

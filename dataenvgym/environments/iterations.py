@@ -4,6 +4,8 @@
         submitted.jsonl   the records as the agent gave them
         records.jsonl     those that were accepted, stamped with id and iteration
         dropped.jsonl     the others: {"reason", "record"}
+        unjudged.json     how many accepted records a quality check could not judge, by check; only
+                          if there are any
         dataset/, training.yaml, adapter/    written by the predictor's training
         completed.jsonl   the evaluated validation instances
         iteration.json    `IterationResult`; its presence says that the iteration is finished
@@ -43,6 +45,7 @@ class IterationResult(Model):
         n_records: records accepted in this iteration.
         n_records_total: records accepted so far.
         dropped: records that were not accepted, by reason.
+        unjudged: records accepted although a quality check could not judge them, by check.
         seconds: by phase, and `total`.
         adapter: iteration whose adapter is active, or None for the base student.
     """
@@ -53,6 +56,7 @@ class IterationResult(Model):
     n_records: int = 0
     n_records_total: int = 0
     dropped: dict[str, int] = {}
+    unjudged: dict[str, int] = {}
     seconds: dict[str, float] = {}
     adapter: int | None = None
 
@@ -112,10 +116,17 @@ class IterationFiles:
         """What became of the submitted records, or None if that is not yet known."""
         if not self._path("records.jsonl").exists():
             return None
-        return CheckedRecords(tuple(self.read_records()), tuple(self.read_dropped()))
+        path = self._path("unjudged.json")
+        unjudged = read_json(path) if path.exists() else {}
+        return CheckedRecords(tuple(self.read_records()), tuple(self.read_dropped()), unjudged)
 
     def write_checked(self, checked: CheckedRecords) -> None:
-        """The accepted records last: where they are, the dropped ones are too."""
+        """The accepted records last: where they are, the rest is too."""
+        path = self._path("unjudged.json")
+        if checked.unjudged:
+            write_json(path, checked.unjudged)
+        else:
+            path.unlink(missing_ok=True)  # of a check that was killed
         write_jsonl(
             self._path("dropped.jsonl"),
             (

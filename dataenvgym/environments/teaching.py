@@ -17,7 +17,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
 
@@ -46,7 +45,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TrainablePredictorInterface,
 )
-from dataenvgym.quality.judging import judge_records
+from dataenvgym.quality.judging import RecordJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
@@ -205,6 +204,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             n_records=len(checked.accepted),
             n_records_total=previous.n_records_total + len(checked.accepted),
             dropped=checked.reasons,
+            unjudged=checked.unjudged,
             adapter=adapter,
         )
         self._finish(files, result, checked.accepted, began)
@@ -283,9 +283,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
         if (checked := files.read_checked()) is None:
-            judge = partial(judge_records, self.quality, self.predictor)
+            judge = RecordJudge(self.quality, self.predictor)
             stamped = stamp(records, files.number)
             checked = self._checks.check(stamped, judge, iteration=files.number)
+            checked = checked.counting(judge.unjudged)
             files.write_checked(checked)
         return checked
 

@@ -17,6 +17,7 @@ import orjson
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.secrets import redact_bytes
 
 PhaseEvent = Literal["begin", "end"]
 
@@ -85,7 +86,7 @@ class EventLog(EpisodeCallback):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         line = orjson.dumps({"time": time.time(), **event}, option=orjson.OPT_APPEND_NEWLINE)
         with self._path.open("ab") as stream:
-            stream.write(line)
+            stream.write(redact_bytes(line))
 
 
 class MetricsCallback(EpisodeCallback):

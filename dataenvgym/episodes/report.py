@@ -123,6 +123,7 @@ def _asked(usage: TeacherUsage) -> str:
         "cached": usage.cached,
         "unasked for lack of budget": usage.unasked,
         "failed": usage.failed,
+        "unanswered": usage.unanswered,
         "unusable": usage.malformed,
         "tokens": usage.prompt_tokens + usage.completion_tokens,
     }

@@ -17,6 +17,7 @@ from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.executors.errors import CarriedError, Done
 from dataenvgym.executors.ray_host import Surroundings
 from dataenvgym.executors.ray_worker import Told
+from dataenvgym.secrets import redacted_output
 
 _PATIENCE = 10.0  # seconds that an episode gets to end once nobody listens any more
 
@@ -52,7 +53,8 @@ def run_order(connection: Connection, order: ProcessOrder) -> None:
     order.surroundings.enter()
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     try:
-        reply = _run(connection, order)
+        with redacted_output():
+            reply = _run(connection, order)
         connection.send(reply)
     except (KeyboardInterrupt, ConnectionError):
         sys.exit(128 + signal.SIGTERM)

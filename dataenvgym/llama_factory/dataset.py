@@ -34,6 +34,7 @@ from dataenvgym.llama_factory.formats import KINDS, ROW_OF, as_sharegpt, stage_o
 from dataenvgym.llama_factory.parsing import parse_row
 from dataenvgym.llama_factory.turns import shown
 from dataenvgym.records import TrainingDatum
+from dataenvgym.secrets import are_known, redact_bytes
 
 DATASET_INFO = "dataset_info.json"
 
@@ -158,6 +159,7 @@ def _write_natural_rows(
     types = ColumnTypes()
     dumps, newline = orjson.dumps, orjson.OPT_APPEND_NEWLINE
     index = -1
+    hides = are_known()
     with path.open("wb") as stream:
         for index, record in enumerate(records):
             if record.kind != kind:
@@ -175,6 +177,8 @@ def _write_natural_rows(
                     f"record {index}, field {error.field}: {error}", index=index, field=error.field
                 ) from None
             line = dumps(row, option=newline)
+            if hides:
+                line = redact_bytes(line)
             stream.write(line)
             if types.watching:
                 types.see(row, len(line))

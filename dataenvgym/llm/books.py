@@ -1,12 +1,13 @@
 """A teacher's books in the run directory: its account, and the files that outlive the process.
 
+    teacher/begun         one byte for each request, written before it is sent
     teacher/calls.jsonl   the transcript: every call
     teacher/usage.json    the account: what all calls came to (`TeacherUsage`)
 
-A resumed run goes on counting from what is there. `usage.json` is written when calls have ended,
+A resumed run continues to count from what is there. `usage.json` is written when calls have ended,
 and once a second while they are under way, so a process that is killed may leave one that lags
-behind the transcript; what counts is the larger of both. What was under way in the last second
-before a kill, and stands in neither, is not counted.
+behind the transcript; what counts is the larger of both. Requests that were begun and stand in
+neither count as requests, and as unanswered: nobody knows what they cost.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.budget import Account, Budget
 from dataenvgym.llm.prices import Price
 from dataenvgym.llm.transcript import Transcript, calls_file, whole_lines
-from dataenvgym.llm.usage import TeacherUsage, read_usage, usage_file
+from dataenvgym.llm.usage import TeacherUsage, begun_file, read_usage, usage_file
 from dataenvgym.storage import write_json
 
 _LAG_S = 1.0
@@ -44,6 +45,19 @@ class Books:
         self.transcript = Transcript(None if directory is None else calls_file(directory))
         self._saved_at = -_LAG_S
         self._lock = threading.Lock()
+
+    def begin(self, n: int) -> None:
+        """Write down that `n` requests are about to be sent."""
+        if self._directory is None:
+            return
+        path = begun_file(self._directory)
+        try:
+            stream = path.open("ab")
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stream = path.open("ab")
+        with stream:
+            stream.write(b"." * n)
 
     def save(self, *, soon: bool = False) -> None:
         """Write the account. `soon`: unless that was done within the last second."""
@@ -67,9 +81,9 @@ def _usage_so_far(directory: Path | None) -> TeacherUsage:
             f"the teacher's files in {directory / 'teacher'} cannot be read: {error}. Mend or "
             "remove them; removed, the budget counts from zero again"
         ) from error
-    return written.model_copy(
-        update={name: max(getattr(written, name), n) for name, n in counted.items()}
-    )
+    n_ended = max(written.requests - written.unanswered, counted["requests"])
+    sums = {name: max(getattr(written, name), n) for name, n in counted.items()}
+    return written.model_copy(update={**sums, "unanswered": sums["requests"] - n_ended})
 
 
 def _count_calls(path: Path) -> dict[str, int]:

@@ -17,9 +17,10 @@ class Budget(Model):
     """What may be spent in a whole run; None is without limit.
 
     Attributes:
-        max_requests: kept exactly: the request after the last one is not made.
+        max_requests: kept exactly, also over kills: the request after the last one is not made.
         max_tokens: of prompts and completions. No request is made once so many are counted; those
-            that are under way then are waited for, so that the sum ends over it by what they take.
+            that are under way then are waited for, so that the sum ends over it by what they take;
+            what a killed run did not hear of is not counted.
         max_cost: in US dollars, kept as `max_tokens` is.
     """
 
@@ -52,7 +53,7 @@ class Account:
         """Enter one request, to be made now; or else the reason why there is no budget for it."""
         with self._lock:
             if (spent := self._spent()) is None:
-                self._add(requests=1)
+                self._add(requests=1, unanswered=1)
             return spent
 
     def count(self, outcome: Reply | Failure) -> None:
@@ -63,13 +64,14 @@ class Account:
         """
         with self._lock:
             if isinstance(outcome, Failure):
-                self._add(failed=1)
+                self._add(failed=1, unanswered=-1)
                 return
             counts = outcome.prompt_tokens, outcome.completion_tokens
             self._add(
                 prompt_tokens=counts[0] or 0,
                 completion_tokens=counts[1] or 0,
                 uncounted=int(None in counts),
+                unanswered=-1,
             )
             if None in counts and (limit := self._limit_on_tokens()) is not None:
                 raise ConfigurationError(
@@ -104,18 +106,20 @@ class Account:
 
     def _priced(self, usage: TeacherUsage) -> TeacherUsage:
         """From all tokens at once: the sum of many small costs would drift."""
-        cost = None
-        if self._price is not None and not usage.uncounted:
-            cost = self._price.cost(usage.prompt_tokens, usage.completion_tokens)
-        return usage.model_copy(update={"cost": cost})
+        is_known = not usage.uncounted and not usage.unanswered
+        return usage.model_copy(update={"cost": self._known_cost(usage) if is_known else None})
+
+    def _known_cost(self, usage: TeacherUsage) -> float | None:
+        return self.cost_of(usage.prompt_tokens, usage.completion_tokens)
 
     def _spent(self) -> str | None:
-        usage, budget = self._priced(self._usage), self._budget
+        usage, budget = self._usage, self._budget
+        cost = self._known_cost(usage)
         tokens = usage.prompt_tokens + usage.completion_tokens
         for name, limit, spent, text in (
             ("max_requests", budget.max_requests, usage.requests, f"{usage.requests} requests"),
             ("max_tokens", budget.max_tokens, tokens, f"{tokens} tokens"),
-            ("max_cost", budget.max_cost, usage.cost, f"${usage.cost or 0.0:.4f}"),
+            ("max_cost", budget.max_cost, cost, f"${cost or 0.0:.4f}"),
         ):
             if limit is not None and spent is not None and spent >= limit:
                 return (

@@ -3,6 +3,9 @@
 A reply is filed under the hash of everything that it depends on: who is asked, the request as it
 is sent, and which sample of that request it is. Only replies are kept, never failures. Whatever
 cannot be read, or is not what was filed, is as if it were not there.
+
+Runs that share a cache at the same time do not ask the same question twice: before a run asks, it
+claims the key (see `shared_replies`).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from pydantic import Field, ValidationError
 
 from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.interfaces import Reply, SamplingParameters
+from dataenvgym.llm.key_locks import KeyLocks
 from dataenvgym.records import Model
 
 _REDIS = ("redis://", "rediss://", "unix://")
@@ -37,15 +41,29 @@ class ReplyCache(Protocol):
         """Keep a reply."""
         ...
 
+    def claim(self, key: str) -> Reply | bool:
+        """The reply, if it is there; else whether nobody else has claimed the key, and we have."""
+        ...
+
+    def release(self, key: str) -> None:
+        """Give a claim back."""
+        ...
+
+    def renew(self) -> None:
+        """Keep all claims; without this call, they end some seconds after they were made."""
+        ...
+
 
 class FolderCache:
     """One file for each reply, in 256 folders; several processes may share it.
 
-    A file appears whole or not at all.
+    A file appears whole or not at all. Claims are locks in the file `.claims`; they end with their
+    process.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
+        self._locks = KeyLocks(self.folder / ".claims")
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
         """The reply under each key, or None.
@@ -69,6 +87,22 @@ class FolderCache:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
             log.warning("the cache in %s did not take a reply: %s", self.folder, error)
+
+    def claim(self, key: str) -> Reply | bool:
+        """The reply, if it is there; else whether nobody else has claimed the key, and we have."""
+        if not self._locks.acquire(key):
+            return False
+        if (reply := self._read(key)) is not None:
+            self._locks.release(key)
+            return reply
+        return True
+
+    def release(self, key: str) -> None:
+        """Give a claim back."""
+        self._locks.release(key)
+
+    def renew(self) -> None:
+        """Nothing is to be done: locks last as long as their process."""
 
     def _read(self, key: str) -> Reply | None:
         try:

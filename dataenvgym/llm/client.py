@@ -18,6 +18,7 @@ from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
+from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
 
 if TYPE_CHECKING:
     from dataenvgym.llm.dispatcher import Dispatcher
@@ -32,7 +33,9 @@ class ChatClient:
 
     A call that fails for now (status 408, 409, 429 or 5xx, a timeout, a lost connection) is tried
     again after a pause, which doubles, or which the server asks for with `Retry-After`. What fails
-    for good, or too often, is a `Failure`, never an answer.
+    for good, or too often, is a `Failure`, never an answer. A server that refuses the key (401, or
+    403 before it has answered anything) raises a `ServerError` from this call and from all that
+    wait; so does one without such a model (404), unless `on_disconnect` is there to see to that.
 
     Args:
         base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
@@ -48,6 +51,8 @@ class ChatClient:
             to it that the server answers again. One call serves all requests that the server left
             behind; they are then asked again, which is no retry, up to five times each. What it
             raises (`ServerError`), all calls raise that were made by then.
+        scout: whether the first call goes ahead alone, for a second at most, so that a server that
+            refuses everything is asked once.
         backoff: seconds of the first pause, from half of it to the whole.
         jitter: draws the pauses; a generator of its own if None.
 
@@ -66,6 +71,7 @@ class ChatClient:
         timeout: float = 600.0,
         retries: int = 4,
         on_disconnect: Callable[[], None] | None = None,
+        scout: bool = False,
         backoff: float = 0.5,
         jitter: random.Random | None = None,
     ) -> None:
@@ -74,6 +80,8 @@ class ChatClient:
                 raise ConfigurationError(f"{name} is {value}, expected {least} or more")
         if timeout <= 0:
             raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
+        keep_secret(api_key)
+        keep_secrets_of(base_url)
         self.base_url = _normalised(base_url)
         self._options: dict[str, Any] = {
             "api_key": api_key,
@@ -83,6 +91,7 @@ class ChatClient:
             "timeout": timeout,
             "retries": retries,
             "on_disconnect": on_disconnect,
+            "scout": scout,
             "backoff": backoff,
             "jitter": jitter,
         }
@@ -101,7 +110,8 @@ class ChatClient:
         """Ask `model` for the next message; the future can be cancelled at any time.
 
         Raises:
-            PredictionError: if the client is closed. The future raises what `on_disconnect` did.
+            PredictionError: if the client is closed. The future raises what `on_disconnect` did,
+                and `ServerError` if the server refuses everything.
         """
         return self._started().put(conversation, sampling, model)
 
@@ -144,7 +154,9 @@ class ChatClient:
             return self._dispatcher
         with self._lock:
             if self._closed:
-                raise PredictionError(f"the client of {self.base_url} is closed: make a new one")
+                raise PredictionError(
+                    f"the client of {without_secrets(self.base_url)} is closed: make a new one"
+                )
             if self._dispatcher is None:
                 self._dispatcher = self._start()
             return self._dispatcher
@@ -198,6 +210,7 @@ def key_from(variable: str | None, *, option: str = "predictor.api_key_variable"
             f"the environment variable {variable} is not set: set it to your key, or set "
             f"{option} to null for a server without keys"
         )
+    keep_secret(key)
     return key
 
 
@@ -208,10 +221,10 @@ def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
 
 
 def _normalised(base_url: str) -> str:
-    """The URL without a slash and "/v1" at its end."""
+    """The URL without a slash and "/v1" at the end of its path."""
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
-            f"base_url is {base_url!r}, expected one like 'http://127.0.0.1:8000'"
+            f"base_url is {without_secrets(base_url)!r}, expected one like 'http://127.0.0.1:8000'"
         )
-    return base_url.rstrip("/").removesuffix("/v1")
+    return parts._replace(path=parts.path.rstrip("/").removesuffix("/v1")).geturl()

@@ -28,9 +28,11 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
 from dataenvgym.llm.revival import Revival
+from dataenvgym.llm.scouting import Scout
 from dataenvgym.llm.session import CONNECT_S, Session, lost_connection
-from dataenvgym.llm.transient import Trouble, backoff, is_transient, parse_retry_after
+from dataenvgym.llm.transient import Trouble, backoff, is_transient, parse_retry_after, refuses_all
 from dataenvgym.records import Conversation
+from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
 _CLOSED = Failure(reason="the client was closed before an answer came")
 _MOST_DEATHS = 5
@@ -47,6 +49,7 @@ class Options:
     timeout: float
     retries: int
     on_disconnect: Callable[[], None] | None
+    scout: bool
     first_backoff: float
     jitter: random.Random
 
@@ -95,6 +98,8 @@ class Dispatcher:
         self._outcomes: list[tuple[Call, Reply | Failure | DataEnvGymError]] = []
         self._woken = False
         self._closed = False
+        self._has_answered = False
+        self._scout = Scout(options.scout, self._follow)
         self._session = Session(options.url, options.headers)
         self._revival = (
             None
@@ -161,7 +166,13 @@ class Dispatcher:
 
     def _wanted(self) -> int:
         n_busy = len(self._workers) - len(self._idle)
-        return min(len(self._waiting), self._options.concurrency - n_busy)
+        most = 1 if self._scout.is_ahead else self._options.concurrency
+        return max(0, min(len(self._waiting), most - n_busy))
+
+    def _follow(self) -> None:
+        if not self._woken:
+            self._woken = True
+            self._wake()
 
     async def _work(self) -> None:
         worker = asyncio.current_task()
@@ -205,6 +216,7 @@ class Dispatcher:
     async def _see_through(self, call: Call) -> Reply | Failure | DataEnvGymError:
         """Try until there is an answer, or no hope."""
         options, revival = self._options, self._revival
+        self._scout.set_out()
         body = chat_payload(call.conversation, call.sampling, model=call.model, form=options.form)
         tries = deaths = 0
         while True:
@@ -216,6 +228,11 @@ class Dispatcher:
                         return error
                     continue
             answer = await self._try(call, body)
+            if isinstance(answer, ServerError):
+                self._scout.is_refused()
+                self._fail_waiting(answer)
+                return answer
+            self._scout.is_answered()
             if not isinstance(answer, Trouble):
                 return answer
             if answer.disconnected and revival is not None:
@@ -239,7 +256,7 @@ class Dispatcher:
                 )
             await asyncio.sleep(pause)
 
-    async def _try(self, call: Call, body: bytes) -> Reply | Failure | Trouble:
+    async def _try(self, call: Call, body: bytes) -> Reply | Failure | Trouble | ServerError:
         call.timed_out = False
         clock = asyncio.get_running_loop().call_later(self._options.timeout, _time_out, call)
         try:
@@ -248,7 +265,7 @@ class Dispatcher:
                 data=aiohttp.BytesPayload(body, content_type="application/json"),
                 allow_redirects=False,
             ) as response:
-                answer = await response.read()
+                answer = redact_bytes(await response.read())
         except asyncio.CancelledError:
             if not call.timed_out or call.cancelled() or self._closed:
                 raise
@@ -260,15 +277,20 @@ class Dispatcher:
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
             return Trouble(lost_connection(error), disconnected=True)
         except aiohttp.ClientError as error:
-            return Failure(reason=f"the server's answer is no HTTP: {error}")
+            return Failure(reason=redact(f"the server's answer is no HTTP: {error}"))
         finally:
             clock.cancel()
         if response.status == 200:
+            self._has_answered = True
             return parse_reply(answer)
         reason = f"HTTP {response.status}: {server_message(answer)}"
         if is_transient(response.status):
             wait = parse_retry_after(response.headers.get("Retry-After"))
             return Trouble(reason, retry_after=wait)
+        # the model of a server that is brought back when it dies comes back with it
+        is_known = self._has_answered or (response.status == 404 and self._revival is not None)
+        if refuses_all(response.status, has_answered=is_known):
+            return _refusal(self._options.url, response.status, reason)
         return Failure(reason=reason)
 
     async def _finish(self) -> None:
@@ -277,6 +299,17 @@ class Dispatcher:
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._settle()
         await self._session.close()
+
+
+def _refusal(url: str, status: int, reason: str) -> ServerError:
+    to_check = (
+        "the model's name and base_url"
+        if status == 404
+        else "the key in the environment variable that api_key_variable names"
+    )
+    return ServerError(
+        f"the server at {without_secrets(url)} refuses: {reason}. Check {to_check}", status=status
+    )
 
 
 def _cancel_worker(call: Call) -> None:

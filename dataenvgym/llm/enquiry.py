@@ -6,16 +6,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from dataenvgym.errors import BudgetSpentError
+from dataenvgym.errors import BudgetSpentError, DataEnvGymError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.books import Books
 from dataenvgym.llm.cache import request_key
+from dataenvgym.llm.shared_replies import SharedReplies
 from dataenvgym.llm.transcript import Page, TeacherCall
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_seed
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 Outcome = Reply | Failure
 _SEEDS = 2**31  # some servers take no larger ones
+_AHEAD_S = 1.0
+_LOOK_S = 0.2
+_RENEW_S = 2.0
+_PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,12 @@ class Enquiry:
         self._books = books
         self._page = page
         self._purpose = purpose
-        self._cache = teacher.cache
-        self._keys: list[str] = []
+        self._shared = SharedReplies(None, list)
         self._outcomes: dict[int, Outcome] = {}
         self._open: dict[int, _Sent] = {}
+        self._elsewhere: list[Request] = []  # another run is asking these
+        self._met_at: dict[int, float] = {}  # when a request was first wanted, by position
+        self._looked_at = 0.0
         self._ended: SimpleQueue[_Sent] = SimpleQueue()
 
     def answers(
@@ -70,61 +78,95 @@ class Enquiry:
     ) -> list[Outcome]:
         """What came of each conversation; see `MeteredTeacher.ask`."""
         requests = list(_numbered(conversations, sampling))
+        self._shared = SharedReplies(self._teacher.cache, partial(self._keys, requests))
         self._look_up(requests)
         waiting = deque(r for r in requests if r.position not in self._outcomes)
-        spent = self._ask(waiting)
+        n_unasked, spent = self._ask(waiting)
         if spent is not None:
-            self._books.account.count_unasked(len(waiting))
+            self._books.account.count_unasked(n_unasked)
             self._books.save()
         if spent is not None and not self._outcomes:
             raise BudgetSpentError(spent)
         unasked = Failure(reason=f"not asked: {spent}")
         return [self._outcomes.get(r.position, unasked) for r in requests]
 
-    def _look_up(self, requests: Sequence[Request]) -> None:
-        if self._cache is None:
-            return
+    def _keys(self, requests: Sequence[Request]) -> list[str]:
         teacher, identity = self._teacher, self._teacher.identity()
-        self._keys = [
-            request_key(identity, teacher.body(r), r.sampling, r.sample) for r in requests
-        ]
-        for request, reply in zip(requests, self._cache.get(self._keys), strict=True):
-            if reply is not None:
-                self._books.account.count_cached()
-                self._settle(request, reply, seconds=0.0, cached=True)
+        return [request_key(identity, teacher.body(r), r.sampling, r.sample) for r in requests]
 
-    def _ask(self, waiting: deque[Request]) -> str | None:
-        """Ask what is waiting; if the budget does not reach all, why the rest still waits."""
+    def _look_up(self, requests: Sequence[Request]) -> None:
+        by_position = {request.position: request for request in requests}
+        for position, reply in self._shared.known(list(by_position)):
+            self._settle_cached(by_position[position], reply)
+
+    def _ask(self, waiting: deque[Request]) -> tuple[int, str | None]:
+        """Ask what is waiting; how many the budget does not reach, and why."""
         spent: str | None = None
+        n_unasked = 0
         try:
-            while self._open or (waiting and spent is None):
+            while self._open or self._elsewhere or waiting:
                 batch: list[Request] = []
-                while waiting and spent is None and self._take_slot(batch):
-                    if (spent := self._books.account.reserve()) is None:
-                        batch.append(waiting.popleft())
-                    else:
-                        self._teacher.slots.release()
+                while waiting and self._take_slot(batch):
+                    request = waiting.popleft()
+                    is_ours = self._claim(request)
+                    if is_ours and (spent := spent or self._books.account.reserve()) is None:
+                        batch.append(request)
+                        continue
+                    self._teacher.slots.release()
+                    if is_ours:
+                        self._shared.give_back(request.position)
+                        n_unasked += 1
                 if batch:
                     self._send(batch)
                     self._books.save(soon=True)
-                if self._open:
-                    self._take(self._ended.get())
+                if self._open or self._elsewhere:
+                    self._wait()
                 while not self._ended.empty():
                     self._take(self._ended.get())
+                waiting.extend(self._look_elsewhere())
+                self._shared.renew()
                 self._books.save(soon=True)
         finally:
             for sent in self._open.values():  # left behind by an error
                 sent.future.cancel()
                 self._teacher.slots.release()
-        return spent
+            self._shared.give_all_back()
+        return n_unasked, spent
 
     def _take_slot(self, batch: list[Request]) -> bool:
         """Take a place among the requests under way; waited for if nothing else is to be done."""
+        if not self._teacher.is_tried and (self._open or batch):
+            return False
         return self._teacher.slots.acquire(blocking=not (self._open or batch))
+
+    def _claim(self, request: Request) -> bool:
+        """Whether the request is ours to make; if not, it is answered, or another run makes it.
+
+        A run that makes none for long may hang: then it is ours all the same.
+        """
+        claimed = self._shared.claim(request.position)
+        if isinstance(claimed, Reply):
+            self._settle_cached(request, claimed)
+            return False
+        first_met = self._met_at.setdefault(request.position, time.monotonic())
+        if not claimed and time.monotonic() - first_met < _PATIENCE_S:
+            self._elsewhere.append(request)
+            return False
+        return True
+
+    def _look_elsewhere(self) -> list[Request]:
+        """Take what other runs were answered; the other requests are to be claimed again."""
+        if not self._elsewhere or time.monotonic() - self._looked_at < _LOOK_S:
+            return []
+        self._looked_at = time.monotonic()
+        asked, self._elsewhere = self._elsewhere, []
+        self._look_up(asked)
+        return [request for request in asked if request.position not in self._outcomes]
 
     def _send(self, batch: list[Request]) -> None:
         began = time.perf_counter()
         try:
+            self._books.begin(len(batch))
             futures = self._teacher.send(batch)
         except BaseException:
             self._teacher.slots.release(len(batch))
@@ -138,17 +180,42 @@ class Enquiry:
         sent.seconds = time.perf_counter() - sent.at
         self._ended.put(sent)
 
+    def _wait(self) -> None:
+        """Take the next outcome; wait no longer than until something else is to be done."""
+        limit: float | None = None
+        is_first = bool(self._open) and not self._teacher.is_tried
+        if is_first:
+            limit = _AHEAD_S
+        elif self._elsewhere:
+            limit = _LOOK_S
+        elif self._shared.exists:
+            limit = _RENEW_S
+        with suppress(Empty):
+            self._take(self._ended.get(timeout=limit))
+        if is_first:
+            self._teacher.is_tried = True
+
     def _take(self, sent: _Sent) -> None:
-        outcome = sent.future.result()
-        request = sent.request
+        request, error, outcome = sent.request, None, None
         try:
+            try:
+                outcome = sent.future.result()
+            except DataEnvGymError as raised:  # nothing can be asked
+                error, outcome = raised, Failure(reason=str(raised))
             self._settle(request, outcome, seconds=sent.seconds, cached=False)
-            if self._cache is not None and isinstance(outcome, Reply):
-                self._cache.put(self._keys[request.position], outcome)
+            if isinstance(outcome, Reply):
+                self._shared.keep(request.position, outcome)
+            self._shared.give_back(request.position)
             self._books.account.count(outcome)
+            if error is not None:
+                raise error
         finally:
             del self._open[request.position]
             self._teacher.slots.release()
+
+    def _settle_cached(self, request: Request, reply: Reply) -> None:
+        self._books.account.count_cached()
+        self._settle(request, reply, seconds=0.0, cached=True)
 
     def _settle(self, request: Request, outcome: Outcome, *, seconds: float, cached: bool) -> None:
         self._outcomes[request.position] = outcome

@@ -34,6 +34,10 @@ class MeteredTeacher(ABC):
         concurrency: how many requests are under way at the same time, at most.
         cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
         directory: the run directory; None keeps no transcript, and counts in memory.
+
+    Attributes:
+        is_tried: False sends the next question ahead of the others, for a second at most, so that
+            a server that refuses the key or the model is asked once.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class MeteredTeacher(ABC):
         self._budget = budget
         self._price = price
         self._directory = None if directory is None else Path(directory)
+        self.is_tried = True
         self.slots = threading.Semaphore(concurrency)
         self._lock = threading.Lock()
         self._opened: Books | None = None
@@ -86,6 +91,7 @@ class MeteredTeacher(ABC):
             BudgetSpentError: if there is none that could be answered for lack of budget. If there
                 are some, those that the budget did not reach are failures.
             ExternalError: if the cache cannot be reached.
+            ServerError: if the server refuses the key, or has no such model.
         """
         if not conversations:
             return []

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
-from typing import Any
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from dataenvgym.errors import ExternalError
 from dataenvgym.interfaces import Reply
 from dataenvgym.llm.cache import from_entry, to_entry
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.secrets import keep_secrets_of
+
+T = TypeVar("T")
 
 _PREFIX = "dataenvgym:reply:"
-_CONNECT_S = 5.0
-_ANSWER_S = 30.0
-_TRIES = 3
+_CLAIM = "dataenvgym:claim:"
+_CONNECT_S = 3.0
+_ANSWER_S = 5.0
+_CLAIM_S = 10.0  # after which the claims of a run that died end
+_RENEW_S = 3.0
 _AT_ONCE = 512  # keys in one request
+
+# A claim that has ended may be another run's by now.
+_RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end"
+_RENEW = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) end"
 
 log = logging.getLogger(__name__)
 
@@ -24,51 +36,133 @@ log = logging.getLogger(__name__)
 class RedisCache:
     """Keeps replies in a Redis server; connects when it is first used.
 
-    A server that cannot be reached is an error when replies are looked up, before anything is
-    spent. One that is lost before a reply is kept costs that entry, not the reply: the log says so.
+    A server that cannot be reached is an error when replies are first looked up, before anything is
+    spent. One that is lost later is given up, with a warning: from then on this object knows no
+    reply and keeps none. A server that takes no reply because it is full costs that entry; the log
+    says so.
 
     Args:
         url: such as "redis://127.0.0.1:6379/0", with user and password where the server has them.
     """
 
     def __init__(self, url: str) -> None:
+        keep_secrets_of(url)
         self._url = url
         self._lock = threading.Lock()
         self._server: Any = None
+        self._was_there = False
+        self._is_given_up = False
+        self._owner = uuid.uuid4().hex
+        self._claims: set[str] = set()
+        self._renewed_at = time.monotonic()
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
         """The reply under each key, or None.
 
         Raises:
-            ExternalError: if the server cannot be reached, or refuses.
+            ExternalError: if the server cannot be reached, or refuses, and never answered before.
         """
         from redis.exceptions import RedisError
 
+        if self._is_given_up:
+            return [None] * len(keys)
         entries: list[bytes | None] = []
         try:
             server = self._connected()
             for i in range(0, len(keys), _AT_ONCE):
                 entries += server.mget([_PREFIX + key for key in keys[i : i + _AT_ONCE]])
         except (RedisError, OSError, ValueError) as error:
+            if self._was_there:
+                self._give_up(error)
+                return [None] * len(keys)
             raise ExternalError(
                 f"the cache at {self._place} cannot be read: {error}. Start that Redis server, or "
                 "set teacher.cache to a folder, or to null for none"
             ) from error
+        self._was_there = True
         return [(e and from_entry(k, e)) or None for k, e in zip(keys, entries, strict=True)]
 
     def put(self, key: str, reply: Reply) -> None:
         """Keep a reply."""
-        from redis.exceptions import RedisError
+        from redis.exceptions import ResponseError
 
+        def keep(server: Any) -> None:
+            try:
+                server.set(_PREFIX + key, to_entry(key, reply))
+            except ResponseError as error:
+                log.warning("the cache at %s did not take a reply: %s", self._place, error)
+
+        self._unless_lost(keep)
+
+    def claim(self, key: str) -> Reply | bool:
+        """The reply, if it is there; else whether nobody else has claimed the key, and we have."""
+
+        def claim(server: Any) -> Reply | bool:
+            with server.pipeline() as both:
+                both.set(_CLAIM + key, self._owner, nx=True, px=int(1000 * _CLAIM_S))
+                both.get(_PREFIX + key)
+                is_ours, entry = both.execute()
+            if is_ours:
+                self._claims.add(key)
+            reply = from_entry(key, entry) if entry else None
+            if reply is not None:
+                self.release(key)
+                return reply
+            return bool(is_ours)
+
+        claimed = self._unless_lost(claim)
+        return True if claimed is None else claimed
+
+    def release(self, key: str) -> None:
+        """Give a claim back."""
+        if key in self._claims:
+            self._claims.discard(key)
+            self._unless_lost(lambda server: server.eval(_RELEASE, 1, _CLAIM + key, self._owner))
+
+    def renew(self) -> None:
+        """Keep all claims; without this call, they end some seconds after they were made."""
+        with self._lock:
+            if time.monotonic() - self._renewed_at < _RENEW_S:
+                return
+            self._renewed_at = time.monotonic()
+
+        def renew(server: Any) -> None:
+            with server.pipeline(transaction=False) as all_of_them:
+                for key in list(self._claims):
+                    lasts = int(1000 * _CLAIM_S)
+                    all_of_them.eval(_RENEW, 1, _CLAIM + key, self._owner, lasts)
+                all_of_them.execute()
+
+        self._unless_lost(renew)
+
+    def _unless_lost(self, use: Callable[[Any], T]) -> T | None:
+        """Use the server; None if it is lost, or refuses."""
+        from redis.exceptions import RedisError, ResponseError
+
+        if self._is_given_up:
+            return None
         try:
-            self._connected().set(_PREFIX + key, to_entry(key, reply))
+            return use(self._connected())
+        except ResponseError:
+            return None
         except (RedisError, OSError) as error:
-            log.warning("the cache at %s did not take a reply: %s", self._place, error)
+            self._give_up(error)
+            return None
+
+    def _give_up(self, error: Exception) -> None:
+        with self._lock:
+            if self._is_given_up:
+                return
+            self._is_given_up = True
+        warn_run(
+            f"the cache at {self._place} is lost and not used any more: {error}. Questions that it "
+            "could answer are asked, and paid, again; start that Redis server before the next run"
+        )
 
     def _connected(self) -> Any:
         from redis import Redis
-        from redis.backoff import ExponentialBackoff
-        from redis.exceptions import ConnectionError, TimeoutError
+        from redis.backoff import NoBackoff
+        from redis.exceptions import ConnectionError
         from redis.retry import Retry
 
         with self._lock:
@@ -77,8 +171,8 @@ class RedisCache:
                     self._url,
                     socket_connect_timeout=_CONNECT_S,
                     socket_timeout=_ANSWER_S,
-                    retry=Retry(ExponentialBackoff(cap=2.0, base=0.1), _TRIES),
-                    retry_on_error=[ConnectionError, TimeoutError],
+                    # once, for a connection that the server has closed meanwhile
+                    retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
                 )
             return self._server
 

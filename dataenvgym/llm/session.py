@@ -13,6 +13,7 @@ from yarl import URL
 
 from dataenvgym.errors import ServerError
 from dataenvgym.llm.payloads import server_message
+from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
 CONNECT_S = 30.0
 """Seconds after which a connection that is not there yet will not come."""
@@ -29,14 +30,14 @@ class Session:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        self._url = url
+        self._url = URL(url)
         self._headers = {
             "Content-Type": "application/json",
             "User-Agent": "dataenvgym",
             **headers,
         }
         self._http: aiohttp.ClientSession | None = None
-        self.chat_url = URL(url + "/v1/chat/completions")
+        self.chat_url = self._at("/v1/chat/completions")
 
     @property
     def http(self) -> aiohttp.ClientSession:
@@ -55,15 +56,15 @@ class Session:
 
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
         """One request of any kind; see `ChatClient.request`."""
-        url = URL(self._url + path)
-        what = f"{method} {url}"
+        url = self._at(path)
+        what = f"{method} {without_secrets(str(url))}"
         body = None if payload is None else orjson.dumps(payload)
         try:
             async with (
                 asyncio.timeout(timeout),
                 self.http.request(method, url, data=body) as response,
             ):
-                answer = await response.read()
+                answer = redact_bytes(await response.read())
         except TimeoutError:
             raise ServerError(f"{what}: no answer within {timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -79,6 +80,12 @@ class Session:
         except orjson.JSONDecodeError as error:
             raise ServerError(f"{what}: the answer is no JSON: {error}") from None
 
+    def _at(self, path: str) -> URL:
+        """The URL of a path, with the query of the server's URL."""
+        path, _, query = path.partition("?")
+        whole = self._url.raw_path.rstrip("/") + path
+        return self._url.with_path(whole, encoded=True, keep_query=True).extend_query(query)
+
     async def close(self) -> None:
         """Hang up."""
         if self._http is not None:
@@ -87,4 +94,4 @@ class Session:
 
 def lost_connection(error: Exception) -> str:
     """What happened to the connection, in words."""
-    return f"no connection: {type(error).__name__}: {error}"
+    return redact(f"no connection: {type(error).__name__}: {error}")

@@ -88,6 +88,7 @@ class Teacher(MeteredTeacher):
             price=price,
             directory=directory,
         )
+        self.is_tried = False
 
     def identity(self) -> str:
         """The server; the model stands in the request."""

@@ -19,6 +19,7 @@ import orjson
 
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation, Model
+from dataenvgym.secrets import redact_bytes
 
 
 class TeacherCall(Model):
@@ -145,7 +146,7 @@ class Transcript:
             _remove_torn_line(path)
             self._is_mended = True
         with path.open("ab") as stream:
-            stream.write(lines)
+            stream.write(redact_bytes(lines))
 
 
 def _line(call: TeacherCall) -> bytes:

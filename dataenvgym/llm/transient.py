@@ -34,6 +34,16 @@ def is_transient(status: int) -> bool:
     return status in (408, 409, 429) or status >= 500
 
 
+def refuses_all(status: int, *, has_answered: bool) -> bool:
+    """Whether a server that answers with this status would refuse other questions too.
+
+    That is so if it does not know the key (401). One that has answered before may forbid a single
+    question (403), or has lost its model (404); one that has not does not let us in, or has no
+    such model.
+    """
+    return status == 401 or (status in (403, 404) and not has_answered)
+
+
 def parse_retry_after(value: str | None) -> float | None:
     """Seconds to wait from the header, which has seconds or a date; None if it has neither."""
     if value is None:

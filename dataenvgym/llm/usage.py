@@ -16,18 +16,21 @@ class TeacherUsage(Model):
         requests: questions that went to the server; a retry by the client is the same request.
         cached: questions answered from the cache, at no cost.
         unasked: questions that the budget did not reach.
-        failed: requests without an answer.
+        failed: requests that ended without an answer.
+        unanswered: requests of which nothing is known: they are under way, or they were when the
+            run was killed or interrupted.
         malformed: answers that could not be used, even after repair.
         prompt_tokens, completion_tokens: as the server counts them; 0 where it does not say.
         uncounted: answers of which the server did not say how many tokens they took.
         cost: in US dollars; None if the model has no known price, or if there are uncounted
-            answers (never 0 for that reason).
+            answers or unanswered requests (never 0 for that reason).
     """
 
     requests: int = 0
     cached: int = 0
     unasked: int = 0
     failed: int = 0
+    unanswered: int = 0
     malformed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -55,7 +58,20 @@ def usage_file(directory: Path) -> Path:
     return directory / "teacher" / "usage.json"
 
 
+def begun_file(directory: Path) -> Path:
+    """Where the requests are counted that a run's teacher began: one byte each."""
+    return directory / "teacher" / "begun"
+
+
 def read_usage(directory: Path) -> TeacherUsage | None:
     """The usage so far of the teacher of the run in `directory`; None if it asked nothing."""
-    path = usage_file(directory)
-    return TeacherUsage.model_validate(read_json(path)) if path.exists() else None
+    path, begun = usage_file(directory), begun_file(directory)
+    n_begun = begun.stat().st_size if begun.exists() else 0
+    if not path.exists() and not n_begun:
+        return None
+    usage = TeacherUsage.model_validate(read_json(path)) if path.exists() else TeacherUsage()
+    n_more = n_begun - usage.requests  # begun after the account was written last
+    if n_more <= 0:
+        return usage
+    update = {"requests": n_begun, "unanswered": usage.unanswered + n_more, "cost": None}
+    return usage.model_copy(update=update)

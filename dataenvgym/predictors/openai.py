@@ -81,5 +81,7 @@ class OpenAIPredictor:
         with self._lock:
             if self._connected is None:
                 key = key_from(self.api_key_variable)
-                self._connected = ChatClient(self.base_url, api_key=key, **self._options)
+                self._connected = ChatClient(
+                    self.base_url, api_key=key, scout=True, **self._options
+                )
             return self._connected

@@ -12,12 +12,14 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TaskInterface,
 )
+from dataenvgym.quality.answering import answers_of
 from dataenvgym.quality.final_answers import same_answers
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.claims import Claim, claims_of
 
 _LONGEST = 64
+_OUT_OF_TIME = Failure(reason="comparing the student's answer with the record's took too long")
 
 
 class AlreadyKnownCheck:
@@ -70,31 +72,48 @@ class AlreadyKnownCheck:
         self._chunk_size = chunk_size
         self._seed = seed
 
-    def passes(self, records: Sequence[TrainingDatum], predictor: PredictorInterface) -> list[bool]:
-        """Whether the student does not know it yet; a failed call, or a doubt, passes."""
-        passes = [True] * len(records)
+    def passes(
+        self, records: Sequence[TrainingDatum], predictor: PredictorInterface
+    ) -> list[bool | Failure]:
+        """Whether the student does not know it yet; a `Failure` where that cannot be told.
+
+        Raises:
+            PredictionError: if the student is gone.
+        """
+        passes: list[bool | Failure] = [True] * len(records)
         taught = {i: claim for i, r in enumerate(records) if (claim := _taught(r)) is not None}
-        known = self._right(taught, predictor, self._greedy)
-        left = {i: taught[i] for i, is_right in known.items() if is_right}
-        counts = dict.fromkeys(left, 0)
+        greedy = self._right(taught, predictor, self._greedy)
+        left = {i: taught[i] for i, verdict in greedy.items() if verdict is True}
+        tries: dict[int, list[bool | Failure]] = {i: [] for i in left}
         for number in range(self._samples if left else 0):
             seed = derive_seed(self._seed, "already_known", number)
             update = {"temperature": self._temperature, "seed": seed}
             sampling = self._greedy.model_copy(update=update)
-            for i, is_right in self._right(left, predictor, sampling).items():
-                counts[i] += bool(is_right)
-        for i, count in counts.items():
-            passes[i] = count < self._share * self._samples
+            for i, verdict in self._right(left, predictor, sampling).items():
+                tries[i].append(verdict)
+        for i, verdict in greedy.items():
+            passes[i] = self._is_new(tries[i]) if verdict is True else verdict or True
         return passes
+
+    def _is_new(self, tries: Sequence[bool | Failure]) -> bool | Failure:
+        """Whether too few of the tries are right; a failure if those that failed decide that."""
+        enough = self._share * self._samples
+        n_right = sum(verdict is True for verdict in tries)
+        failures = [verdict for verdict in tries if isinstance(verdict, Failure)]
+        if n_right < enough <= n_right + len(failures):
+            return failures[0]
+        return n_right < enough
 
     def _right(
         self, claims: dict[int, Claim], predictor: PredictorInterface, sampling: SamplingParameters
-    ) -> dict[int, bool | None]:
-        """For each claim whether the student's answer is the same; None if it gave none."""
+    ) -> dict[int, bool | Failure]:
+        """For each claim whether the student's answer is the same, or why that cannot be told."""
         replies = self._asked([claim.prompt for claim in claims.values()], predictor, sampling)
         given = {i: r.text for i, r in zip(claims, replies, strict=True) if isinstance(r, Reply)}
         same = same_answers([(claims[i].answer, text) for i, text in given.items()])
-        return {**dict.fromkeys(claims), **dict(zip(given, same, strict=True))}
+        failed = {i: r for i, r in zip(claims, replies, strict=True) if isinstance(r, Failure)}
+        compared = {i: _OUT_OF_TIME if s is None else s for i, s in zip(given, same, strict=True)}
+        return {i: failed[i] if i in failed else compared[i] for i in claims}
 
     def _asked(
         self,
@@ -102,9 +121,12 @@ class AlreadyKnownCheck:
         predictor: PredictorInterface,
         sampling: SamplingParameters,
     ) -> list[Reply | Failure]:
+        def ask(conversations: Sequence[Conversation]) -> Sequence[Reply | Failure]:
+            return predictor.predict(conversations, sampling)
+
         size = self._chunk_size
         chunks = (prompts[i : i + size] for i in range(0, len(prompts), size))
-        return [reply for chunk in chunks for reply in predictor.predict(chunk, sampling)]
+        return [reply for chunk in chunks for reply in answers_of(ask, chunk, who="the student")]
 
 
 def _taught(record: TrainingDatum) -> Claim | None:

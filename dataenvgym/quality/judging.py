@@ -1,19 +1,56 @@
 """How quality checks act: a record is dropped for the first check that it does not pass.
 
-A check that cannot judge keeps nothing from training: where a teacher's budget is spent, or its
-server is gone, its records pass, and a warning says so (it stands in the run's `log.txt`).
+A check that cannot judge keeps nothing from training: its records pass, and they are counted and
+named in a warning. That holds where a single question failed, and where a teacher's budget is
+spent, which only the user can change. A student or a teacher that is gone is another matter (see
+`answering`): the `PredictionError` ends the run, and the same command checks the records again.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.interfaces import PredictorInterface, RecordCheckInterface
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, PredictionError
+from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface
 from dataenvgym.records import TrainingDatum
+from dataenvgym.run_warnings import warn_run
 
-_log = logging.getLogger(__name__)
+
+class RecordJudge:
+    """Puts records to the checks.
+
+    Attributes:
+        unjudged: each record that a check could not judge, with that check's reason.
+    """
+
+    def __init__(
+        self, checks: Sequence[RecordCheckInterface], predictor: PredictorInterface
+    ) -> None:
+        self._checks = checks
+        self._predictor = predictor
+        self.unjudged: list[tuple[TrainingDatum, str]] = []
+
+    def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
+        """For each record the reason of the first check that it does not pass, or None.
+
+        Each check is asked once, about the records that passed those before it.
+
+        Raises:
+            ConfigurationError: if a check does not answer for each record.
+            PredictionError: if the student, or the teacher that a check asks, is gone.
+        """
+        reasons: list[str | None] = [None] * len(records)
+        for check in self._checks:
+            left = [i for i, reason in enumerate(reasons) if reason is None]
+            if not left:
+                break
+            verdicts = _verdicts(check, self._predictor, [records[i] for i in left])
+            for i, verdict in zip(left, verdicts, strict=True):
+                if isinstance(verdict, Failure):
+                    self.unjudged.append((records[i], check.reason))
+                elif not verdict:
+                    reasons[i] = check.reason
+        return reasons
 
 
 def judge_records(
@@ -21,39 +58,29 @@ def judge_records(
     predictor: PredictorInterface,
     records: Sequence[TrainingDatum],
 ) -> list[str | None]:
-    """For each record the reason of the first check that it does not pass, or None.
-
-    Each check is asked once, about the records that passed those before it.
-
-    Raises:
-        ConfigurationError: if a check does not answer for each record.
-    """
-    reasons: list[str | None] = [None] * len(records)
-    for check in checks:
-        left = [i for i, reason in enumerate(reasons) if reason is None]
-        if not left:
-            break
-        verdicts = _verdicts(check, predictor, [records[i] for i in left])
-        for i, passes in zip(left, verdicts, strict=True):
-            if not passes:
-                reasons[i] = check.reason
-    return reasons
+    """For each record the reason of the first check that it does not pass (see `RecordJudge`)."""
+    return RecordJudge(checks, predictor)(records)
 
 
 def _verdicts(
     check: RecordCheckInterface, predictor: PredictorInterface, records: Sequence[TrainingDatum]
-) -> Sequence[bool]:
+) -> Sequence[bool | Failure]:
+    verdicts: Sequence[bool | Failure]
     try:
         verdicts = check.passes(records, predictor)
-    except ConfigurationError:
+    except (ConfigurationError, PredictionError):
         raise
     except DataEnvGymError as error:
-        n = len(records)
-        _log.warning("quality check %s: %d records were not judged: %s", check.reason, n, error)
-        return [True] * n
+        verdicts = [Failure(reason=str(error) or type(error).__name__)] * len(records)
     if len(verdicts) != len(records):
         raise ConfigurationError(
             f"quality check {check.reason!r} gave {len(verdicts)} verdicts on {len(records)} "
             "records, expected one for each"
+        )
+    failures = [verdict.reason for verdict in verdicts if isinstance(verdict, Failure)]
+    if failures:
+        warn_run(
+            f"quality check {check.reason}: {len(failures)} of {len(records)} records could not "
+            f"be judged, and pass: {failures[0]}"
         )
     return verdicts

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -16,13 +15,12 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.quality.answering import answers_of
 from dataenvgym.quality.final_answers import majority_of
-from dataenvgym.records import TrainingDatum
+from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
-
-_log = logging.getLogger(__name__)
 
 
 class WrongAnswerCheck:
@@ -34,7 +32,8 @@ class WrongAnswerCheck:
     Who judges: the task, if it has `judge_record(record) -> bool | None` and does not answer None;
     else the teacher, if there is one, which solves the problem up to `samples` times. If more than
     half of the samples come to the same final answer, that is the right one. A record that nobody
-    can judge passes.
+    can judge passes; where that is so because a question failed, or the teacher's budget is spent,
+    it is counted and named in a warning.
 
     Args:
         task: the task, which may have `judge_record`.
@@ -82,73 +81,89 @@ class WrongAnswerCheck:
         self._prompt = as_prompt(prompt, needs=("instruction",))
         self._seed = seed
 
-    def passes(self, records: Sequence[TrainingDatum], predictor: PredictorInterface) -> list[bool]:
-        """Whether each record's claims hold, as far as somebody can judge them."""
-        verdicts = [self._judge(r) if self._judge is not None else None for r in records]
-        open_at = [i for i, verdict in enumerate(verdicts) if verdict is None]
+    def passes(
+        self, records: Sequence[TrainingDatum], predictor: PredictorInterface
+    ) -> list[bool | Failure]:
+        """Whether each record's claims hold; a `Failure` where the answer to that is missing.
+
+        Raises:
+            PredictionError: if the teacher is gone.
+        """
+        verdicts = [self._by_task(record) for record in records]
+        open_at = [i for i, verdict in enumerate(verdicts) if not isinstance(verdict, bool)]
         if self._teacher is not None and open_at:
             found = self._by_majority(self._teacher, [records[i] for i in open_at])
             for i, verdict in zip(open_at, found, strict=True):
-                verdicts[i] = verdict
-        return [verdict is not False for verdict in verdicts]
+                verdicts[i] = verdicts[i] if verdict is None else verdict
+        return [True if verdict is None else verdict for verdict in verdicts]
+
+    def _by_task(self, record: TrainingDatum) -> bool | Failure | None:
+        if self._judge is None:
+            return None
+        try:
+            return self._judge(record)
+        except ConfigurationError:
+            raise
+        except DataEnvGymError as error:
+            return Failure(reason=f"{type(error).__name__}: {error}")
 
     def _by_majority(
         self, teacher: TeacherInterface, records: Sequence[TrainingDatum]
-    ) -> list[bool | None]:
+    ) -> list[bool | Failure | None]:
         """For each record whether its claims hold; None where there is no majority."""
         claims = [[(c, _problem(c)) for c in claims_of(record)] for record in records]
         problems = dict.fromkeys(problem for some in claims for _, problem in some)
         answers = self._solved(teacher, list(problems))
-        rights = [[(claim, answers[problem]) for claim, problem in some] for some in claims]
-        return [
-            all_hold([None if right is None else claim.holds(right) for claim, right in some])
-            for some in rights
-        ]
+        return [_holds([(claim, answers[problem]) for claim, problem in some]) for some in claims]
 
-    def _solved(self, teacher: TeacherInterface, problems: list[str]) -> dict[str, str | None]:
-        """The final answer to each problem that most samples come to, or None.
+    def _solved(
+        self, teacher: TeacherInterface, problems: list[str]
+    ) -> dict[str, str | Failure | None]:
+        """The final answer to each problem that most samples come to; None without such.
 
-        A problem is asked again as long as it has no majority.
+        A problem is asked again as long as it has no majority. One that has none and whose answer
+        is missing somewhere is a failure.
         """
         given: dict[str, list[str]] = {problem: [] for problem in problems}
         solved: dict[str, str | None] = dict.fromkeys(problems)
-        failures: list[str] = []
+        failures: dict[str, Failure] = {}
         for number in range(self._samples):
             left = [problem for problem in problems if solved[problem] is None]
             replies = self._asked(teacher, left, number)
             for problem, reply in zip(left, replies, strict=True):
                 if isinstance(reply, Failure):
-                    failures.append(reply.reason)
+                    failures.setdefault(problem, reply)
                 elif (answer := extract_final_answer(reply.text)) is not None:
                     given[problem].append(answer)
                     solved[problem] = majority_of(given[problem], of=self._samples)
             if all(isinstance(reply, Failure) for reply in replies):
                 break
-        if failures:
-            _log.warning(
-                "quality check %s: a teacher's answer is missing %d times, and %d of %d problems "
-                "were not judged: %s",
-                self.reason,
-                len(failures),
-                sum(answer is None for answer in solved.values()),
-                len(problems),
-                failures[0],
-            )
-        return solved
+        return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
 
     def _asked(
         self, teacher: TeacherInterface, problems: Sequence[str], number: int
     ) -> Sequence[Reply | Failure]:
         """The teacher's replies in that round, one for each problem."""
-        if not problems:
-            return []
         seed = derive_seed(self._seed, "wrong_answer", number)
         sampling = self._sampling.model_copy(update={"seed": seed})
+
+        def ask(conversations: Sequence[Conversation]) -> Sequence[Reply | Failure]:
+            return teacher.ask(conversations, sampling, purpose="quality")
+
         conversations = [self._prompt.render(instruction=problem) for problem in problems]
         try:
-            return teacher.ask(conversations, sampling, purpose="quality")
+            return answers_of(ask, conversations, who="the teacher")
         except BudgetSpentError as error:
             return [Failure(reason=str(error) or "the budget is spent")] * len(problems)
+
+
+def _holds(answers: Sequence[tuple[Claim, str | Failure | None]]) -> bool | Failure | None:
+    """Whether all claims hold, given the right answer to each: no if one does not."""
+    verdict = all_hold(
+        [claim.holds(right) if isinstance(right, str) else None for claim, right in answers]
+    )
+    failures = (right for _, right in answers if isinstance(right, Failure))
+    return next(failures, None) if verdict is None else verdict
 
 
 def _problem(claim: Claim) -> str:

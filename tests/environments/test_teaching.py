@@ -10,9 +10,11 @@ from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
     InvalidRecordError,
+    PredictorLostError,
     RunDirectoryError,
     TrainingError,
 )
+from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
@@ -273,3 +275,59 @@ def test_a_fresh_episode_forgets_test_answers_and_agent_states(task, student, tm
         (tmp_path / name).write_text("{}")
     environment.reset(seed=0, options={"fresh": True})
     assert {p.name for p in tmp_path.iterdir()} == {"environment.json", "iterations"}
+
+
+class CannotJudgeAll:
+    """Judges every second record, until its student is gone."""
+
+    reason = "shy"
+
+    def __init__(self):
+        self.gone = True
+        self.judged = 0
+
+    def passes(self, records, predictor):
+        if self.gone:
+            raise PredictorLostError("the student's process died")
+        self.judged += len(records)
+        return [i % 2 == 0 or Failure(reason="no answer") for i in range(len(records))]
+
+
+def test_a_student_gone_during_a_check_ends_the_run_there_and_it_is_checked_again(
+    task, student, records, tmp_path, monkeypatch
+):
+    check = CannotJudgeAll()
+    environment = OpenEnded(task, student, directory=tmp_path, quality=[check])
+    environment.reset(seed=0)
+    with pytest.raises(PredictorLostError):
+        environment.step(records)
+    assert student.trainings == 0
+    check.gone = False
+    resumed = OpenEnded(task, student, directory=tmp_path, quality=[check])
+    resumed.reset(seed=0, options={"resume": True})
+
+    def fail(training_data, run):
+        raise TrainingError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(student, "train", fail)
+        with pytest.raises(TrainingError):
+            resumed.step(resumed.pending_action())
+    again = OpenEnded(task, student, directory=tmp_path, quality=[check])
+    again.reset(seed=0, options={"resume": True})
+    again.step(again.pending_action())
+    assert check.judged == len(records)
+    # the count of what could not be judged survives the kill after the check
+    assert again.results[-1].unjudged == {"shy": 2}
+    assert again.results[-1].n_records == len(records)
+
+
+def test_only_accepted_records_count_as_unjudged(task, student, records):
+    shy, strict = CannotJudgeAll(), CannotJudgeAll()
+    shy.gone = strict.gone = False
+    strict.passes = lambda records, predictor: [i != 1 for i in range(len(records))]
+    environment = OpenEnded(task, student, quality=[shy, strict])
+    environment.reset(seed=0)
+    environment.step(records)
+    result = environment.results[-1]
+    assert (result.n_records, result.unjudged) == (3, {"shy": 1})

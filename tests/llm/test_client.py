@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from aiohttp import web
 
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient
+from dataenvgym.llm import ChatClient, ask_all
 from dataenvgym.records import Message
 
 GREEDY = SamplingParameters()
@@ -35,6 +36,11 @@ def say(text: str) -> tuple[Message, ...]:
 def ask(client: ChatClient, text: str = "hello", **sampling: Any) -> Reply | Failure:
     future = client.submit(say(text), SamplingParameters(**sampling), model="m")
     return future.result(SOON)
+
+
+async def echo(request: web.Request, payload: Any) -> web.StreamResponse:
+    message = {"role": "assistant", "content": payload["messages"][-1]["content"]}
+    return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}]})
 
 
 def status(code: int, body: Any = None, **headers: str) -> Any:
@@ -220,11 +226,79 @@ def test_pauses_double_and_half_of_them_is_left_to_chance():
 # --- what is not ---
 
 
-@pytest.mark.parametrize("code", [400, 401, 404, 422])
+@pytest.mark.parametrize("code", [400, 413, 422])
 def test_what_will_not_get_better_fails_at_once_with_the_servers_words(server, connect, code):
     server.respond = status(code, {"error": {"message": "the model `m` does not exist"}})
     assert ask(connect()) == Failure(reason=f"HTTP {code}: the model `m` does not exist")
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "check"),
+    [(401, "the key in"), (403, "the key in"), (404, "the model's name and base_url")],
+)
+def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
+    server, connect, code, check
+):
+    submitted = threading.Event()
+
+    async def refuse(request, payload):
+        await asyncio.to_thread(submitted.wait, 20)
+        return web.json_response({"error": {"message": "no"}}, status=code)
+
+    server.respond = refuse
+    client = connect(scout=True, retries=3)
+    calls = [client.submit(say(str(i)), GREEDY, model="m") for i in range(40)]
+    submitted.set()
+    for call in calls:
+        with pytest.raises(ServerError, match=f"HTTP {code}: no. Check {check}") as raised:
+            call.result(20)
+        assert raised.value.status == code
+    assert len(server.requests) == 1
+    with pytest.raises(ServerError):
+        ask_all(partial(client.submit, model="m"), [say("x")] * 10, GREEDY)
+    assert len(server.requests) == 2
+    server.respond = echo
+    assert ask(client) == Reply(text="hello")
+
+
+def test_a_single_question_may_be_forbidden(server, connect):
+    server.script(echo, status(403, {"error": "flagged"}), status(404, {"error": "gone"}))
+    client = connect(scout=True)
+    assert ask(client) == Reply(text="hello")
+    assert ask(client) == Failure(reason="HTTP 403: flagged")
+    assert ask(client) == Failure(reason="HTTP 404: gone")
+    assert ask(client) == Reply(text="hello")
+
+
+def test_a_key_that_is_revoked_stops_what_waits(server, connect):
+    async def revoked(request, payload):
+        if len(server.requests) > 8:
+            return web.json_response({"error": "revoked"}, status=401)
+        return await echo(request, payload)
+
+    server.respond = revoked
+    client = connect(scout=True, concurrency=4)
+    calls = [client.submit(say(str(i)), GREEDY, model="m") for i in range(100)]
+    raised = [isinstance(call.exception(20), ServerError) for call in calls]
+    assert raised.count(False) == 8
+    assert len(server.requests) <= 8 + 4
+
+
+def test_the_others_follow_a_first_call_that_takes_its_time(server, connect):
+    release = asyncio.Event()
+
+    async def slow(request, payload):
+        if len(server.requests) < 4:
+            await release.wait()
+        else:
+            release.set()
+        return await echo(request, payload)
+
+    server.respond = slow
+    client = connect(scout=True)
+    calls = [client.submit(say(str(i)), GREEDY, model="m") for i in range(4)]
+    assert [call.result(20) for call in calls] == [Reply(text=str(i)) for i in range(4)]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,11 +18,12 @@ from aiohttp import web
 from dataenvgym.config import compose
 from dataenvgym.config.building import build_teacher
 from dataenvgym.config.identity import decisive_values
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.llm import Teacher, count_malformed
+from dataenvgym.llm.enquiry import Enquiry
 from dataenvgym.llm.transcript import calls_file, read_calls
-from dataenvgym.llm.usage import CountsMalformed, TeacherUsage, read_usage, usage_file
+from dataenvgym.llm.usage import CountsMalformed, TeacherUsage, begun_file, read_usage, usage_file
 from dataenvgym.records import Conversation, Message
 
 GREEDY = SamplingParameters()
@@ -538,6 +540,98 @@ def test_what_a_killed_run_had_not_summed_up_counts_too(server, teach, tmp_path)
     ask(resumed, numbers(1, 3))
     assert [c.messages[0].content for c in read_calls(tmp_path)] == ["0", "1", "2", "3"]
     assert calls_file(tmp_path).read_bytes().count(b"\n") == 4
+
+
+ASKS_UNTIL_KILLED = """
+import sys
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.llm import Teacher
+from dataenvgym.records import Message
+
+url, directory = sys.argv[1:]
+teacher = Teacher("m", base_url=url, api_key_variable=None, directory=directory,
+                  max_requests=8, concurrency=6, price={"prompt": 2.0, "completion": 8.0})
+asked = [(Message(role="user", content=str(i)),) for i in range(20)]
+teacher.ask(asked, SamplingParameters(), purpose="records")
+"""
+
+
+def test_a_kill_neither_makes_requests_free_nor_gives_them_back(server, teach, tmp_path):
+    async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
+        text = payload["messages"][-1]["content"]
+        if text not in "01":
+            await asyncio.Event().wait()
+        usage = {"prompt_tokens": 10, "completion_tokens": 5}
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": usage})
+
+    server.respond = respond
+    command = [sys.executable, "-c", ASKS_UNTIL_KILLED, server.url, str(tmp_path)]
+    process = subprocess.Popen(command)
+    deadline = time.monotonic() + 60
+    while len(server.requests) < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert len(server.requests) == 8
+    killed = read_usage(tmp_path)
+    assert (killed.requests, killed.cost) == (8, None)
+    server.answer(lambda payload: "yes", tokens=(10, 5))
+    with pytest.raises(BudgetSpentError, match=r"8 requests, and teacher.max_requests is 8"):
+        ask(teach(directory=tmp_path, max_requests=8, price=PRICE), numbers(20))
+    resumed = teach(directory=tmp_path, max_requests=9, price=PRICE)
+    ask(resumed, numbers(20))
+    assert len(server.requests) == 9
+    usage = read_usage(tmp_path)
+    assert (usage.requests, usage.unanswered, usage.failed, usage.cost) == (9, 6, 0, None)
+    assert usage.prompt_tokens == 30
+
+
+def test_an_interrupted_request_is_unanswered_and_its_cost_unknown(
+    server, teach, tmp_path, monkeypatch
+):
+    server.answer(lambda payload: "yes", tokens=(10, 5))
+    teacher = teach(directory=tmp_path, price=PRICE, concurrency=2)
+    take = Enquiry._take
+
+    def interrupted(enquiry: Any, sent: Any) -> None:
+        if teacher.usage.requests > 5:
+            raise KeyboardInterrupt
+        take(enquiry, sent)
+
+    monkeypatch.setattr(Enquiry, "_take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ask(teacher, numbers(40))
+    usage = read_usage(tmp_path)
+    assert usage.unanswered == usage.requests - len(list(read_calls(tmp_path))) > 0
+    assert usage.cost is None
+
+
+def test_a_budget_in_money_holds_after_a_kill_too(server, teach, tmp_path):
+    server.answer(lambda payload: "yes", tokens=(10, 5))  # 60 millionths of a dollar
+    options = {"directory": tmp_path, "price": PRICE, "max_cost": 0.0002, "concurrency": 1}
+    ask(teach(**options), numbers(2))
+    with begun_file(tmp_path).open("ab") as stream:
+        stream.write(b"..")  # as if killed
+    outcomes = ask(teach(**options), numbers(10))
+    assert [isinstance(o, Reply) for o in outcomes] == [True] * 2 + [False] * 8
+
+
+def test_a_key_that_is_refused_is_asked_once_and_written_down(server, teach, tmp_path):
+    async def refuse(request: web.Request, payload: Any) -> web.StreamResponse:
+        return web.json_response({"error": {"message": "no such key"}}, status=401)
+
+    server.respond = refuse
+    teacher = teach(directory=tmp_path, price=PRICE, retries=4)
+    with pytest.raises(ServerError, match=r"HTTP 401: no such key. Check the key"):
+        ask(teacher, numbers(50))
+    assert len(server.requests) == 1
+    (call,) = read_calls(tmp_path)
+    assert "no such key" in call.failure
+    assert read_usage(tmp_path) == TeacherUsage(requests=1, failed=1, cost=0.0)
+    with pytest.raises(ServerError):
+        ask(teacher, numbers(50))
+    assert len(server.requests) == 2
 
 
 def test_an_interrupted_question_leaves_room_for_others_and_its_transcript(

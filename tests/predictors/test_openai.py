@@ -6,9 +6,8 @@ import pickle
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.interfaces import (
-    Failure,
     PredictorInterface,
     Reply,
     SamplingParameters,
@@ -46,10 +45,11 @@ def test_it_asks_for_its_model_with_the_key(url, stand_in, monkeypatch):
     assert predictor.submit(question("x"), SAMPLING).result() == Reply(text="gpt|x")
 
 
-def test_a_model_that_there_is_not_is_a_failure_and_no_answer(url):
+def test_a_model_that_there_is_not_is_asked_for_once(url, stand_in):
     predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
-    (reply,) = predictor.predict([question("x")], SAMPLING)
-    assert reply == Failure(reason="HTTP 404: The model `gtp` does not exist.")
+    with pytest.raises(ServerError, match=r"HTTP 404: The model `gtp` does not exist\."):
+        predictor.predict([question(str(n)) for n in range(50)], SAMPLING)
+    assert len(stand_in.events("ask")) <= 1
 
 
 def test_a_key_that_is_missing_is_named_when_it_is_first_asked(monkeypatch):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import (
@@ -15,6 +15,8 @@ from dataenvgym.records import (
     ToolCall,
 )
 from dataenvgym.tasks.math.pocket import PocketMathTask
+
+LOST = Failure(reason="lost")
 
 
 class Student:
@@ -33,7 +35,7 @@ class Student:
         number = self.tries.get(prompt, 0)
         self.tries[prompt] = number + 1
         text = self.answers.get(prompt, ["#### none"] * 9)[number]
-        return Failure(reason="lost") if text == "FAIL" else Reply(text=text)
+        return LOST if text == "FAIL" else Reply(text=text)
 
 
 def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
@@ -43,7 +45,7 @@ def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
 def test_a_record_whose_greedy_answer_is_right_does_not_pass():
     student = Student({"a": ["so it is #### 1.0"], "b": ["#### 2"], "c": ["FAIL"]})
     records = [record("a"), record("b"), record("c"), record("d", "no final answer")]
-    assert AlreadyKnownCheck().passes(records, student) == [False, True, True, True]
+    assert AlreadyKnownCheck().passes(records, student) == [False, True, LOST, True]
 
 
 def test_what_marks_no_final_answer_is_known_word_for_word():
@@ -63,11 +65,38 @@ def test_tries_besides_the_greedy_answer_have_to_be_right_too():
     records = [record(name) for name in answers]
     student = Student(answers)
     check = AlreadyKnownCheck(samples=4, share=0.75)
-    assert check.passes(records, student) == [False, False, True, True, True]
+    assert check.passes(records, student) == [False, False, True, LOST, True]
     sizes, samplings = zip(*student.calls, strict=True)
     assert sizes == (5, 4, 4, 4, 4)  # whoever is wrong at once is asked no more
     assert [s.temperature for s in samplings] == [0.0, 1.0, 1.0, 1.0, 1.0]
     assert len({s.seed for s in samplings[1:]}) == 4
+
+
+def test_failed_tries_that_change_nothing_are_no_doubt():
+    answers = {
+        "known": ["#### 1", "FAIL", "#### 1", "#### 1", "#### 1"],
+        "new": ["#### 1", "FAIL", "#### 2", "#### 2", "#### 2"],
+    }
+    check = AlreadyKnownCheck(samples=4, share=0.75)
+    passes = check.passes([record(name) for name in answers], Student(answers))
+    assert passes == [False, True]
+
+
+def test_a_student_that_answers_nothing_at_all_ends_the_check():
+    class Gone(Student):
+        def _reply(self, prompt: str) -> Reply | Failure:
+            return LOST
+
+    check = AlreadyKnownCheck(chunk_size=2)
+    with pytest.raises(PredictionError, match=r"none of 2 questions .* greeting: lost.*checks"):
+        check.passes([record(str(i)) for i in range(4)], Gone({}))
+
+
+def test_questions_that_a_student_cannot_answer_do_not_end_the_check():
+    student = Student({"long": ["FAIL"], "longer": ["FAIL"]})
+    check = AlreadyKnownCheck()
+    assert check.passes([record("long"), record("longer")], student) == [LOST, LOST]
+    assert [n for n, _ in student.calls] == [2, 1]
 
 
 def test_only_right_answers_to_a_prompt_can_be_known():

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
-import logging
-
 import pytest
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, ServerError
+from dataenvgym.errors import (
+    BudgetSpentError,
+    ConfigurationError,
+    ExternalError,
+    PredictorLostError,
+    ServerError,
+)
+from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import judge_records
+from dataenvgym.quality.judging import RecordJudge
 from dataenvgym.records import SupervisedDatum
+from dataenvgym.run_warnings import listening
 
 STUDENT = ScriptedPredictor(lambda conversation: "x")
 RECORDS = [SupervisedDatum(instruction=letter, output="x") for letter in "abcd"]
@@ -47,12 +54,36 @@ def test_without_checks_everything_passes():
     assert judge_records([], STUDENT, RECORDS) == [None] * 4
 
 
-@pytest.mark.parametrize("error", [BudgetSpentError("no money left"), ServerError("gone")])
-def test_a_check_that_cannot_judge_passes_all_says_so_and_the_others_go_on(caplog, error):
-    with caplog.at_level(logging.WARNING):
-        reasons = judge_records([Raising(error), Refusing("other", "c")], STUDENT, RECORDS)
-    assert reasons == [None, None, "other", None]
-    assert f"quality check raising: 4 records were not judged: {error}" in caplog.text
+@pytest.mark.parametrize("error", [BudgetSpentError("no money left"), ExternalError("gone")])
+def test_a_check_that_cannot_judge_passes_all_says_so_and_the_others_go_on(error):
+    warnings: list[str] = []
+    judge = RecordJudge([Raising(error), Refusing("other", "c")], STUDENT)
+    with listening(warnings.append):
+        assert judge(RECORDS) == [None, None, "other", None]
+    assert warnings == [
+        f"quality check raising: 4 of 4 records could not be judged, and pass: {error}"
+    ]
+    assert judge.unjudged == [(record, "raising") for record in RECORDS]
+
+
+def test_single_records_that_could_not_be_judged_pass_and_are_counted():
+    class Failing(Refusing):
+        def passes(self, records, predictor):
+            passes = super().passes(records, predictor)
+            return [Failure(reason="lost") if i == 2 else p for i, p in enumerate(passes)]
+
+    warnings: list[str] = []
+    judge = RecordJudge([Failing("failing", "bc"), Refusing("other", "")], STUDENT)
+    with listening(warnings.append):
+        assert judge(RECORDS) == [None, "failing", None, None]
+    assert warnings == ["quality check failing: 1 of 4 records could not be judged, and pass: lost"]
+    assert judge.unjudged == [(RECORDS[2], "failing")]
+
+
+@pytest.mark.parametrize("error", [ServerError("gone"), PredictorLostError("died")])
+def test_a_student_that_is_gone_ends_the_check(error):
+    with pytest.raises(type(error)):
+        judge_records([Raising(error)], STUDENT, RECORDS)
 
 
 def test_a_bug_in_a_check_is_not_swallowed():

@@ -5,7 +5,12 @@ from collections import Counter
 
 import pytest
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import (
+    BudgetSpentError,
+    ConfigurationError,
+    PredictionError,
+    SandboxError,
+)
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import WrongAnswerCheck
@@ -19,6 +24,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
+LOST = Failure(reason="lost")
 STUDENT = ScriptedPredictor(lambda conversation: "x")
 
 
@@ -47,14 +53,14 @@ class Teacher:
         if self.budget < 0:
             return Failure(reason="60 of 60 requests are spent")
         answer = self.answers[problem][number % len(self.answers[problem])]
-        return Failure(reason="lost") if answer == "FAIL" else Reply(text=f"So: {answer}")
+        return LOST if answer == "FAIL" else Reply(text=f"So: {answer}")
 
 
 def record(instruction: str, answer: str = "1") -> SupervisedDatum:
     return SupervisedDatum(instruction=instruction, output=f"#### {answer}")
 
 
-def passes(check: WrongAnswerCheck, *records) -> list[bool]:
+def passes(check: WrongAnswerCheck, *records) -> list[bool | Failure]:
     return check.passes(records, STUDENT)
 
 
@@ -130,17 +136,46 @@ def test_every_claim_of_a_record_has_to_hold():
     ) == [True, False, False, True, False, False]
 
 
-def test_a_spent_budget_lets_the_rest_pass_and_says_so(caplog):
+def test_a_spent_budget_lets_the_rest_pass_unjudged():
     teacher = Teacher({"one": ["#### 1"], "two": ["#### 2"]}, budget=3)
     check = WrongAnswerCheck(teacher=teacher, samples=3)
-    with caplog.at_level(logging.WARNING):
-        # both once, then "one" again, which makes a majority of two
-        assert passes(check, record("one", "9"), record("two", "9")) == [False, True]
-    assert "1 of 2 problems were not judged: 60 of 60 requests are spent" in caplog.text
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        assert passes(check, record("one", "9")) == [True]
-    assert "1 of 1 problems were not judged" in caplog.text
+    spent = Failure(reason="60 of 60 requests are spent")
+    # both once, then "one" again, which makes a majority of two
+    assert passes(check, record("one", "9"), record("two", "9")) == [False, spent]
+    assert passes(check, record("one", "9")) == [spent]
+
+
+def test_an_answer_that_is_missing_is_no_verdict_unless_the_others_decide():
+    teacher = Teacher(
+        {
+            "a riddle": ["FAIL", "#### 1", "#### 2"],
+            "four legs": ["FAIL", "#### 4", "#### 4"],
+            "three wheels": ["#### 3"],
+        }
+    )
+    check = WrongAnswerCheck(teacher=teacher, samples=3)
+    asked = record("a riddle", "9"), record("four legs", "9"), record("three wheels", "3")
+    assert passes(check, *asked) == [LOST, False, True]
+
+
+def test_questions_that_a_teacher_cannot_answer_do_not_end_the_check():
+    teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["Hi"]})
+    assert passes(WrongAnswerCheck(teacher=teacher), record("a riddle")) == [LOST]
+
+
+def test_a_teacher_that_answers_nothing_at_all_ends_the_check():
+    teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["FAIL"]})
+    with pytest.raises(PredictionError, match=r"the teacher answered none of 1 questions.*lost"):
+        passes(WrongAnswerCheck(teacher=teacher), record("a riddle"))
+
+
+def test_a_record_that_the_task_could_not_judge_is_unjudged():
+    class Boxless:
+        def judge_record(self, record):
+            raise SandboxError("no bwrap")
+
+    (verdict,) = passes(WrongAnswerCheck(Boxless()), record("one"))  # type: ignore[arg-type]
+    assert verdict == Failure(reason="SandboxError: no bwrap")
 
 
 def test_without_a_failure_nothing_is_logged(caplog):

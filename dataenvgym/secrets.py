@@ -1,0 +1,149 @@
+"""API keys and passwords stay out of files, logs and the terminal.
+
+Code that reads a key registers it with `keep_secret`, a URL with `keep_secrets_of`. Everything that
+is written passes through `redact`: `storage`, the logs of a run, the teacher's transcript, the
+terminal of the command line. What a server sends is redacted when it arrives, so that a key that it
+repeats does not get into a record either, and memory and files agree.
+
+Values shorter than 8 characters, and those shorter than 16 that are only letters or only digits,
+are not redacted: they would be found in innocent text. `without_secrets` hides the password of a
+URL whatever its length; it is for configurations.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+REDACTED = "REDACTED"
+
+_SHORTEST, _SHORTEST_WORD = 8, 16
+_NAMES = r"(?:[\w-]*(?:key|token|secret|password|sig|signature|credential|auth|code))"
+_URL = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>\[\]{},]+")
+_USER = re.compile(r"(?<=://)(?:[^/?#\s@:]*:)?[^/?#\s@]*(?=@)")
+_QUERY = re.compile(rf"(?i)(?<=[?&])({_NAMES}=)[^&#\s]+")
+
+_lock = threading.Lock()
+_texts: tuple[str, ...] = ()
+_bytes: tuple[bytes, ...] = ()
+
+
+def keep_secret(value: str | None) -> None:
+    """From now on, `value` is redacted wherever it would be written, in all its usual spellings."""
+    global _texts, _bytes
+    if value is None or not _is_long_enough(value):
+        return
+    with _lock:
+        known = {*_texts, *_spellings(value)}
+        _texts = tuple(sorted(known, key=len, reverse=True))
+        _bytes = tuple(text.encode("utf-8", "surrogatepass") for text in _texts)
+
+
+def keep_secrets_of(text: str) -> None:
+    """Register the users and passwords of the URLs in a text, and what their queries call a key."""
+    for url in _URL.findall(text):
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            continue
+        user, _, host = parts.netloc.rpartition("@")
+        if host and user:
+            name, colon, password = user.partition(":")
+            secret = password if colon else name
+            keep_secret(secret)
+            keep_secret(unquote(secret))
+            keep_secret(base64.b64encode(unquote(user).encode()).decode())  # as it is sent
+        for name, value in parse_qsl(parts.query):
+            if re.fullmatch(f"(?i){_NAMES}", name):
+                keep_secret(value)
+
+
+def are_known() -> bool:
+    """Whether there is anything to redact."""
+    return bool(_texts)
+
+
+def redact(text: str) -> str:
+    """The text with `REDACTED` for each secret in it."""
+    for secret in _texts:
+        if secret in text:
+            text = text.replace(secret, REDACTED)
+    return text
+
+
+def redact_bytes(data: bytes) -> bytes:
+    """The same for text in UTF-8."""
+    for secret in _bytes:
+        if secret in data:
+            data = data.replace(secret, REDACTED.encode())
+    return data
+
+
+def without_secrets(value: Any) -> Any:
+    """A value of JSON without secrets; a text that is a URL shows none, and registers them."""
+    if isinstance(value, str):
+        return redact(_shown(value) if _URL.fullmatch(value) else value)
+    if isinstance(value, dict):
+        return {name: without_secrets(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_secrets(inner) for inner in value]
+    return value
+
+
+@contextmanager
+def redacted_output() -> Iterator[None]:
+    """Redact what is written to `sys.stdout` and `sys.stderr` until the block ends."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_Redacting(stream) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _Redacting:
+    """A text stream that redacts what is written to it; otherwise the stream itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(redact(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _is_long_enough(value: str) -> bool:
+    is_word = value.isalpha() or value.isdigit()
+    return len(value) >= (_SHORTEST_WORD if is_word else _SHORTEST)
+
+
+def _spellings(value: str) -> set[str]:
+    """The secret as it is, and as JSON, URLs and HTML write it."""
+    as_json = {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
+    slashed = {text.replace("/", r"\/") for text in as_json}
+    return {value, *as_json, *slashed, quote(value), quote(value, safe=""), html.escape(value)}
+
+
+def _shown(url: str) -> str:
+    keep_secrets_of(url)
+    return _QUERY.sub(rf"\1{REDACTED}", _USER.sub(_hide_user, url))
+
+
+def _hide_user(match: re.Match[str]) -> str:
+    name, colon, _ = match[0].partition(":")
+    return f"{name}:{REDACTED}" if colon else REDACTED
