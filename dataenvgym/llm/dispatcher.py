@@ -269,6 +269,8 @@ class Dispatcher:
         if is_transient(response.status):
             wait = parse_retry_after(response.headers.get("Retry-After"))
             return Trouble(reason, retry_after=wait)
+        if response.status == 404 and self._revival is not None:
+            return Trouble(reason, disconnected=True)  # restarted, it has forgotten the model
         return Failure(reason=reason)
 
     async def _finish(self) -> None:
