@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
 from dataenvgym.external.ports import by_whom, free_port, is_free
-from dataenvgym.external.processes import created_at, end_process_tree, last_lines
+from dataenvgym.external.processes import created_at, end_of_log, end_process_tree
 from dataenvgym.predictors.vllm.blank import write_untouched
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
 from dataenvgym.predictors.vllm.options import ServerOptions
@@ -87,8 +87,8 @@ class OwnServer(VllmServer):
                 return
             if not self._restarts_left:
                 raise ServerError(
-                    f"the vLLM server died again after it had been restarted; its log is "
-                    f"{self.log}, which ends with:\n{last_lines(self.log)}"
+                    "the vLLM server died again after it had been restarted. "
+                    f"{end_of_log(self.log)}"
                 )
             self._restarts_left -= 1
             tell("the vLLM server died: starting it again")
@@ -217,15 +217,13 @@ class OwnServer(VllmServer):
             waited = time.monotonic() - began
             if not self.running.is_alive:
                 raise ServerError(
-                    f"the vLLM server ended while it started; its log is {self.log}, which ends "
-                    f"with:\n{last_lines(self.log, 25)}"
+                    f"the vLLM server ended while it started. {end_of_log(self.log, 25)}"
                 )
             if waited > self._start_timeout:
                 end_process_tree(self.running.pid, grace=_SHORT_GRACE)
                 raise ServerError(
                     f"the vLLM server did not come up within {self._start_timeout:.0f} s "
-                    f"(start_timeout); its log is {self.log}, which ends with:\n"
-                    f"{last_lines(self.log)}"
+                    f"(predictor.start_timeout). {end_of_log(self.log)}"
                 )
             if time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
