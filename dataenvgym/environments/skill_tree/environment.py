@@ -48,6 +48,14 @@ if TYPE_CHECKING:
     from dataenvgym.agents.plans import Assignment, Engine
 
 
+class SkillTreeOptions(EnvironmentOptions, total=False):
+    """Keyword arguments of `SkillTree`, for what makes one."""
+
+    engine: Engine | None
+    train_sample: int
+    agent_name: str | None
+
+
 class SkillTree(TeachingEnvironment):
     """The agent sees the forest and acts on it; an engine writes the records.
 
