@@ -29,9 +29,11 @@ $(VENV)/.dependencies: requirements.lock $(VENV)/.created
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@touch $@
 
+# In compatible mode the checkout stands on Python's path. Otherwise an import hook finds the package,
+# and mypy and editors cannot see it.
 $(VENV)/.installed: setup.py $(VENV)/.dependencies
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --no-deps --no-build-isolation --editable .
+	  --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 	@touch $@
 
 # The default episode: an agent teaches the pocket student math. ARGS are Hydra overrides.

@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from numpy.random import default_rng
 from omegaconf import OmegaConf
 
-from dataenvgym.config import compose
+from dataenvgym.agents import Assignment
+from dataenvgym.config import build_agent, compose
+from dataenvgym.errors import ConfigurationError, PredictionError
+from dataenvgym.interfaces import Failure
+from dataenvgym.skills.catalog import read_catalog
+from dataenvgym.storage import write_json
 
 PAGE = Path(__file__).parents[1] / "docs" / "from_dataenvgym.md"
 TEXT = PAGE.read_text()
@@ -66,3 +72,39 @@ def test_each_option_that_the_tables_name_is_there(override):
     more = VALUES.get(override, ["student.path=x"] if override == "student=hf" else [])
     needs_model = override == "teacher=openai"
     compose([override, *more, *(["teacher.model=x"] if needs_model else [])])
+
+
+def test_a_skill_file_that_dataenvgym_published_is_refused_by_what_is_read(tmp_path):
+    published = tmp_path / "skills.json"
+    skill = {"name": "adding", "reason_for_skill": None}
+    asked = {"instance_id": "1", "instruction": "1 + 1", "skill": skill}
+    write_json(published, {"labeled_instructions": [asked], "skill_categories": []})
+    with pytest.raises(ConfigurationError, match="reads what a run with skills=discovered") as said:
+        read_catalog(published)
+    assert "is not a skill catalog" in str(said.value)
+    assert "are refused: find the skills again with `skills=discovered`" in TEXT
+
+
+def test_the_trees_that_follow_a_pattern_are_not_said_to_follow_rewards():
+    (row,) = re.findall(r"^\|.*ConfigurableActionPolicy.*$", TEXT, flags=re.MULTILINE)
+    assert "not here" in row.partition(" | ")[2]
+
+
+def test_a_teacher_can_be_asked_without_skills_and_samples(tmp_path):
+    """The random baseline there, as the page tells to build it."""
+    asked = []
+
+    class Deaf:
+        def ask(self, conversations, sampling, *, purpose):
+            asked.extend(conversations)
+            return [Failure(reason="deaf") for _ in conversations]
+
+    (tmp_path / "prompt").mkdir()
+    prompt = "Write {count} math problems.\n\n  Not these:\n  {written}\n"
+    text = f"# Blind\nsystem: You write training data.\nuser: |\n  {prompt}"
+    (tmp_path / "prompt" / "blind.yaml").write_text(text)
+    overrides = ["agent=random", "agent/engine=llm", "agent/policy=free", "prompt=blind"]
+    agent = build_agent(compose(overrides, config_dir=tmp_path), teacher=Deaf())
+    with pytest.raises(PredictionError, match="deaf"):
+        agent.engine.generate((Assignment(3),), None, default_rng(0))
+    assert {c[-1].content.strip() for c in asked} == {"Write 3 math problems."}

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 from pydantic import JsonValue
@@ -30,6 +30,15 @@ from dataenvgym.errors import ConfigurationError
 
 _LEAST = 0.01
 """Progress below it is taken for it, so that no arm is given up for good."""
+
+
+class BanditOptions(TypedDict, total=False):
+    """Keyword arguments of `BanditPolicy` that each bandit passes on."""
+
+    records_per_pull: int
+    discount: float
+    prior: float
+    prior_weight: float
 
 
 class BanditPolicy(ABC):
@@ -117,7 +126,7 @@ class UCBPolicy(BanditPolicy):
 
     name = "bandit_ucb"
 
-    def __init__(self, *, exploration: float = 0.1, **options: Any) -> None:
+    def __init__(self, *, exploration: float = 0.1, **options: Unpack[BanditOptions]) -> None:
         super().__init__(**options)
         if exploration < 0:
             raise ConfigurationError(f"exploration is {exploration}, expected 0 or more")
@@ -142,7 +151,7 @@ class ThompsonPolicy(BanditPolicy):
 
     name = "bandit_thompson"
 
-    def __init__(self, *, noise: float = 0.2, **options: Any) -> None:
+    def __init__(self, *, noise: float = 0.2, **options: Unpack[BanditOptions]) -> None:
         super().__init__(**options)
         if noise < 0:
             raise ConfigurationError(f"noise is {noise}, expected 0 or more")

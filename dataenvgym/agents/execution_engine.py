@@ -12,11 +12,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import ValidationError
 
-from dataenvgym.agents.llm_engine import LLMEngine
+from dataenvgym.agents.llm_engine import LLMEngine, LLMEngineOptions
 from dataenvgym.agents.llm_records import items_in, record_of, records_schema
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
 from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
@@ -45,6 +45,7 @@ class ExecutionEngine(LLMEngine):
         task: a task with code, whose sandbox and limits are used.
         prompt: as for `LLMEngine`; see `configs/prompt/code_records.yaml`.
         show_tests: how many of the tests the instruction shows, at most.
+        batch_size: how many records one request asks for, at most; they are long.
         options: those of `LLMEngine`.
 
     Attributes:
@@ -59,9 +60,10 @@ class ExecutionEngine(LLMEngine):
         prompt: Prompt | Mapping[str, Any] | str = "code_records",
         *,
         show_tests: int = 3,
-        **options: Any,
+        batch_size: int = 5,
+        **options: Unpack[LLMEngineOptions],
     ) -> None:
-        super().__init__(teacher, task, prompt, **options)
+        super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         if show_tests < 0:
             raise ConfigurationError(f"show_tests is {show_tests}, expected 0 or more")
         if not isinstance(task, SandboxedTask):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 from dataenvgym.agents.plans import Engine
-from dataenvgym.agents.preference_engine import PreferenceEngine
+from dataenvgym.agents.preference_engine import PreferenceEngine, PreferenceOptions
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import SupervisedDatum
@@ -26,7 +26,9 @@ class ExecutionPreferenceEngine(PreferenceEngine):
         options: those of `PreferenceEngine`.
     """
 
-    def __init__(self, engine: Engine, task: TaskInterface, **options: Any) -> None:
+    def __init__(
+        self, engine: Engine, task: TaskInterface, **options: Unpack[PreferenceOptions]
+    ) -> None:
         super().__init__(engine, task, **options)
         if not isinstance(task, SandboxedTask):
             name = getattr(task, "name", type(task).__name__)

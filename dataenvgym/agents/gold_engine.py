@@ -27,7 +27,7 @@ class GoldEngine:
 
     chooses = True
 
-    def __init__(self, task: TaskInterface, *, parts: int = 5) -> None:
+    def __init__(self, task: TaskInterface, *, parts: int = 1) -> None:
         if parts < 1:
             raise ConfigurationError(f"parts is {parts}, expected 1 or more")
         self._task = task

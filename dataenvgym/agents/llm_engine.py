@@ -12,7 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -45,6 +45,20 @@ from dataenvgym.seeding import derive_seed
 
 _log = logging.getLogger(__name__)
 _MAY_HAVE = ("skill", "examples", "samples", "written")
+
+
+class LLMEngineOptions(TypedDict, total=False):
+    """Keyword arguments of `LLMEngine` that an engine built on it passes on."""
+
+    subskill_prompt: Prompt | Mapping[str, Any] | str
+    skills: Sequence[str] | None
+    examples_per_request: int
+    temperature: float
+    top_p: float
+    max_tokens: int
+    attempts: int
+    exact_schema: bool
+    max_length: int | None
 
 
 class LLMEngine:

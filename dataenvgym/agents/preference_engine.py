@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypedDict
 
 import numpy as np
 from pydantic import JsonValue
@@ -24,6 +25,14 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TrainingDatum
 from dataenvgym.scoring import extract_final_answer, grade_pairs
+
+
+class PreferenceOptions(TypedDict, total=False):
+    """Keyword arguments of `PreferenceEngine` that an engine built on it passes on."""
+
+    temperature: float
+    rounds: int
+    most_tries: float
 
 
 class PreferenceEngine:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import gymnasium
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+    from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
+    from dataenvgym.environments.teaching import EnvironmentOptions
 
 
 def build_task(config: DictConfig) -> TaskInterface:
@@ -153,35 +155,35 @@ def build_environment(
 def make_open_ended(
     task: TaskInterface | None = None,
     predictor: TrainablePredictorInterface | None = None,
-    **options: Any,
+    **options: Unpack[EnvironmentOptions],
 ) -> OpenEnded:
     """`dataenvgym/OpenEnded-v0`; what is not given is as in the default configuration."""
     from dataenvgym.environments import OpenEnded
 
-    return OpenEnded(**_defaults("open_ended", task, predictor, options))
+    return OpenEnded(**_defaults("open_ended", task, predictor, {**options}))
 
 
 def make_skill_list(
     task: TaskInterface | None = None,
     predictor: TrainablePredictorInterface | None = None,
-    **options: Any,
+    **options: Unpack[EnvironmentOptions],
 ) -> SkillList:
     """`dataenvgym/SkillList-v0`; what is not given is as in the default configuration."""
     from dataenvgym.environments import SkillList
 
-    return SkillList(**_defaults("skill_list", task, predictor, options))
+    return SkillList(**_defaults("skill_list", task, predictor, {**options}))
 
 
 def make_skill_tree(
     task: TaskInterface | None = None,
     predictor: TrainablePredictorInterface | None = None,
-    **options: Any,
+    **options: Unpack[SkillTreeOptions],
 ) -> SkillTree:
     """`dataenvgym/SkillTree-v0`; what is not given is as with `agent=skill_tree`."""
     from dataenvgym.environments import SkillTree
 
-    options = {"agent_name": None, **options}  # whoever acts is no agent of ours
-    return SkillTree(**_defaults("skill_tree", task, predictor, options, "agent=skill_tree"))
+    given = {"agent_name": None, **options}  # whoever acts is not an agent of ours
+    return SkillTree(**_defaults("skill_tree", task, predictor, given, "agent=skill_tree"))
 
 
 def _defaults(

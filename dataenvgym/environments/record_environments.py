@@ -7,10 +7,10 @@ and the report grouped by them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.teaching import Observation, TeachingEnvironment
+from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -29,7 +29,10 @@ class RecordEnvironment(TeachingEnvironment):
     """
 
     def __init__(
-        self, task: TaskInterface, predictor: TrainablePredictorInterface, **options: Any
+        self,
+        task: TaskInterface,
+        predictor: TrainablePredictorInterface,
+        **options: Unpack[EnvironmentOptions],
     ) -> None:
         super().__init__(task, predictor, **options)
         self.action_space = RecordsSpace()
@@ -55,7 +58,10 @@ class OpenEnded(RecordEnvironment):
     shows_skills = False
 
     def __init__(
-        self, task: TaskInterface, predictor: TrainablePredictorInterface, **options: Any
+        self,
+        task: TaskInterface,
+        predictor: TrainablePredictorInterface,
+        **options: Unpack[EnvironmentOptions],
     ) -> None:
         super().__init__(task, predictor, **options)
         self._unlabelled: dict[str, TaskInstance] = {}  # by id; the problems stay the same

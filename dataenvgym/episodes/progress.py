@@ -80,7 +80,7 @@ class PlainProgress(EpisodeCallback):
 
     def on_end(self, summary: Summary) -> None:
         self._listening.end()
-        self._print(outcome(summary))
+        self._print(outcome(summary, with_error=False))  # the error itself is raised
 
     def _hear(self, text: str) -> None:
         now = self._clock()
@@ -138,7 +138,7 @@ class LiveProgress(EpisodeCallback):
             self._console.print(Text(_title(self._view.plan), style="bold"))
         if summary.iterations:
             self._console.print(iteration_table(summary.iterations, self._console.width))
-        self._console.print(Text(outcome(summary)))
+        self._console.print(Text(outcome(summary, with_error=False)))
 
     def _stop(self) -> None:
         self._listening.end()

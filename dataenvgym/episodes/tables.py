@@ -42,8 +42,12 @@ def iteration_table(
     return table
 
 
-def outcome(summary: Summary) -> str:
-    """One line: how the episode ended and what it did for the student."""
+def outcome(summary: Summary, *, with_error: bool = True) -> str:
+    """One line: how the episode ended and what it did for the student.
+
+    Args:
+        with_error: end with the first line of the error that the episode failed with.
+    """
     text: str = summary.status
     if summary.iterations:
         base, best = summary.iterations[0], summary.best
@@ -65,8 +69,8 @@ def outcome(summary: Summary) -> str:
         )
     if summary.teacher is not None and summary.teacher.malformed:
         text += f"; {several(summary.teacher.malformed, 'answer')} of the teacher could not be used"
-    if summary.error is not None and summary.status == "failed":
-        text += f"; {summary.error}"
+    if with_error and summary.error is not None and summary.status == "failed":
+        text += f"; {summary.error.partition(chr(10))[0]}"
     return plain(text)
 
 

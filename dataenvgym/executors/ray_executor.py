@@ -22,7 +22,9 @@ from dataenvgym.executors.driving import DrivenEpisode
 from dataenvgym.executors.errors import opened
 from dataenvgym.executors.interface import Episode, Outcome
 from dataenvgym.executors.ray_host import Surroundings
+from dataenvgym.executors.ray_output import raylet_messages_logged
 from dataenvgym.executors.ray_worker import EpisodeOrder, Told, run_order
+from dataenvgym.progress import tell
 
 _PATIENCE = 10.0  # seconds that a worker gets to clean up
 
@@ -107,6 +109,12 @@ class RayExecutor:
         if ray.is_initialized():
             yield
             return
+        with raylet_messages_logged():
+            yield from self._started()
+
+    def _started(self) -> Iterator[None]:
+        """A Ray that is started or joined here, until the generator is resumed."""
+        ray = _ray()
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         resources = {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus}
         try:
@@ -214,6 +222,7 @@ class _RunningEpisode:
                 f"the Ray worker of {self._driven.directory.name!r} died {self._losses} times, at "
                 f"last with: {str(loss).partition(chr(10))[0]} The same command goes on"
             ) from loss
+        tell(f"the Ray worker of {self._driven.directory.name!r} died: another one continues")
         self._start()
 
 

@@ -72,6 +72,18 @@ def last_lines(path: Path, count: int = 12, *, at_most: int = 4000) -> str:
     return "\n".join(lines[-count:])[-at_most:]
 
 
+def end_of_log(path: Path, count: int = 12) -> str:
+    """The end of an error message: where the log is, and its last lines if it has any.
+
+    The first line of such a message can stand alone.
+    """
+    if not path.is_file():
+        return f"It wrote no log to {path}."
+    if lines := last_lines(path, count):
+        return f"Its log is {path}.\nThe log ends with:\n{lines}"
+    return f"Its log, {path}, is empty."
+
+
 def _runs(process: psutil.Process) -> bool:
     """Whether it does: one that has ended and that nobody has asked after does not."""
     try:

@@ -8,6 +8,7 @@
     dataset          whole dataset folders, written and read as streams
     options          the names of all options that LLaMA-Factory knows
     training_config  the YAML file that `llamafactory-cli train` takes
+    training_options its options as keyword arguments
 
 The formats are those of LLaMA-Factory 0.9.5.
 """
@@ -22,11 +23,13 @@ from dataenvgym.llama_factory.formats import (
     stage_of,
 )
 from dataenvgym.llama_factory.training_config import TrainingConfig
+from dataenvgym.llama_factory.training_options import TrainingOptions
 
 __all__ = [
     "Formatting",
     "Stage",
     "TrainingConfig",
+    "TrainingOptions",
     "WrittenDataset",
     "dataset_info_entry",
     "format_records_for_llama_factory_dpo",

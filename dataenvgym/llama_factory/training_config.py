@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
@@ -24,6 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationEr
 from dataenvgym import storage
 from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean
 from dataenvgym.llama_factory.options import KNOWN_OPTIONS
+from dataenvgym.llama_factory.training_options import OneTraining
 from dataenvgym.records import Model
 
 
@@ -139,9 +140,10 @@ class TrainingConfig(Model):
 
     extra: dict[str, JsonValue] = {}
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[OneTraining]) -> None:
+        given: dict[str, Any] = {**options}
         try:
-            super().__init__(**options)
+            super().__init__(**given)
         except ValidationError as error:
             raise ConfigurationError(_explained(error)) from None
 
@@ -159,7 +161,7 @@ class TrainingConfig(Model):
             raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
         return self
 
-    def with_options(self, **options: Any) -> TrainingConfig:
+    def with_options(self, **options: Unpack[OneTraining]) -> TrainingConfig:
         """This configuration with some options changed, checked like any other.
 
         Raises:

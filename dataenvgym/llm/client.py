@@ -47,10 +47,12 @@ class ChatClient:
             pauses before another try counts. The others queue up, as many as there are.
         timeout: seconds that one try may take.
         retries: how often a call is tried again.
-        on_disconnect: called, in a thread, when the connection cannot be made or breaks: it sees
-            to it that the server answers again. One call serves all requests that the server left
-            behind; they are then asked again, which is no retry, up to five times each. What it
-            raises (`ServerError`), all calls raise that were made by then.
+        on_disconnect: called, in a thread, when the connection cannot be made or breaks, or when
+            the server does not know the model (404: it was restarted, and models that were loaded
+            while it ran are gone): it sees to it that the server answers again. One call serves
+            all requests that the server left behind; they are then asked again, which is no
+            retry, up to five times each. What it raises (`ServerError`), all calls raise that
+            were made by then.
         scout: whether the first call goes ahead alone, for a second at most, so that a server that
             refuses everything is asked once.
         backoff: seconds of the first pause, from half of it to the whole.

@@ -287,9 +287,9 @@ class Dispatcher:
         if is_transient(response.status):
             wait = parse_retry_after(response.headers.get("Retry-After"))
             return Trouble(reason, retry_after=wait)
-        # the model of a server that is brought back when it dies comes back with it
-        is_known = self._has_answered or (response.status == 404 and self._revival is not None)
-        if refuses_all(response.status, has_answered=is_known):
+        if response.status == 404 and self._revival is not None:
+            return Trouble(reason, disconnected=True)  # restarted, it has forgotten the model
+        if refuses_all(response.status, has_answered=self._has_answered):
             return _refusal(self._options.url, response.status, reason)
         return Failure(reason=reason)
 

@@ -58,7 +58,7 @@ class Teacher(MeteredTeacher):
         concurrency: int = 32,
         timeout: float = 120.0,
         retries: int = 4,
-        max_tokens_field: str = "max_tokens",
+        max_tokens_field: str = "max_completion_tokens",
         fields: Mapping[str, JsonValue] | None = None,
         cache: str | Path | None = None,
         max_requests: int | None = None,

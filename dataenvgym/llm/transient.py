@@ -20,7 +20,8 @@ class Trouble:
 
     Attributes:
         reason: what happened.
-        disconnected: whether the connection could not be made, or broke.
+        disconnected: whether the connection could not be made or broke, or a server that can be
+            brought back no longer knows the model: it was restarted.
         retry_after: the seconds that the server asks to wait, or None.
     """
 

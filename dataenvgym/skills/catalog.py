@@ -100,7 +100,9 @@ def read_catalog(path: Path) -> SkillCatalog:
     except (orjson.JSONDecodeError, ValidationError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigurationError(
-            f"{file} is no skill catalog: {reason}; remove it, and the skills are found again"
+            f"{file} is not a skill catalog: {reason}. skills=saved reads what a run with "
+            "skills=discovered or skills=clusters wrote (skills.json); if it is the one of this "
+            "run, remove it to have the skills found again"
         ) from error
 
 

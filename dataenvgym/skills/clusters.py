@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from pydantic import JsonValue
@@ -20,7 +20,7 @@ from dataenvgym.skills.embeddings import (
     Vectors,
     require_scikit_learn,
 )
-from dataenvgym.skills.labeler import CatalogLabeler
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.naming import telling_words
 from dataenvgym.skills.similarity import most_similar
 
@@ -49,7 +49,7 @@ class ClusteredSkills(CatalogLabeler):
         embedder: EmbedderInterface | None = None,
         task: TaskInterface | None = None,
         directory: str | Path | None = None,
-        **options: Any,
+        **options: Unpack[LabelerOptions],
     ) -> None:
         if clusters < 1 or (categories is not None and categories < 1):
             raise ConfigurationError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from pydantic import JsonValue
 
@@ -25,7 +25,7 @@ from dataenvgym.skills.embeddings import (
     TfidfEmbedder,
     require_scikit_learn,
 )
-from dataenvgym.skills.labeler import CatalogLabeler
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.placing import place
 from dataenvgym.skills.similarity import nearest
 
@@ -65,7 +65,7 @@ class DiscoveredSkills(CatalogLabeler):
         max_tokens: int = 2048,
         task: TaskInterface | None = None,
         directory: str | Path | None = None,
-        **options: Any,
+        **options: Unpack[LabelerOptions],
     ) -> None:
         if skills < 1 or (categories is not None and categories < 1):
             raise ConfigurationError(

@@ -13,7 +13,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from pydantic import JsonValue
 
@@ -31,6 +31,13 @@ from dataenvgym.skills.catalog import (
 
 _SPLITS = ("validation", "train")
 _log = logging.getLogger(__name__)
+
+
+class LabelerOptions(TypedDict, total=False):
+    """Keyword arguments of `CatalogLabeler` that each labeler passes on."""
+
+    splits: Sequence[str]
+    seed: int
 
 
 class CatalogLabeler(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
@@ -15,8 +15,14 @@ from dataenvgym.skills.embeddings import (
     TfidfEmbedder,
     require_scikit_learn,
 )
-from dataenvgym.skills.labeler import CatalogLabeler
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.skills.placing import place
+
+
+class PlacingLabelerOptions(LabelerOptions, total=False):
+    """Keyword arguments of `PlacingLabeler` that a labeler built on it passes on."""
+
+    label_prompt: PromptLike
 
 
 class PlacingLabeler(CatalogLabeler):
@@ -40,7 +46,7 @@ class PlacingLabeler(CatalogLabeler):
         label_prompt: PromptLike = "label_skills",
         task: TaskInterface | None = None,
         directory: str | Path | None = None,
-        **options: Any,
+        **options: Unpack[LabelerOptions],
     ) -> None:
         require_scikit_learn()
         super().__init__(task=task, directory=directory, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from pydantic import JsonValue
 
@@ -18,7 +18,7 @@ from dataenvgym.skills.catalog import (
     sorted_skills,
 )
 from dataenvgym.skills.embeddings import EmbedderInterface
-from dataenvgym.skills.placing_labeler import PlacingLabeler
+from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
 
 
 class SavedSkills(PlacingLabeler):
@@ -42,7 +42,7 @@ class SavedSkills(PlacingLabeler):
         embedder: EmbedderInterface | None = None,
         task: TaskInterface | None = None,
         directory: str | Path | None = None,
-        **options: Any,
+        **options: Unpack[PlacingLabelerOptions],
     ) -> None:
         super().__init__(
             teacher=teacher, embedder=embedder, task=task, directory=directory, **options

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
     TrainingError,
 )
-from dataenvgym.llama_factory import TrainingConfig, read_dataset, stage_of
+from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset, stage_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
@@ -39,7 +39,9 @@ class InProcessTrainer:
         UnsupportedStageError: for an option that LLaMA-Factory has and this trainer has not.
     """
 
-    def __init__(self, *, threads: int = 2, device: str = "cpu", **options: Any) -> None:
+    def __init__(
+        self, *, threads: int = 2, device: str = "cpu", **options: Unpack[TrainingOptions]
+    ) -> None:
         if threads < 1:
             raise ConfigurationError(f"threads is {threads}, expected 1 or more")
         refuse_options_of_one_training(options)

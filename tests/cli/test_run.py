@@ -122,6 +122,7 @@ def test_an_agents_malformed_record_fails_the_run_in_one_line(dataenvgym, small,
     result = dataenvgym("run", *small, *own_agent("Clumsy"))
     assert result.code == 1
     assert result.err.startswith("dataenvgym: run failed: record 0, field output")
+    assert "field output" not in result.out  # once is enough
     assert "Traceback" not in result.err
     assert read_json(only_run(folder) / "summary.json")["status"] == "failed"
 

@@ -216,6 +216,14 @@ def test_the_command_line_starts_a_cluster_and_says_nothing_of_it(command, folde
     assert read_json(folder / "runs" / "a" / "summary.json")["status"] == "finished"
 
 
+def test_a_worker_that_dies_leaves_no_text_of_rays_on_the_screen(command, folder):
+    done = command("name=a", "agent._target_=pupils.Fragile")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "died-teaching").exists()
+    assert "raylet" not in done.stdout
+    assert "worker died" not in done.stdout
+
+
 def test_a_cluster_that_is_too_small_is_refused(command, folder):
     done = command("executor.cpus_per_episode=2")
     assert done.returncode == 2

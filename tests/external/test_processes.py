@@ -13,6 +13,7 @@ import pytest
 
 from dataenvgym.external.processes import (
     created_at,
+    end_of_log,
     end_process_tree,
     guarded,
     is_alive,
@@ -130,6 +131,15 @@ def test_a_process_is_known_by_its_number_and_when_it_began() -> None:
         process.kill()
         wait_for(lambda: not is_alive(process.pid, began))  # though nobody has asked after it
     assert not is_alive(process.pid, began)
+
+
+def test_a_message_never_announces_the_end_of_a_log_that_has_none(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    assert end_of_log(log) == f"It wrote no log to {log}."
+    log.write_text("\n")
+    assert end_of_log(log) == f"Its log, {log}, is empty."
+    log.write_text("a\nb\n")
+    assert end_of_log(log) == f"Its log is {log}.\nThe log ends with:\na\nb"
 
 
 def test_the_last_lines_of_a_log_are_what_bars_said_last(tmp_path: Path) -> None:

@@ -340,6 +340,20 @@ def test_what_dies_under_an_evaluation_is_started_again_and_no_answer_is_lost_or
     assert not session(pid)  # nothing of the old server is left, or holds memory
 
 
+def test_an_attached_server_that_was_restarted_while_nobody_asked_gets_its_adapter_again(
+    predictor: VllmPredictor,
+    make: Callable[..., VllmPredictor],
+    asked: list[Conversation],
+    adapters: dict[str, Path],
+    expected: dict[str, list[str]],
+) -> None:
+    attached = make(base_url=predictor.server.base_url)
+    attached.load(adapters["so"])
+    texts(attached.predict(asked[:1], GREEDY))
+    predictor.server.restart()
+    assert agreement(texts(attached.predict(asked[:50], GREEDY)), expected["so"][:50]) >= 0.98
+
+
 # --- a GPU ---
 
 

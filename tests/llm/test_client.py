@@ -466,6 +466,21 @@ def test_a_server_may_die_more_than_once(server, connect):
     assert nurse.calls == 3
 
 
+def test_a_server_that_no_longer_knows_the_model_is_revived_and_asked_again(server, connect):
+    async def forgetful(request: web.Request, payload: Any) -> web.StreamResponse:
+        return web.json_response({"error": {"message": "no model `m`"}}, status=404)
+
+    server.respond = forgetful
+    nurse = Nurse(lambda: server.script())
+    client = connect(concurrency=20, retries=0, on_disconnect=nurse)
+    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(50)]
+    assert [f.result(SOON) for f in futures] == [Reply(text=str(n)) for n in range(50)]
+    assert nurse.calls == 1
+    server.respond = forgetful
+    with pytest.raises(ServerError, match="HTTP 404: no model `m`"):
+        ask(connect(retries=0))  # nobody to revive
+
+
 def test_the_revival_may_use_the_client(server, connect):
     server.script(hang_up)
     asked = []

@@ -36,7 +36,7 @@ def play(progress):
         first.on_phase("begin", 1, "train", 0.0)
         first.on_iteration(iteration(0, 0.5))
         before = progress.head()
-        second.on_end(summary("failed", error="ValueError: no"))
+        second.on_end(summary("failed", error="ValueError: no\ntrace"))
         first.on_end(summary("finished"))
         return before, progress.head()
 
@@ -51,6 +51,7 @@ def test_elsewhere_each_episode_that_ends_is_a_line():
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("3/5 two: failed: validation 0.500")
     assert "ValueError: no" in lines[0]
+    assert "trace" not in lines[0]
     assert lines[1].startswith("4/5 one: finished")
     assert before.startswith("2/5 episodes done, 2 running")
     assert after.startswith("4/5 episodes done, 0 running, 1 failed")

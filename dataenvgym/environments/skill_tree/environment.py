@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium
 
@@ -37,7 +37,7 @@ from dataenvgym.environments.skill_tree.transitions import (
     apply_results,
     plant,
 )
-from dataenvgym.environments.teaching import Observation, TeachingEnvironment
+from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
@@ -46,6 +46,14 @@ from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
 if TYPE_CHECKING:
     from dataenvgym.agents.plans import Assignment, Engine
+
+
+class SkillTreeOptions(EnvironmentOptions, total=False):
+    """Keyword arguments of `SkillTree`, for what makes one."""
+
+    engine: Engine | None
+    train_sample: int
+    agent_name: str | None
 
 
 class SkillTree(TeachingEnvironment):
@@ -75,7 +83,7 @@ class SkillTree(TeachingEnvironment):
         *,
         train_sample: int = 2,
         agent_name: str | None = None,
-        **options: Any,
+        **options: Unpack[EnvironmentOptions],
     ) -> None:
         if engine is None:
             raise ConfigurationError(

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.predictors.vllm.blank import write_hollow
-from dataenvgym.predictors.vllm.server import VllmServer
+from dataenvgym.predictors.vllm.server import POLL_SECONDS, TELL_SECONDS, VllmServer
+from dataenvgym.progress import tell
 
 
 class AttachedServer(VllmServer):
-    """A server that somebody else started.
+    """A server that somebody else started, and may restart: adapters are then loaded again.
 
     Args:
         student: what it has to serve.
         rank: of the adapters that will be loaded; None for none.
+        start_timeout: seconds that it may be away for a restart.
 
     Raises:
         ConfigurationError: if it serves another model, takes no adapters, or only smaller ones.
@@ -25,9 +28,16 @@ class AttachedServer(VllmServer):
     """
 
     def __init__(
-        self, base_url: str, student: str, *, rank: int | None, api_key: str | None = None
+        self,
+        base_url: str,
+        student: str,
+        *,
+        rank: int | None,
+        start_timeout: float,
+        api_key: str | None = None,
     ) -> None:
         super().__init__(base_url, api_key=api_key)
+        self._start_timeout = start_timeout
         try:
             self._look_well()
             self._check_model(student)
@@ -36,6 +46,37 @@ class AttachedServer(VllmServer):
         except BaseException:
             self.close()
             raise
+
+    def revive(self) -> None:
+        with self._lock:
+            self._wait()
+            before = self.model, self.root
+            self._look()
+            if (self.model, self.root) != before:
+                raise ServerError(
+                    f"the server at {self.base_url} was restarted with another model: it serves "
+                    f"{self.root!r} (as {self.model!r}), and before {before[1]!r} (as "
+                    f"{before[0]!r}). Start it as before, then run the same command again"
+                )
+            self._reload_lost()
+
+    def _wait(self) -> None:
+        """Wait until it answers: whoever started it may be restarting it."""
+        began, told = time.monotonic(), float("-inf")
+        while not self.is_healthy():
+            waited = time.monotonic() - began
+            if waited > self._start_timeout:
+                raise ServerError(
+                    f"the server at {self.base_url} has not answered for {waited:.0f} s "
+                    "(predictor.start_timeout): start it again, then run the same command again"
+                )
+            if time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                tell(
+                    f"the server at {self.base_url} does not answer: waiting for its restart "
+                    f"({waited:.0f} of {self._start_timeout:.0f} s)"
+                )
+            time.sleep(POLL_SECONDS)
 
     def _look_well(self) -> None:
         try:

@@ -44,7 +44,7 @@ class Asking:
         self._client("http://127.0.0.1")  # checks the values
 
     def client_of(self, server: VllmServer) -> ChatClient:
-        """A client that has the server brought back if it dies."""
+        """A client that has the server brought back if it dies or has lost its adapters."""
         return self._client(server.base_url, api_key=server.api_key, on_disconnect=server.revive)
 
     def _client(self, base_url: str, **options: Any) -> ChatClient:
@@ -79,15 +79,21 @@ class RunsAlready:
 
     Attributes:
         rank: of the adapters that it will get; None for none.
+        start_timeout: seconds that it may be away for a restart.
     """
 
     base_url: str
     rank: int | None
+    start_timeout: float
 
     def connect(self, model: str, asking: Asking) -> Connection:
         """Connect to it, if it has that base model."""
         server = AttachedServer(
-            self.base_url, model, rank=self.rank, api_key=key_from(asking.api_key_variable)
+            self.base_url,
+            model,
+            rank=self.rank,
+            start_timeout=self.start_timeout,
+            api_key=key_from(asking.api_key_variable),
         )
         return Connection(model, server, asking.client_of(server), server.close)
 

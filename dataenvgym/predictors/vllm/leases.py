@@ -27,7 +27,10 @@ from dataenvgym.external import cache_directory
 from dataenvgym.external.processes import created_at, end_process_tree, is_alive
 from dataenvgym.storage import read_json, write_json
 
-_GRACE = 5.0
+_GRACE = 10.0
+"""Seconds that a server gets to end by itself."""
+_KILLED_SECONDS = 5.0
+"""Seconds that killed processes may take to be gone."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,12 @@ class Lease:
         self._me.parent.mkdir(parents=True, exist_ok=True)
         self._me.touch()
 
-    def leave(self) -> None:
-        """Be one no more; the last user ends the server."""
+    def leave(self, *, grace: float = _GRACE) -> None:
+        """Be one no more; the last user ends the server, which gets `grace` seconds for that."""
         with self.alone():
             self._me.unlink(missing_ok=True)
             if not self.users():
-                self.end_server()
+                self.end_server(grace=grace)
 
     def users(self) -> list[int]:
         """The processes that use the server; those that were killed are forgotten."""
@@ -114,11 +117,11 @@ class Lease:
                 file.unlink(missing_ok=True)
         return found
 
-    def end_server(self) -> None:
+    def end_server(self, *, grace: float = _GRACE) -> None:
         """End the server and all that it started, even if it itself has ended already."""
         if (server := self.last()) is not None:
             if server.is_alive:
-                end_process_tree(server.pid)
+                end_process_tree(server.pid, grace=grace)
             _kill(_left_of(server))
 
     @property
@@ -149,7 +152,7 @@ def _kill(processes: list[psutil.Process]) -> None:
         with suppress(psutil.NoSuchProcess):
             if "resource_tracker" not in " ".join(process.cmdline()):
                 process.kill()
-    _, alive = psutil.wait_procs(processes, timeout=_GRACE)
+    _, alive = psutil.wait_procs(processes, timeout=_KILLED_SECONDS)
     for process in alive:  # trackers among them, if they have not ended by themselves
         with suppress(psutil.NoSuchProcess):
             process.kill()

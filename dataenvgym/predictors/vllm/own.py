@@ -17,14 +17,21 @@ from pathlib import Path
 
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
 from dataenvgym.external.ports import by_whom, free_port, is_free
-from dataenvgym.external.processes import created_at, end_process_tree, last_lines
+from dataenvgym.external.processes import created_at, end_of_log, end_process_tree
 from dataenvgym.predictors.vllm.blank import write_untouched
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
 from dataenvgym.predictors.vllm.options import ServerOptions
-from dataenvgym.predictors.vllm.server import AWAY_SECONDS, POLL_SECONDS, VllmServer
+from dataenvgym.predictors.vllm.server import (
+    AWAY_SECONDS,
+    POLL_SECONDS,
+    TELL_SECONDS,
+    VllmServer,
+)
 from dataenvgym.progress import tell
+from dataenvgym.run_warnings import warn_run
 
-_TELL_SECONDS = 5.0
+_SHORT_GRACE = 0.5
+"""Seconds that a server which does not answer yet gets to end by itself: it has nothing to lose."""
 
 
 class OwnServer(VllmServer):
@@ -33,7 +40,7 @@ class OwnServer(VllmServer):
     If it dies it is started again, once until the next adapter comes; then it stays dead.
 
     Args:
-        port: where it listens; None picks a free one.
+        port: where it listens; None picks a free one. One that others use stays where it is.
         start_timeout: seconds that it may take to come up.
 
     Raises:
@@ -48,10 +55,11 @@ class OwnServer(VllmServer):
         self._lease = Lease(options.key)
         self._start_timeout = start_timeout
         self._restarts_left = 1
+        self._is_up = False
         with self._lease.alone():
             end_left_over(self._lease)
-            if options.sleep and not self._lease.users():
-                self._lease.end_server()  # whoever left it may have left it asleep
+            if not self._lease.users() and self._is_unfit(port):
+                self._lease.end_server()
             self._follow(self._lease.running() or self._start(port))
             super().__init__(self.running.base_url)
             self._lease.join()
@@ -75,11 +83,12 @@ class OwnServer(VllmServer):
     def revive(self) -> None:
         with self._lock:
             if self.running.is_alive and self._answers_soon():
+                self._reload_lost()
                 return
             if not self._restarts_left:
                 raise ServerError(
-                    f"the vLLM server died again after it had been restarted; its log is "
-                    f"{self.log}, which ends with:\n{last_lines(self.log)}"
+                    "the vLLM server died again after it had been restarted. "
+                    f"{end_of_log(self.log)}"
                 )
             self._restarts_left -= 1
             tell("the vLLM server died: starting it again")
@@ -111,7 +120,10 @@ class OwnServer(VllmServer):
             with suppress(ServerError):
                 self._unload_now(self.untouched)
         super().close()
-        self._lease.leave()
+        if self._is_up:
+            self._lease.leave()
+        else:
+            self._lease.leave(grace=_SHORT_GRACE)
 
     def _put_untouched(self) -> None:
         """Have the untouched student answer under the name of an adapter that changes nothing.
@@ -124,6 +136,12 @@ class OwnServer(VllmServer):
         if folder is not None:
             self.load(name, folder)
             self.untouched = name
+
+    def _is_unfit(self, port: int | None) -> bool:
+        """Whether a server that a killed process left over cannot be taken over as it is."""
+        left = self._lease.running()
+        # it may have been left asleep
+        return self.options.sleep or (left is not None and port not in (None, left.port))
 
     def _follow(self, running: RunningServer) -> None:
         self.running = running
@@ -193,25 +211,25 @@ class OwnServer(VllmServer):
         Raises:
             ServerError: if it ends instead, or takes too long; it is ended then.
         """
+        self._is_up = False
         began = told = time.monotonic()
         while not self.is_healthy():
             waited = time.monotonic() - began
             if not self.running.is_alive:
                 raise ServerError(
-                    f"the vLLM server ended while it started; its log is {self.log}, which ends "
-                    f"with:\n{last_lines(self.log, 25)}"
+                    f"the vLLM server ended while it started. {end_of_log(self.log, 25)}"
                 )
             if waited > self._start_timeout:
-                end_process_tree(self.running.pid)
+                end_process_tree(self.running.pid, grace=_SHORT_GRACE)
                 raise ServerError(
                     f"the vLLM server did not come up within {self._start_timeout:.0f} s "
-                    f"(start_timeout); its log is {self.log}, which ends with:\n"
-                    f"{last_lines(self.log)}"
+                    f"(predictor.start_timeout). {end_of_log(self.log)}"
                 )
-            if time.monotonic() - told > _TELL_SECONDS:
+            if time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 tell(f"the vLLM server is starting: {waited:.0f} s")
             time.sleep(POLL_SECONDS)
+        self._is_up = True
         self._look()
 
 
@@ -231,6 +249,12 @@ def shared_server(
         server, users = _SHARED[key]
         user = object()
         users.append(user)
+    if port not in (None, server.running.port):
+        warn_run(
+            f"predictor.port={port} is not used: a vLLM server with the same options runs on port "
+            f"{server.running.port}, and is shared. For one of your own, end the other run first "
+            "or change an option, such as predictor.max_loras"
+        )
 
     def release() -> None:
         with _SHARING:

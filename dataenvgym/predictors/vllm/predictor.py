@@ -60,7 +60,8 @@ class VllmPredictor:
             vllm.entrypoints.openai.api_server"; None takes the pinned environment
             (`dataenvgym external install vllm`).
         variant: "cpu" or "cuda"; None takes what the machine has.
-        port: where a server that is started listens; None picks a free one.
+        port: where a server that is started listens; None picks a free one. A server with the same
+            options that others use already is shared where it is, with a warning.
         dtype: "auto" takes the type of the student's weights.
         max_lora_rank: of adapters; None takes the smallest that holds those of `trainer`.
         max_loras: adapters that one batch can have; with more in use they take turns.
@@ -74,7 +75,8 @@ class VllmPredictor:
         concurrency: conversations that the server gets at the same time, at most.
         timeout: seconds that one try of one question may take.
         retries: how often a question is asked again after a failure that may pass.
-        start_timeout: seconds that a server may take to come up.
+        start_timeout: seconds that a server may take to come up; also one at `base_url` that is
+            restarted meanwhile, which then gets its adapters again.
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
 
     Raises:
@@ -147,7 +149,7 @@ class VllmPredictor:
                 gpu_memory_utilization=gpu_memory_utilization,
                 options=options,
             )
-            self._source = RunsAlready(base_url, rank)
+            self._source = RunsAlready(base_url, rank, start_timeout)
         self._connection: Connection | None = None
         self._folder: Path | None = self.adapter  # what has been learnt
         self._name: str | None = None  # its name on the server

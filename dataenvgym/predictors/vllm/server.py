@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,11 @@ CALL_SECONDS = 120.0
 
 POLL_SECONDS = 0.25
 AWAY_SECONDS = 20.0
-"""How long a server may be away before it counts as gone."""
+"""How long the process of a server may run without an answer before it counts as dead."""
+LOOK_SECONDS = 10.0
+"""How long a server may take to say what it serves: one that works does so in milliseconds."""
+TELL_SECONDS = 5.0
+"""How often users are told that a server is being waited for."""
 
 
 class VllmServer:
@@ -159,19 +162,11 @@ class VllmServer:
         Raises:
             ServerError: if it does not.
         """
-        deadline = time.monotonic() + AWAY_SECONDS
-        while not self.is_healthy():
-            if time.monotonic() > deadline:
-                raise ServerError(
-                    f"the server at {self.base_url} has not answered for {AWAY_SECONDS:.0f} s: "
-                    "start it again, then the same command goes on"
-                )
-            time.sleep(POLL_SECONDS)
-        self._reload_lost()
+        raise NotImplementedError
 
     def _reload_lost(self) -> None:
-        """Put adapters there again that the server has forgotten: it was started anew."""
-        served = {model["id"] for model in self._call("GET", "/v1/models")["data"]}
+        """Load the adapters again that the server does not have: it was started anew."""
+        served = {model["id"] for model in self._models()}
         for name, folder in self._adapters.items():
             if self._served(name) not in served:
                 payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
@@ -194,12 +189,17 @@ class VllmServer:
 
     def _look(self) -> None:
         """Learn what is served."""
-        found = self._call("GET", "/v1/models")
-        base = next((m for m in found["data"] if not m.get("parent")), None)
+        found = self._models()
+        base = next((model for model in found if not model.get("parent")), None)
         if base is None:
             raise ServerError(f"the server at {self.base_url} serves no base model: {found}")
         self.model, self.root = str(base["id"]), str(base.get("root") or base["id"])
         self.max_model_len = base.get("max_model_len")
+
+    def _models(self) -> list[dict[str, Any]]:
+        """The base model and the adapters that are served."""
+        found: list[dict[str, Any]] = self._call("GET", "/v1/models", timeout=LOOK_SECONDS)["data"]
+        return found
 
     def _manage(self, path: str, payload: Any = None) -> None:
         """A call that must arrive: if the server is away, it is brought back first."""

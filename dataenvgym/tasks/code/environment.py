@@ -139,7 +139,8 @@ def make_default(
     if instances is None:
         from dataenvgym.tasks.code.pocket import PocketCodeTask
 
-        instances = PocketCodeTask(split="validation").instances
+        task = PocketCodeTask(split="validation")
+        instances, options = task.instances, {"limits": task.limits, **options}
     return CodeEnvironment(instances, **options)
 
 

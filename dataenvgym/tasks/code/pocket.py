@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.sandbox import Limits
 from dataenvgym.tasks.base import Split
 from dataenvgym.tasks.code.pocket_family import POCKET_CODE
 from dataenvgym.tasks.code.pocket_reading import signature_in
@@ -21,6 +22,7 @@ from dataenvgym.tasks.code.sandboxed import SandboxedTask
 from dataenvgym.tasks.procedural import ProceduralTask
 
 GREEDY = SamplingParameters(max_tokens=40)
+LIMITS = Limits(seconds=3.0, memory=256 * 2**20)
 CALLS = 4
 """Hidden calls of each problem: enough to tell every two skills apart."""
 
@@ -30,14 +32,21 @@ class PocketCodeTask(ProceduralTask, SandboxedTask):
 
     Args:
         sampling: how the student answers; the longest answer takes 23 tokens.
+        limits: of each run; its functions need a fraction of them.
         options: those of `ProceduralTask` and `SandboxedTask`.
     """
 
     name = "pocket_code"
     family = POCKET_CODE
 
-    def __init__(self, *, sampling: SamplingParameters = GREEDY, **options: Any):
-        super().__init__(sampling=sampling, **options)
+    def __init__(
+        self,
+        *,
+        sampling: SamplingParameters = GREEDY,
+        limits: Limits | Mapping[str, Any] = LIMITS,
+        **options: Any,
+    ):
+        super().__init__(sampling=sampling, limits=limits, **options)
 
     def draw(
         self, skill: str, split: Split, rng: np.random.Generator

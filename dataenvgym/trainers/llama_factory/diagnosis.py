@@ -6,7 +6,7 @@ import re
 import signal
 from pathlib import Path
 
-from dataenvgym.external.processes import last_lines
+from dataenvgym.external.processes import end_of_log, last_lines
 
 _LESS_MEMORY = (
     "lower per_device_train_batch_size (and raise gradient_accumulation_steps) or cutoff_len, or "
@@ -41,8 +41,8 @@ def explain_failure(code: int, log: Path) -> str:
     words = last_lines(log, 200, at_most=40_000)
     cause, way_out = _cause(code, words)
     return (
-        f"LLaMA-Factory's training failed: {cause}. {way_out[:1].upper()}{way_out[1:]}. The whole "
-        f"log is {log}; it ends with:\n{last_lines(log)}"
+        f"LLaMA-Factory's training failed: {cause}. {way_out[:1].upper()}{way_out[1:]}. "
+        f"{end_of_log(log)}"
     )
 
 

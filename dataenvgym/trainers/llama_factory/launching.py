@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dataenvgym.errors import ConfigurationError, TrainingError
-from dataenvgym.external.processes import end_process_tree, guarded, last_lines
+from dataenvgym.external.processes import end_of_log, end_process_tree, guarded
 
 POLL_SECONDS = 0.25
 """How often a training is looked after."""
@@ -219,8 +220,8 @@ class _Process:
                 continue
             if line is None:
                 raise TrainingError(
-                    f"the warm worker of LLaMA-Factory ended (code {_exit_code(self._running)}); "
-                    f"its log is {self._log}; it ends with:\n{last_lines(self._log)}"
+                    f"the warm worker of LLaMA-Factory ended {_how(_exit_code(self._running))}. "
+                    f"{end_of_log(self._log)}"
                 )
             watch()
             message: dict[str, Any] = json.loads(line)
@@ -238,3 +239,9 @@ def _exit_code(running: Any) -> int:
     with suppress(sh.ErrorReturnCode):
         running.wait()
     return int(running.exit_code)
+
+
+def _how(code: int) -> str:
+    if code < 0:
+        return f"by {signal.Signals(-code).name}: run the same command again to continue"
+    return f"with exit code {code}"

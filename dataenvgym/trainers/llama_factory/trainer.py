@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
 from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant
-from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.llama_factory.templates import TEMPLATES
 from dataenvgym.progress import tell
 from dataenvgym.trainers.interface import refuse_options_of_one_training
@@ -64,10 +64,10 @@ class LlamaFactoryTrainer:
         command: str | Sequence[str] | None = None,
         warm: bool = True,
         gpus: Sequence[int] | None = None,
-        threads: int | None = None,
+        threads: int | None = 1,
         variant: Variant | None = None,
         environment: Mapping[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[TrainingOptions],
     ) -> None:
         if threads is not None and threads < 1:
             raise ConfigurationError(f"threads is {threads}, expected 1 or more, or None")

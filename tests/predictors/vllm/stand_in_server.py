@@ -8,6 +8,7 @@ holds for all that follow); what it is asked goes to FOLDER/events.jsonl. An ent
 
     exit            words to end with before it listens
     deaf            never listen
+    stubborn        do not end when asked to
     die_at          end at that question
     corrupt         answer otherwise after it woke up
 """
@@ -18,6 +19,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -199,6 +201,8 @@ def main() -> None:
     plan_file = options.state / "plan.json"
     plans = json.loads(plan_file.read_text()) if plan_file.exists() else [{}]
     plan = plans[min(len(lives.read_text().splitlines()), len(plans)) - 1]
+    if plan.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "exit" in plan:
         end(plan["exit"])
     asyncio.run(serve(options, plan))

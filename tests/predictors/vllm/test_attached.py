@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 import pytest
 
 from dataenvgym.errors import ConfigurationError, ServerError
@@ -9,7 +12,9 @@ from dataenvgym.external.ports import free_port
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.vllm import server
-from dataenvgym.records import Message
+from dataenvgym.progress import listening
+from dataenvgym.quality import AlreadyKnownCheck
+from dataenvgym.records import Message, SupervisedDatum
 
 RUNTIME = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
 
@@ -72,18 +77,92 @@ def test_a_server_that_does_not_answer_is_an_error(make):
         ask(make(base_url=f"http://127.0.0.1:{free_port()}"))
 
 
-def test_a_server_that_goes_away_is_an_error_that_says_what_to_do(
-    make, stand_in, student, monkeypatch
-):
-    monkeypatch.setattr(server, "AWAY_SECONDS", 0.2)
+def test_a_port_that_listens_and_never_answers_is_reported_soon(make, monkeypatch):
+    assert server.LOOK_SECONDS <= 15
+    monkeypatch.setattr(server, "LOOK_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        with pytest.raises(ServerError, match=r"no vLLM server answers .* no answer within 0\.1 s"):
+            ask(make(base_url=url))
+
+
+def test_a_server_that_stays_away_is_an_error_that_says_what_to_do(make, stand_in, student):
     stand_in.plan({"die_at": 2})
     with stand_in.runs("--model", student, **RUNTIME) as url:
-        predictor = make(base_url=url)
+        predictor = make(base_url=url, start_timeout=0.2)
         ask(predictor)
-        with pytest.raises(ServerError, match="start it again, then the same command goes on"):
+        with pytest.raises(ServerError, match="start it again, then run the same command again"):
             ask(predictor)
         with pytest.raises(ServerError, match="was not started here"):
             predictor.server.restart()
+
+
+def test_a_server_that_is_restarted_under_a_question_is_waited_for_as_long_as_our_own(
+    make, stand_in, student, adapter, monkeypatch
+):
+    monkeypatch.setattr(server, "AWAY_SECONDS", 0.0)  # what our own may be silent while it runs
+    where = ("--port", str(free_port()), "--model", student)
+    is_waited_for, texts = threading.Event(), []
+
+    def hear(text):
+        if "does not answer: waiting" in text:
+            is_waited_for.set()
+
+    with stand_in.runs(*where, **RUNTIME) as url:
+        predictor = make(base_url=url)
+        predictor.load(adapter("a"))
+    asking = threading.Thread(target=lambda: texts.append(ask(predictor, "x")))
+    with listening(hear):
+        asking.start()
+        assert is_waited_for.wait(30)
+        with stand_in.runs(*where, **RUNTIME):
+            asking.join(30)
+    assert texts == [f"{adapter('a')}|x"]
+
+
+@pytest.mark.parametrize("way", ["predict", "submit", "check"])
+def test_a_server_that_was_restarted_while_nobody_asked_gets_its_adapter_again(
+    make, stand_in, student, adapter, way
+):
+    where = ("--port", str(free_port()), "--model", student)
+    with stand_in.runs(*where, **RUNTIME) as url:
+        predictor = make(base_url=url)
+        predictor.load(adapter("a"))
+        assert ask(predictor, "x") == f"{adapter('a')}|x"
+    question = (Message(role="user", content="x"),)
+    with stand_in.runs(*where, **RUNTIME):
+        if way == "check":  # the stand-in repeats the question, so it knows the answer
+            record = SupervisedDatum(instruction="#### 1", output="#### 1")
+            assert AlreadyKnownCheck().passes([record], predictor) == [False]
+        elif way == "submit":
+            futures = [predictor.submit(question, SamplingParameters()) for _ in range(20)]
+            assert {future.result(30).text for future in futures} == {f"{adapter('a')}|x"}
+        assert ask(predictor, "y") == f"{adapter('a')}|y"
+        loaded = [e["path"] for e in stand_in.events("load")]
+        assert loaded == [str(adapter("a"))] * 2  # once for each life
+        predictor.close()
+
+
+def test_a_server_that_comes_back_with_another_model_is_an_error(make, stand_in, student, adapter):
+    port = str(free_port())
+    with stand_in.runs("--port", port, "--model", student, **RUNTIME) as url:
+        predictor = make(base_url=url)
+        predictor.load(adapter("a"))
+    refused = pytest.raises(ServerError, match="was restarted with another model")
+    with stand_in.runs("--port", port, "--model", "Qwen/Qwen3-8B", **RUNTIME), refused:
+        ask(predictor)
+
+
+def test_a_server_that_does_not_keep_an_adapter_fails_the_question_and_not_for_ever(
+    make, stand_in, student, adapter
+):
+    with stand_in.runs("--model", student, **RUNTIME) as url:
+        predictor = make(base_url=url)
+        predictor.load(adapter("a"))
+        predictor.server._adapters.clear()  # so it is not loaded again
+        predictor.server._unload(predictor._name)
+        (reply,) = predictor.predict([(Message(role="user", content="?"),)], SamplingParameters())
+        assert "does not exist" in reply.reason
 
 
 def test_a_key_is_sent_and_one_that_is_missing_is_named(make, stand_in, student, monkeypatch):

@@ -12,6 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dataenvgym import run_warnings
+from dataenvgym.external.ports import free_port
 from dataenvgym.external.processes import created_at, is_alive
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer
@@ -109,6 +111,18 @@ def test_the_server_of_a_killed_process_is_taken_over_and_one_with_other_options
     ask(predictor)
     assert predictor.server.running.pid != pid
     assert not is_running(pid)
+
+
+def test_a_server_left_over_on_another_port_is_started_anew_where_it_is_told_to(make, other):
+    driver = other()
+    _, pid = driver.ask()
+    driver.process.kill()
+    driver.process.wait()
+    port, warnings = free_port(), []
+    with run_warnings.listening(warnings.append):
+        assert make(port=port).server.running.port == port
+    assert not is_running(pid)
+    assert warnings == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, None])

@@ -12,9 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dataenvgym import run_warnings
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.external.ports import free_port
+from dataenvgym.external.processes import end_process_tree
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.predictors.vllm import leases, own
 from dataenvgym.progress import listening
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import rollout
@@ -79,6 +82,33 @@ def test_a_server_that_does_not_come_up_in_time_is_ended(make, stand_in):
         ask(predictor)
 
 
+def test_a_server_that_is_given_up_while_it_starts_is_not_waited_for(make, stand_in, monkeypatch):
+    """vLLM, asked to end while it starts, takes more than 20 s."""
+    given = []
+
+    def end(pid, *, grace):
+        given.append(grace)
+        end_process_tree(pid, grace=0.01)
+
+    monkeypatch.setattr(leases, "end_process_tree", end)
+    stand_in.plan({"deaf": True, "stubborn": True})
+    predictor = make()
+    with monkeypatch.context() as patch:
+        patch.setattr(own, "tell", interrupt)
+        patch.setattr(own, "TELL_SECONDS", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            ask(predictor)
+    assert sum(given) <= 1
+    stand_in.plan({})
+    ask(predictor)
+    predictor.close()
+    assert given[-1] >= 5  # one that is up may finish what it does
+
+
+def interrupt(_):
+    raise KeyboardInterrupt
+
+
 def test_a_failed_start_may_be_tried_again(make, stand_in):
     stand_in.plan({"exit": "is unlucky"}, {})
     predictor = make()
@@ -105,6 +135,19 @@ def test_a_port_that_is_taken_is_refused_with_who_has_it(make):
 def test_it_listens_where_it_is_told_to(make):
     port = free_port()
     assert make(port=port).server.base_url == f"http://127.0.0.1:{port}"
+
+
+def test_a_port_other_than_that_of_the_server_that_is_shared_is_said_not_to_be_used(make):
+    warnings, first = [], make()
+    with run_warnings.listening(warnings.append):
+        there = first.server.running.port
+        assert make(port=there).server is first.server
+        assert warnings == []
+        port = free_port()
+        assert make(port=port).server is first.server
+    (warning,) = warnings
+    assert f"predictor.port={port} is not used" in warning
+    assert f"runs on port {there}, and is shared" in warning
 
 
 def test_on_cpu_the_untouched_student_has_an_adapter_that_changes_nothing(make, stand_in):

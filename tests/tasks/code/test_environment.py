@@ -153,7 +153,9 @@ def test_the_checker_of_gymnasium_finds_nothing_to_warn_about(bubblewrap):
 
 def test_the_bare_id_is_the_pocket_task(bubblewrap):
     environment = gymnasium.make(ID)
-    assert environment.unwrapped.instances == PocketCodeTask(split="validation").instances
+    task = PocketCodeTask(split="validation")
+    assert environment.unwrapped.instances == task.instances
+    assert environment.unwrapped.limits == task.limits
     environment.reset(seed=0)
     assert environment.step("?")[1] == 0.0
     environment.close()

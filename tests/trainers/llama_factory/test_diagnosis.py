@@ -29,7 +29,9 @@ def test_the_cause_is_read_from_what_was_said(tmp_path: Path, said: str) -> None
 
 def test_a_signal_is_named(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    assert "(no log)" in explain_failure(-9, log)
+    assert explain_failure(-9, log).endswith(f"It wrote no log to {log}.")
+    log.touch()
+    assert explain_failure(-9, log).endswith(f"Its log, {log}, is empty.")
     assert "it was killed, most often" in explain_failure(-9, log)
     assert "it was ended by SIGTERM. Start the same command again" in explain_failure(-15, log)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -134,6 +135,21 @@ def worker(command: str) -> Any:
     worker.close()
 
 
+def test_a_worker_that_was_killed_without_a_word_is_named_with_its_empty_log(
+    worker: WarmWorker, write_training
+) -> None:
+    path = write_training()
+
+    def kill() -> None:
+        (path.parent / "worker.log").write_text("")
+        os.kill(worker.ready["pid"], signal.SIGKILL)
+
+    run(worker, path)
+    with pytest.raises(TrainingError, match=r"ended by SIGKILL: run .* is empty\.$") as caught:
+        run(worker, path, "hangs", kill)
+    assert "\n" not in str(caught.value)
+
+
 def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(
     worker: WarmWorker, write_training
 ) -> None:
@@ -157,7 +173,7 @@ def test_a_worker_that_died_says_so_and_another_takes_its_place(
             ended.extend([*processes, worker.ready["pid"]])
             psutil.Process(worker.ready["pid"]).kill()
 
-    with pytest.raises(TrainingError, match=r"ended \(code -9\); its log is .*worker\.log"):
+    with pytest.raises(TrainingError, match=r"ended by SIGKILL: .* Its log is .*worker\.log"):
         run(worker, write_training("b"), "hangs", kill)
     assert len(ended) == 3
     assert all(map(is_gone, ended))
@@ -169,7 +185,7 @@ def test_an_environment_without_llama_factory_says_what_is_missing(
 ) -> None:
     packages = Path(command).parents[1] / "packages"
     (packages / "llamafactory").rename(packages / "other")
-    with pytest.raises(TrainingError, match=r"(?s)ended \(code 1\).*No module named 'llamafactory"):
+    with pytest.raises(TrainingError, match=r"(?s)exit code 1\..*No module named 'llamafactory"):
         run(worker, write_training())
 
 

@@ -1,0 +1,148 @@
+"""What a configuration file writes down is what its class does by default in Python."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dataenvgym.config import compose
+from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+FILES = sorted(p.relative_to(CONFIGS).with_suffix("").as_posix() for p in CONFIGS.rglob("*.yaml"))
+ENVIRONMENTS = {
+    "dataenvgym/OpenEnded-v0": OpenEnded,
+    "dataenvgym/SkillList-v0": SkillList,
+    "dataenvgym/SkillTree-v0": SkillTree,
+}
+NO_VALUE = inspect.Parameter.empty
+
+# What a file sets otherwise than its class, which it is one of several configurations of.
+_DATA_SET = {"name", "format", "template", "limits", "packages", "sampling"}
+_SERVER = {"base_url", "api_key_variable", "concurrency", "timeout", "max_tokens_field"}
+OTHERWISE: Mapping[str, set[str]] = {
+    # a data set by name: how it is asked, and what its tests need
+    "task/apps": _DATA_SET - {"packages"},
+    "task/gsm8k": {"name", "format"},
+    "task/gsm8k_hub": {"name", "format"},
+    "task/humaneval": {"name", "format", "template"},
+    "task/humaneval_plus": {"name", "format", "template", "packages"},
+    "task/livecodebench": _DATA_SET - {"packages"},
+    "task/mbpp": {"name", "format", "template"},
+    "task/mbpp_plus": {"name", "format", "template", "packages"},
+    # a server of one's own, in place of OpenAI's
+    "teacher/vllm": _SERVER,
+}
+
+
+@cache
+def written(name: str) -> dict[str, Any]:
+    found = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())
+    return found if isinstance(found, dict) else {}
+
+
+def made(section: Mapping[str, Any]) -> Any:
+    """The class that a section makes, or None."""
+    target = section.get("_target_")
+    if target is None and section.get("id") in ENVIRONMENTS:
+        return ENVIRONMENTS[section["id"]]
+    if target in (None, "???"):
+        return None
+    module, _, name = target.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def defaults(kind: Any) -> dict[str, Any]:
+    """The arguments of a class, and what each is by default; `NO_VALUE` where it has to be given.
+
+    What a class passes on with `**options` is an argument of a class above it.
+    """
+    found: dict[str, Any] = {}
+    for one in kind.__mro__ if inspect.isclass(kind) else (kind,):
+        make = vars(one).get("__init__") if inspect.isclass(one) else one
+        if make is None:
+            continue
+        parameters = inspect.signature(make).parameters.values()
+        for parameter in parameters:
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                found.setdefault(parameter.name, parameter.default)
+        if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters):
+            break
+    if kind in (InProcessTrainer, LlamaFactoryTrainer):
+        found |= {n: f.get_default() for n, f in TrainingConfig.model_fields.items()}
+    return found
+
+
+def differences(section: Mapping[str, Any], kind: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Options that the section sets otherwise than the class: name, here, there."""
+    there = defaults(kind)
+    for name, value in section.items():
+        if name in ("_target_", "id", "defaults") or is_filled_in(value):
+            continue
+        assert name in there, f"{kind.__name__} has no argument {name!r}"
+        default = there[name]
+        if default is NO_VALUE:
+            continue
+        if isinstance(value, dict) and hasattr(default, "__dict__"):
+            here = {n: v for n, v in value.items() if n != "_target_"}
+            default = {n: getattr(default, n) for n in here}
+        else:
+            here = value
+        if plain(here) != plain(default):
+            yield name, here, default
+
+
+def is_filled_in(value: Any) -> bool:
+    """Whether a value is the user's to give, or another section's."""
+    return isinstance(value, str) and ("${" in value or value == "???")
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return None if value == {} else value  # Python has no constant that is an empty mapping
+
+
+def sections(section: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A section and those in it that make something where Python has no object by default."""
+    yield section
+    kind = made(section)
+    there = {} if kind is None else defaults(kind)
+    for name, value in section.items():
+        if isinstance(value, dict) and there.get(name, NO_VALUE) in (NO_VALUE, None):
+            yield from sections(value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_and_its_class_have_the_same_defaults(name: str) -> None:
+    differ = {}
+    for section in sections(written(name)):
+        if (kind := made(section)) is not None:
+            differ |= {n: (here, there) for n, here, there in differences(section, kind)}
+    expected = OTHERWISE.get(name, set())
+    assert not differ.keys() - expected, differ
+    assert differ.keys() == expected, "OTHERWISE lists what is the same"
+
+
+def test_the_files_of_all_classes_are_compared() -> None:
+    assert sum(made(written(name)) is not None for name in FILES) > 60
+    assert OTHERWISE.keys() <= set(FILES)
+
+
+def effective_batch(experiment: str) -> int:
+    trainer = compose([f"experiment={experiment}"]).trainer
+    each = trainer.per_device_train_batch_size * trainer.gradient_accumulation_steps
+    return int(each * len(trainer.gpus))
+
+
+def test_the_presets_of_one_student_train_with_the_same_batch() -> None:
+    assert effective_batch("qwen3_8b_one_gpu") == effective_batch("qwen3_8b_eight_gpus")

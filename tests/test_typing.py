@@ -1,0 +1,113 @@
+"""Editors and type checkers know the package: a misspelled option is found before it runs."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from dataenvgym.agents.bandits import BanditOptions, BanditPolicy
+from dataenvgym.agents.llm_engine import LLMEngine, LLMEngineOptions
+from dataenvgym.agents.preference_engine import PreferenceEngine, PreferenceOptions
+from dataenvgym.environments.teaching import EnvironmentOptions, TeachingEnvironment
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
+from dataenvgym.llama_factory.training_options import OneTraining
+from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
+from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.trainers.interface import refuse_options_of_one_training
+
+SNIPPET = """
+from dataenvgym.agents import ExecutionPreferenceEngine, UCBPolicy
+from dataenvgym.environments import OpenEnded, SkillTree
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.skills import ClusteredSkills, SavedSkills
+from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
+
+UCBPolicy(exploration=0.2, discount=0.5)
+InProcessTrainer(lora_rank=8)
+OpenEnded.__init__(..., ..., ..., replay=3)  # type: ignore[arg-type]
+"""
+HEAVY = (
+    "torch",
+    "transformers",
+    "peft",
+    "numpy",
+    "scipy",
+    "sympy",
+    "matplotlib",
+    "rich",
+    "aiohttp",
+)
+INI = "[mypy]\n" + "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in HEAVY)
+MISSPELLED = """
+UCBPolicy(discuont=0.5)
+InProcessTrainer(lora_rnak=8)
+LlamaFactoryTrainer(lora_rnak=8)
+TrainingConfig(lora_rnak=8)
+SavedSkills("path", sede=1)
+ClusteredSkills(sede=1)
+OpenEnded(..., ..., reply=3)
+SkillTree(..., ..., reply=3)
+ExecutionPreferenceEngine(..., ..., round=3)
+InProcessTrainer(lora_rank="eight")
+"""
+
+
+@pytest.mark.slow
+def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "right.py").write_text(SNIPPET)
+    (tmp_path / "wrong.py").write_text(SNIPPET + MISSPELLED)
+    (tmp_path / "mypy.ini").write_text(INI)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "right.py", "wrong.py", "--cache-dir", str(tmp_path / "c")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    first = len(SNIPPET.splitlines()) + 2
+    flagged = {
+        line.partition(": error: ")[0] for line in done.stdout.splitlines() if ": error" in line
+    }
+    lines = range(first, first + len(MISSPELLED.splitlines()) - 1)
+    assert flagged == {f"wrong.py:{n}" for n in lines}, done.stdout + done.stderr
+    assert 'Unexpected keyword argument "lora_rnak"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (BanditOptions, BanditPolicy),
+        (LLMEngineOptions, LLMEngine),
+        (PreferenceOptions, PreferenceEngine),
+        (LabelerOptions, CatalogLabeler),
+        (PlacingLabelerOptions, PlacingLabeler),
+        (EnvironmentOptions, TeachingEnvironment),
+    ],
+)
+def test_what_a_class_passes_on_by_name_is_all_that_the_class_above_it_takes(
+    options: Any, kind: Any
+) -> None:
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    by_name = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
+    named_by_all = {"task", "directory", "teacher", "embedder", "batch_size"}  # by each by itself
+    assert set(get_type_hints(options)) - named_by_all <= by_name | set(
+        get_type_hints(LabelerOptions)
+    )
+    assert by_name - named_by_all <= set(get_type_hints(options))
+
+
+def test_trainings_take_the_options_of_their_configuration() -> None:
+    assert set(get_type_hints(OneTraining)) == TrainingConfig.model_fields.keys()
+    for name in get_type_hints(TrainingOptions):
+        refuse_options_of_one_training({name: None})
+    left = get_type_hints(OneTraining).keys() - get_type_hints(TrainingOptions).keys()
+    with pytest.raises(ConfigurationError, match="belong to one training"):
+        refuse_options_of_one_training(dict.fromkeys(left))
