@@ -1,17 +1,32 @@
 """The system calls that a run may not make, as a program for the kernel's filter (seccomp-bpf).
 
-Namespaces take names away from a run; the filter takes away what it has no use for and what has
-broken sandboxes before: tracing and reading other processes, mounts and new namespaces, kernel
-keys, BPF, io_uring, userfaultfd, loading modules; memory that no process's size shows (memfd,
-System V IPC, message queues; shared anonymous mappings, whose pages a process may let go of while
-they stay); and every socket family but local ones and the internet's, because some, such as
-vsock, know nothing of network namespaces; and whatever would slow down process 1 of the run, with
-which it is ended. A refused call fails with EPERM (a mapping with ENOMEM),
-so that a program can go on; `clone3` fails with ENOSYS, and libraries fall back on `clone`, whose
-flags a filter can read.
+Namespaces take names away from a run; the filter takes away what it has no use for and what harms
+others:
+
+- What has broken sandboxes before: tracing and reading other processes, mounts and new namespaces,
+  kernel keys, BPF, io_uring, userfaultfd, loading modules. Socket families other than local ones
+  and the internet's, because some, such as vsock, know nothing of network namespaces; protocols
+  other than TCP and UDP, for which the kernel may load a module.
+- Memory that no process's size shows: memfd, System V IPC, message queues, huge pages, shared
+  anonymous mappings (a process may let go of their pages while they stay), pages moved to swap,
+  larger socket buffers, and pages of a file that `sendfile` or `splice` leaves in a socket, which
+  accounts for one byte where it holds a page.
+- What reaches other runs or the host: leases on files that everybody reads (each open waits for
+  them), directory and file notifications (which show what the host starts), `io_setup` (its quota
+  is the machine's), `sync` (it waits for the disks of the host), flow labels (which outlive the run
+  in its network), and everything that would slow down process 1 of the run, which ends the run.
+- What would deceive the watch over memory: filters that hold a thread within a call of its own
+  (it would look as one that waits for a child between vfork and exec).
+
+A refused call fails with the error that programs expect, so that they can go on: mostly EPERM;
+ENOSYS where they know kernels without that call (for `clone3` libraries fall back on `clone`, whose
+flags a filter can read); EINVAL where they then read and write instead. `sync` and the sizes of
+socket buffers, which are hints, succeed without effect.
 
 Numbers are the kernel's own (arch/x86/entry/syscalls/syscall_64.tbl, and the generic table of
-include/uapi/asm-generic/unistd.h for aarch64). On another machine there is no filter.
+include/uapi/asm-generic/unistd.h for aarch64). On another machine there is no filter. Calls by the
+numbers of another architecture (32-bit x86, which has an fcntl64, on x86_64) end the process; those
+of x32 fail with ENOSYS.
 """
 
 from __future__ import annotations
@@ -28,9 +43,15 @@ _ARGUMENTS = 16  # each of 8 bytes, the low half first
 _X32 = 0x40000000
 _NEW_NAMESPACE = 0x7E020000  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}
 _FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
-_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+_PROTOCOLS = (0, 1, 6, 17)  # by default; PF_UNIX (or ICMP, which needs a permission), TCP, UDP
+_MAP_SHARED, _MAP_ANONYMOUS, _MAP_HUGETLB = 0x01, 0x20, 0x40000
+_MADV_PAGEOUT = 21
+_NEW_LISTENER = 0x8  # SECCOMP_FILTER_FLAG_NEW_LISTENER
 _INIT, _PRIO_PROCESS = 1, 0
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_SEEN_BY_OTHERS = (1024, 1026)  # F_SETLEASE, F_NOTIFY
+_SOL_SOCKET, _BUFFERS = 1, (7, 8)  # SO_SNDBUF, SO_RCVBUF
+_IPPROTO_IPV6, _IPV6_FLOWLABEL_MGR = 41, 32
 
 
 class _Machine(NamedTuple):
@@ -40,9 +61,16 @@ class _Machine(NamedTuple):
     ioctl: int
     mmap: int
     setpriority: int
+    fcntl: int
+    setsockopt: int
+    madvise: int
+    seccomp: int
     of_a_process: dict[str, int]  # calls whose first argument is the process that they change
     has_x32: bool
     denied: dict[str, int]
+    absent: dict[str, int]  # as on a kernel that was built without them
+    unfit: dict[str, int]  # for these files, so that programs read and write instead
+    idle: dict[str, int]  # succeed and do nothing
 
 
 # Since Linux 5.0 new calls have the same number everywhere.
@@ -56,6 +84,7 @@ _SINCE_5_0 = {
 
 _X86_64 = _Machine(
     audit=0xC000003E, clone=56, socket=41, ioctl=16, mmap=9, setpriority=141, has_x32=True,
+    fcntl=72, setsockopt=54, madvise=28, seccomp=317,
     of_a_process={
         "sched_setparam": 142, "sched_setscheduler": 144, "sched_setaffinity": 203,
         "prlimit64": 302, "sched_setattr": 314,
@@ -78,10 +107,14 @@ _X86_64 = _Machine(
         "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
         "memfd_create": 319, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
     },
+    absent={"io_setup": 206, "inotify_init": 253, "inotify_init1": 294},
+    unfit={"sendfile": 40, "splice": 275},
+    idle={"sync": 162, "syncfs": 306},
 )  # fmt: skip
 
 _AARCH64 = _Machine(
     audit=0xC00000B7, clone=220, socket=198, ioctl=29, mmap=222, setpriority=140, has_x32=False,
+    fcntl=25, setsockopt=208, madvise=233, seccomp=277,
     of_a_process={
         "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122,
         "prlimit64": 261, "sched_setattr": 274,
@@ -103,6 +136,9 @@ _AARCH64 = _Machine(
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273,
         "memfd_create": 279, "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
     },
+    absent={"io_setup": 0, "inotify_init1": 26},
+    unfit={"sendfile": 71, "splice": 76},
+    idle={"sync": 81, "syncfs": 267},
 )  # fmt: skip
 
 _MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
@@ -114,28 +150,53 @@ def filter_program(machine: str | None = None) -> bytes:
     known = _MACHINES.get(machine or platform.machine())
     if known is None:
         return b""
-    rules = _architecture(known)
-    for number in sorted({*known.denied.values(), *_SINCE_5_0.values()}):
-        rules += _if_equal(number, _refuse(errno.EPERM))
-    rules += _if_equal(_CLONE3, _refuse(errno.ENOSYS))
-    rules += _on_argument(known.clone, 0, [(_JUMP_ANY_BIT, 0, 1, _NEW_NAMESPACE), _deny()])
-    not_both = [(_JUMP_ANY_BIT, 0, 2, _MAP_ANONYMOUS), (_JUMP_ANY_BIT, 0, 1, _MAP_SHARED)]
-    rules += _on_argument(known.mmap, 3, [*not_both, _refuse(errno.ENOMEM)])
-    for request in _TERMINAL_INPUT:
-        rules += _on_argument(known.ioctl, 1, _if_equal(request, _deny()))
-    for number in known.of_a_process.values():
-        rules += _on_argument(number, 0, _if_equal(_INIT, _deny()))
-    itself = [(_JUMP_EQUAL, 1, 0, _PRIO_PROCESS), _deny()]
-    rules += _on_argument(known.setpriority, 0, itself)
-    rules += _on_argument(known.setpriority, 1, _if_equal(_INIT, _deny()))
-    allowed = [(_JUMP_EQUAL, len(_FAMILIES) - i, 0, f) for i, f in enumerate(_FAMILIES)]
-    rules += _on_argument(known.socket, 0, [*allowed, _refuse(errno.EAFNOSUPPORT)])
+    rules = _architecture(known) + _whole_calls(known) + _arguments(known)
     rules.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("<HBBI", *rule) for rule in rules)
 
 
 _Rule = tuple[int, int, int, int]
 """An instruction: its code, how many to skip if true, how many if false, its constant."""
+
+
+def _whole_calls(machine: _Machine) -> list[_Rule]:
+    """Answers calls by their number alone."""
+    answers = {
+        errno.EPERM: machine.denied | _SINCE_5_0,
+        errno.ENOSYS: machine.absent | {"clone3": _CLONE3},
+        errno.EINVAL: machine.unfit,
+        0: machine.idle,
+    }
+    rules = []
+    for error, calls in answers.items():
+        for number in sorted(calls.values()):
+            rules += _if_equal(number, _refuse(error))
+    return rules
+
+
+def _arguments(machine: _Machine) -> list[_Rule]:
+    """Answers calls that are refused with some arguments."""
+    rules = _on_argument(machine.clone, 0, [(_JUMP_ANY_BIT, 0, 1, _NEW_NAMESPACE), _deny()])
+    huge = [(_JUMP_ANY_BIT, 0, 1, _MAP_HUGETLB), _refuse(errno.ENOMEM)]
+    not_both = [(_JUMP_ANY_BIT, 0, 2, _MAP_ANONYMOUS), (_JUMP_ANY_BIT, 0, 1, _MAP_SHARED)]
+    rules += _on_argument(machine.mmap, 3, [*huge, *not_both, _refuse(errno.ENOMEM)])
+    rules += _on_argument(machine.madvise, 2, _if_equal(_MADV_PAGEOUT, _refuse(errno.EINVAL)))
+    listens = [(_JUMP_ANY_BIT, 0, 1, _NEW_LISTENER), _refuse(errno.EINVAL)]
+    rules += _on_argument(machine.seccomp, 1, listens)
+    for request in _TERMINAL_INPUT:
+        rules += _on_argument(machine.ioctl, 1, _if_equal(request, _deny()))
+    for command in _SEEN_BY_OTHERS:
+        rules += _on_argument(machine.fcntl, 1, _if_equal(command, _deny()))
+    for number in machine.of_a_process.values():
+        rules += _on_argument(number, 0, _if_equal(_INIT, _deny()))
+    rules += _on_argument(machine.setpriority, 0, _unless_in((_PRIO_PROCESS,), _deny()))
+    rules += _on_argument(machine.setpriority, 1, _if_equal(_INIT, _deny()))
+    rules += _on_argument(machine.socket, 0, _unless_in(_FAMILIES, _refuse(errno.EAFNOSUPPORT)))
+    unknown = _refuse(errno.EPROTONOSUPPORT)
+    rules += _on_argument(machine.socket, 2, _unless_in(_PROTOCOLS, unknown))
+    for option in _BUFFERS:
+        rules += _on_option(machine.setsockopt, _SOL_SOCKET, option, _refuse(0))
+    return rules + _on_option(machine.setsockopt, _IPPROTO_IPV6, _IPV6_FLOWLABEL_MGR, _deny())
 
 
 def _architecture(machine: _Machine) -> list[_Rule]:
@@ -157,11 +218,24 @@ def _on_argument(number: int, position: int, rules: list[_Rule]) -> list[_Rule]:
     return [(_JUMP_EQUAL, 0, len(inner), number), *inner]
 
 
+def _on_option(number: int, level: int, option: int, then: _Rule) -> list[_Rule]:
+    """An answer for one option of a level, of a call that takes both after a descriptor."""
+    load_option = (_LOAD, 0, 0, _ARGUMENTS + 8 * 2)
+    both = [(_JUMP_EQUAL, 0, 3, level), load_option, *_if_equal(option, then)]
+    return _on_argument(number, 1, both)
+
+
+def _unless_in(values: tuple[int, ...], otherwise: _Rule) -> list[_Rule]:
+    last = len(values)
+    return [*((_JUMP_EQUAL, last - i, 0, value) for i, value in enumerate(values)), otherwise]
+
+
 def _if_equal(value: int, then: _Rule) -> list[_Rule]:
     return [(_JUMP_EQUAL, 0, 1, value), then]
 
 
 def _refuse(error: int) -> _Rule:
+    """Fail with that error; 0 succeeds without effect."""
     return (_RETURN, 0, 0, _ERRNO | error)
 
 
