@@ -31,6 +31,7 @@ from dataenvgym.sandbox.worker_pool import WorkerPool
 _ALLOWANCE = 32 * 2**20  # memory of an interpreter before it runs anything
 _RESERVE = 4 * 2**30  # of address space, which costs nothing until it is used
 _DISK_SLACK = 2**20  # for folders
+_SIGNALS = 1024  # pending ones and timers, which the kernel counts together for all of a user
 _END = struct.Struct("<iq")
 
 
@@ -168,4 +169,5 @@ def _rlimits(limits: Limits) -> dict[str, int]:
         "RLIMIT_CORE": 1,  # not 0: that would still start a system's crash handler
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_SIGPENDING": _SIGNALS,
     }

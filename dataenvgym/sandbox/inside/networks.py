@@ -12,6 +12,8 @@ import os
 from . import kernel
 
 _COUNTERS = ("dev", "snmp", "snmp6")
+_BUFFERS = {"tcp_rmem": "4096 131072 131072", "tcp_wmem": "4096 16384 131072"}
+"""Sizes of TCP's receive and send buffers: least, first, most."""
 
 
 class Networks:
@@ -33,6 +35,9 @@ class Networks:
 def _made() -> int:
     kernel.leave_network()
     kernel.raise_loopback()
+    for name, sizes in _BUFFERS.items():
+        with open(f"/proc/sys/net/ipv4/{name}", "w") as file:
+            file.write(sizes)
     return os.open("/proc/self/ns/net", os.O_RDONLY)
 
 

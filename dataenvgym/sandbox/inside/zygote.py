@@ -38,8 +38,9 @@ from .places import COMMON_MODULES, MAIN, WRITABLE
 from .program import Streams, become_program
 
 _FILES = 16384
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "pts")
-"""Their inodes are the host's, or those of all runs of a worker: they can be used, not changed."""
+_TERMINALS = 64  # pseudo-terminals, of which the machine has some thousands
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+"""Their inodes are the host's: they can be used, not changed."""
 _UNCHANGED = (
     kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
 )
@@ -178,7 +179,7 @@ def _is_alone() -> bool:
 
 
 def _mount_own_files(disk: int) -> None:
-    """One small file system for all that the run may write, and a /proc of its own processes.
+    """One small file system for all that the run may write; its own /proc and pseudo-terminals.
 
     bwrap has made all mounts private, so that nothing that is mounted here is seen elsewhere; and
     whoever could uncover something has given up that power before the program begins.
@@ -188,4 +189,7 @@ def _mount_own_files(disk: int) -> None:
     for name, target in WRITABLE.items():
         os.mkdir(f"/tmp/{name}", 0o1777 if name in ("tmp", "shm") else 0o755)
         kernel.mount(f"/tmp/{name}", target, "", kernel.MS_BIND)
+    terminals = f"newinstance,ptmxmode=0666,mode=0620,max={_TERMINALS}"
+    fixed = kernel.MS_NOSUID | kernel.MS_NOEXEC | kernel.MS_RDONLY
+    kernel.mount("devpts", "/dev/pts", "devpts", fixed, terminals)
     kernel.mount("proc", "/proc", "proc", plain | kernel.MS_NOEXEC | kernel.MS_RDONLY, "subset=pid")
