@@ -8,13 +8,14 @@ import platform
 from typing import NamedTuple
 
 from dataenvgym.errors import SandboxError
+from dataenvgym.sandbox.system_calls import MACHINES
 
 INIT = "1"
 """Process 1 of a run, which is ours."""
 
 _SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _CLONE_VM, _CLONE_VFORK = 0x100, 0x4000
-_CLONE, _VFORK = {"x86_64": (56, 58), "aarch64": (220, -1)}.get(platform.machine(), (-1, -1))
+_CALLS = MACHINES.get(platform.machine())
 
 
 class Stat(NamedTuple):
@@ -87,18 +88,17 @@ class RunProc:
     def lends_its_memory(self, task: str) -> bool:
         """Whether a thread that waits in the kernel waits for a child to which it lends its memory.
 
-        The call that it waits in says so: `vfork`, or `clone` with both flags. Many other things
-        look like it. If the kernel does not say, it is taken for one.
+        The call that it waits in says so: `vfork`, or `clone` with both flags. Its state alone
+        does not: many other waits look the same. If the kernel does not show the call, yes.
         """
         words = self._read(f"{task}/syscall").split()
-        if not words or _CLONE < 0:
+        if not words or _CALLS is None:
             return True
         if words[0] == b"running":
             return False
         number, flags = int(words[0]), int(words[1], 16) if len(words) > 1 else 0
-        return number == _VFORK or (
-            number == _CLONE and flags & _CLONE_VM != 0 and flags & _CLONE_VFORK != 0
-        )
+        both = flags & _CLONE_VM != 0 and flags & _CLONE_VFORK != 0
+        return number == _CALLS.vfork or (number == _CALLS.clone and both)
 
     def sockets(self) -> int:
         """How many sockets there are in its network; closed ones too while data of theirs waits."""

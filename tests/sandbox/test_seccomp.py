@@ -12,14 +12,14 @@ from dataenvgym.sandbox.seccomp import filter_program
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = {
-    "x86_64": {"read": 0, "clone": 56, "socket": 41, "ioctl": 16, "ptrace": 101, "mount": 165,
-               "unshare": 272, "bpf": 321, "keyctl": 250, "execve": 59, "mmap": 9, "fcntl": 72,
-               "setsockopt": 54, "madvise": 28, "seccomp": 317, "io_setup": 206,
+    "x86_64": {"read": 0, "clone": 56, "socket": 41, "socketpair": 53, "ioctl": 16, "ptrace": 101,
+               "mount": 165, "unshare": 272, "bpf": 321, "keyctl": 250, "execve": 59, "mmap": 9,
+               "fcntl": 72, "setsockopt": 54, "madvise": 28, "seccomp": 317, "io_setup": 206,
                "inotify_init1": 294, "sendfile": 40, "splice": 275, "sync": 162, "syncfs": 306},
-    "aarch64": {"read": 63, "clone": 220, "socket": 198, "ioctl": 29, "ptrace": 117, "mount": 40,
-                "unshare": 97, "bpf": 280, "keyctl": 219, "execve": 221, "mmap": 222,
-                "fcntl": 25, "setsockopt": 208, "madvise": 233, "seccomp": 277, "io_setup": 0,
-                "inotify_init1": 26, "sendfile": 71, "splice": 76, "sync": 81, "syncfs": 267},
+    "aarch64": {"read": 63, "clone": 220, "socket": 198, "socketpair": 199, "ioctl": 29,
+                "ptrace": 117, "mount": 40, "unshare": 97, "bpf": 280, "keyctl": 219, "execve": 221,
+                "mmap": 222, "fcntl": 25, "setsockopt": 208, "madvise": 233, "seccomp": 277,
+                "io_setup": 0, "inotify_init1": 26, "sendfile": 71, "splice": 76, "sync": 81, "syncfs": 267},
 }  # fmt: skip
 
 
@@ -67,10 +67,11 @@ def test_dangerous_calls_do_not(machine: str) -> None:
     assert verdict(machine, 435) == refused(errno.ENOSYS)
     for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
         assert verdict(machine, numbers["clone"], flag | 17) == refused(errno.EPERM)
-    for request in (0x5412, 0x541C):
+    for request in (0x5412, 0x541C, 0x5423, 0x8940, 0x8982, 0x89A0):
         assert verdict(machine, numbers["ioctl"], 0, request) == refused(errno.EPERM)
-    for family in (0, 16, 17, 38, 40):
-        assert verdict(machine, numbers["socket"], family) == refused(errno.EAFNOSUPPORT)
+    for family in (0, 16, 17, 30, 38, 40):
+        for name in ("socket", "socketpair"):
+            assert verdict(machine, numbers[name], family) == refused(errno.EAFNOSUPPORT)
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
@@ -96,10 +97,10 @@ def test_calls_that_reach_others_fail_as_on_a_kernel_without_them(machine: str) 
 @pytest.mark.parametrize("machine", NUMBERS)
 def test_files_are_controlled_but_neither_leased_nor_observed(machine: str) -> None:
     fcntl = NUMBERS[machine]["fcntl"]
-    duplicate, set_flags, set_lock, lease, notify = 0, 4, 6, 1024, 1026
+    duplicate, set_flags, set_lock, lease, notify, hint = 0, 4, 6, 1024, 1026, 1036
     for command in (duplicate, set_flags, set_lock):
         assert verdict(machine, fcntl, 3, command) == ALLOWED
-    for command in (lease, notify, 1 << 32 | lease):  # the kernel reads the low half too
+    for command in (lease, notify, hint, 1 << 32 | lease):  # the kernel reads the low half too
         assert verdict(machine, fcntl, 3, command) == refused(errno.EPERM)
 
 
