@@ -19,7 +19,8 @@ NUMBERS = {
     "aarch64": {"read": 63, "clone": 220, "socket": 198, "socketpair": 199, "ioctl": 29,
                 "ptrace": 117, "mount": 40, "unshare": 97, "bpf": 280, "keyctl": 219, "execve": 221,
                 "mmap": 222, "fcntl": 25, "setsockopt": 208, "madvise": 233, "seccomp": 277,
-                "io_setup": 0, "inotify_init1": 26, "sendfile": 71, "splice": 76, "sync": 81, "syncfs": 267},
+                "io_setup": 0, "inotify_init1": 26, "sendfile": 71, "splice": 76, "sync": 81,
+                "syncfs": 267},
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import signal
 import site
 import socket
@@ -56,6 +57,7 @@ def main(arguments: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what has ended leaves no zombie
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # first to go if the machine runs out of memory, with all runs
+    _allow_many_descriptors()
     _protect_devices()
     _warm_up()
     rules = bytes.fromhex(settings["filter"])
@@ -70,6 +72,16 @@ def main(arguments: str) -> None:
         except OSError as error:
             control.send(f"E{error}".encode())
     os._exit(0)
+
+
+def _allow_many_descriptors() -> None:
+    """Be able to send some, whatever runs do.
+
+    The kernel refuses that to a process while its user has more of them on their way than the
+    process may have open; and all runs are the same user as this process.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _protect_devices() -> None:
