@@ -16,6 +16,7 @@ from dataenvgym.sandbox.run_proc import RunProc, Stat
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _AGAIN = 0.002  # seconds until too much memory is looked at again
 _TRIES = 16  # to find a thread that lives where the first one does not
+_NEWCOMERS = 16  # processes that may end and begin while they are listed
 _FREE_SOCKETS = 16
 _SOCKET = 2**18  # bytes that a socket's buffers hold at most (see `inside.networks` and `seccomp`)
 
@@ -46,7 +47,10 @@ class Accounting:
         return cause
 
     def _look(self) -> Status | None:
-        found = [self._living(pid) for pid in self._proc.pids()]
+        pids = self._proc.pids()
+        if len(pids) > 2 * self._limits.processes + _NEWCOMERS:
+            return "killed"  # to read about each takes long, and meanwhile they become more
+        found = [self._living(pid) for pid in pids]
         if sum(stat.threads for stat in found) > self._limits.processes:
             return "killed"
         found = self._without_borrowers(found)

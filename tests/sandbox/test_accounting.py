@@ -57,6 +57,15 @@ def test_memory_and_threads_are_sums_over_all_processes_but_the_first(
     assert proc(**{"3": stat("S", mb=1, threads=4)}).look() == "killed"
 
 
+def test_a_crowd_is_ended_before_each_of_it_is_read(
+    proc: Callable[..., Accounting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bomb grows while its processes are read one by one."""
+    crowd = proc(**{str(pid): stat("R", mb=1) for pid in range(2, 40)})
+    monkeypatch.setattr(os, "read", lambda *_: pytest.fail("it was read"))
+    assert crowd.look() == "killed"
+
+
 def test_a_child_that_still_has_its_parents_memory_is_not_counted_twice(
     proc: Callable[..., Accounting],
 ) -> None:

@@ -163,6 +163,26 @@ def test_a_bomb_is_ended_and_the_next_run_is_healthy(box: Sandbox, name: str) ->
     assert time.monotonic() - start < 2
 
 
+@pytest.mark.skipif(
+    tuple(map(int, os.uname().release.split(".")[:2])) < (6, 14),
+    reason="before Linux 6.14 pid namespaces have no bound of their own",
+)
+def test_pids_are_few_so_that_a_bomb_stays_small_until_it_is_seen(box: Sandbox) -> None:
+    before = Path("/proc/sys/kernel/pid_max").read_text()
+    code = """
+import os
+largest = 0
+for _ in range(600):
+    child = os.fork()
+    if child == 0: os._exit(0)
+    os.waitpid(child, 0)
+    largest = max(largest, child)
+print(largest < 450)
+"""
+    assert box.run(code, limits=Limits(seconds=20, processes=8)).text == "True\n"
+    assert Path("/proc/sys/kernel/pid_max").read_text() == before
+
+
 def test_processes_up_to_the_limit_are_free(box: Sandbox) -> None:
     code = """
 import os, time

@@ -42,6 +42,8 @@ _FILES = 16384
 _TERMINALS = 64  # pseudo-terminals, of which the machine has some thousands
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 """Their inodes are the host's: they can be used, not changed."""
+_MOST_PIDS = "/proc/sys/kernel/pid_max"
+"""Each pid namespace has its own since Linux 6.14; before, this is the machine's file."""
 _UNCHANGED = (
     kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
 )
@@ -61,6 +63,7 @@ def main(arguments: str) -> None:
     _protect_devices()
     _warm_up()
     rules = bytes.fromhex(settings["filter"])
+    pid_table = os.stat(_MOST_PIDS).st_ino
     networks = Networks()
     first = os.pidfd_open(1)
     socket.send_fds(control, [b"ready"], [first])
@@ -68,7 +71,7 @@ def main(arguments: str) -> None:
     while (order := control.recv(4096)).startswith(b"+"):
         try:
             networks.enter_next()
-            _prepare(control, json.loads(order[1:]), rules)
+            _prepare(control, json.loads(order[1:]) | {"pid_table": pid_table}, rules)
         except OSError as error:
             control.send(f"E{error}".encode())
     os._exit(0)
@@ -163,6 +166,7 @@ def _guarded(channel: socket.socket, step: Callable[..., NoReturn], *arguments: 
 
 def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: bytes) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _bound_pids(order["pids"], order["pid_table"])
     _mount_own_files(order["disk"])
     child = os.fork()
     if child == 0:
@@ -178,6 +182,13 @@ def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: 
     word = b"D" if _is_alone() else b"K"
     owner.send(word + struct.pack("<iq", status, usage.ru_maxrss * 1024))
     os._exit(0)
+
+
+def _bound_pids(most: int, pid_table: int) -> None:
+    """Where the file of this pid namespace is another one than the worker's, bound its pids."""
+    if os.stat(_MOST_PIDS).st_ino != pid_table:
+        with open(_MOST_PIDS, "w") as file:
+            file.write(str(most))
 
 
 def _is_alone() -> bool:
