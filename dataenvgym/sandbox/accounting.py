@@ -17,6 +17,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _AGAIN = 0.002  # seconds until too much memory is looked at again
 _TRIES = 16  # to find a thread that lives where the first one does not
 _NEWCOMERS = 16  # processes that may end and begin while they are listed
+_MOST_PIPES = 256  # a quarter of what a user may have before the kernel makes new ones smaller
 _FREE_SOCKETS = 16
 _SOCKET = 2**18  # bytes that a socket's buffers hold at most (see `inside.networks` and `seccomp`)
 
@@ -53,6 +54,8 @@ class Accounting:
         found = [self._living(pid) for pid in pids]
         if sum(stat.threads for stat in found) > self._limits.processes:
             return "killed"
+        if self._has_too_many_pipes(found):
+            return "killed"
         found = self._without_borrowers(found)
         in_sockets = _SOCKET * max(0, self._proc.sockets() - _FREE_SOCKETS)
         self._used = in_sockets + sum(stat.pages for stat in found) * _PAGE
@@ -62,6 +65,17 @@ class Accounting:
             return "out_of_memory"
         self.peak = max(self.peak, self._used)
         return None
+
+    def _has_too_many_pipes(self, found: list[Stat]) -> bool:
+        """Whether other runs would get small pipes, which the kernel grants to a user together.
+
+        Threads may have files of their own. What they have open is listed only if it is much.
+        """
+        several = [task for s in found if s.threads > 1 for task in self._proc.tasks(s.task)]
+        tasks = several + [stat.task for stat in found if stat.threads == 1]
+        if sum(map(self._proc.files, tasks)) <= _MOST_PIPES:
+            return False
+        return len(set().union(*map(self._proc.pipes, tasks))) > _MOST_PIPES
 
     def _living(self, pid: str) -> Stat:
         """What a process uses, by a thread that lives: its first one, once ended, shows nothing.

@@ -100,6 +100,31 @@ class RunProc:
         both = flags & _CLONE_VM != 0 and flags & _CLONE_VFORK != 0
         return number == _CALLS.vfork or (number == _CALLS.clone and both)
 
+    def files(self, task: str) -> int:
+        """How many files a thread has open, where the kernel says so (since Linux 6.2)."""
+        try:
+            return os.stat(f"{task}/fd", dir_fd=self._processes).st_size
+        except OSError as error:
+            _unless_short(error)
+            return 0
+
+    def pipes(self, task: str) -> set[str]:
+        """The pipes among the open files of a thread; all that is open if it hides them."""
+        try:
+            fd = os.open(f"{task}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
+        except PermissionError:
+            return {f"{task}: {n}" for n in range(self.files(task))}
+        except OSError as error:
+            _unless_short(error)
+            return set()
+        try:
+            links = [os.readlink(name, dir_fd=fd) for name in os.listdir(fd)]
+        except OSError:  # one was closed meanwhile
+            return set()
+        finally:
+            os.close(fd)
+        return {link for link in links if link.startswith("pipe:")}
+
     def sockets(self) -> int:
         """How many sockets there are in its network; closed ones too while data of theirs waits."""
         words = self._read(f"{INIT}/net/sockstat").split(maxsplit=3)

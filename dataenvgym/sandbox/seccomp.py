@@ -13,9 +13,9 @@ others:
   accounts for one byte where it holds a page.
 - What reaches other runs or the host: leases on files that everybody reads (each open waits for
   them) and write hints, which stay with a file; directory and file notifications (which show what
-  the host starts), `io_setup` (its quota is the machine's), `sync` (it waits for the disks of the
-  host), flow labels (which outlive the run in its network), and everything that would slow down
-  process 1 of the run, which ends the run.
+  the host starts), `io_setup` (its quota is the machine's), larger pipes (their quota is a user's),
+  `sync` (it waits for the disks of the host), flow labels (which outlive the run in its network),
+  and everything that would slow down process 1 of the run, which ends the run.
 - What would deceive the watch over memory: filters that hold a thread within a call of its own
   (it would look as one that waits for a child between vfork and exec).
 
@@ -52,7 +52,8 @@ _INIT, _PRIO_PROCESS = 1, 0
 _TERMINAL = (0x5412, 0x541C, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSETD
 # SIOC[GS]IFBR, SIOC[GS]IFVLAN, SIOCBR{ADD,DEL}BR
 _BRIDGES = (0x8940, 0x8941, 0x8982, 0x8983, 0x89A0, 0x89A1)
-_OF_THE_FILE = (1024, 1026, 1036, 1038)  # F_SETLEASE, F_NOTIFY, F_SET_RW_HINT, F_SET_FILE_RW_HINT
+# F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ, F_SET_RW_HINT, F_SET_FILE_RW_HINT
+_OF_THE_FILE = (1024, 1026, 1031, 1036, 1038)
 _SOL_SOCKET, _BUFFERS = 1, (7, 8)  # SO_SNDBUF, SO_RCVBUF
 _IPPROTO_IPV6, _IPV6_FLOWLABEL_MGR = 41, 32
 

@@ -361,6 +361,30 @@ with open('file', 'wb+') as file:
     assert box.run(code).text == "True True\nEINVAL\nEINVAL\n"
 
 
+@pytest.mark.skipif(
+    tuple(map(int, os.uname().release.split(".")[:2])) < (6, 2),
+    reason="before Linux 6.2 the number of open files is not to be had at a glance",
+)
+def test_pipes_are_few_enough_for_other_runs_to_have_theirs(box: Sandbox) -> None:
+    """The kernel grants the memory of pipes to a user; beyond 1,024 pipes, new ones are small."""
+    code = """
+import ctypes, os, time
+{hide}
+for _ in range(8):
+    keep = [os.pipe() for _ in range({pipes})]
+    if os.fork() == 0:
+        time.sleep(0.5); os._exit(0)
+    for pipe in keep: os.close(pipe[0]); os.close(pipe[1])
+while True:
+    try: os.wait()
+    except ChildProcessError: break
+"""
+    hide = "ctypes.CDLL(None).prctl(4, 0)"  # not dumpable, so that an ordinary user cannot look
+    assert box.run(code.format(pipes=20, hide="")).status == "ok"
+    for hidden in ("", hide):
+        assert box.run(code.format(pipes=100, hide=hidden)).status == "killed"
+
+
 def test_a_full_disk_is_the_programs_own_error(box: Sandbox) -> None:
     code = """
 try:

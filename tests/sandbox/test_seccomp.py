@@ -98,10 +98,16 @@ def test_calls_that_reach_others_fail_as_on_a_kernel_without_them(machine: str) 
 @pytest.mark.parametrize("machine", NUMBERS)
 def test_files_are_controlled_but_neither_leased_nor_observed(machine: str) -> None:
     fcntl = NUMBERS[machine]["fcntl"]
-    duplicate, set_flags, set_lock, lease, notify, hint = 0, 4, 6, 1024, 1026, 1036
+    duplicate, set_flags, set_lock, lease, notify, size, hint = 0, 4, 6, 1024, 1026, 1031, 1036
     for command in (duplicate, set_flags, set_lock):
         assert verdict(machine, fcntl, 3, command) == ALLOWED
-    for command in (lease, notify, hint, 1 << 32 | lease):  # the kernel reads the low half too
+    for command in (
+        lease,
+        notify,
+        size,
+        hint,
+        1 << 32 | lease,
+    ):  # the kernel reads the low half too
         assert verdict(machine, fcntl, 3, command) == refused(errno.EPERM)
 
 
