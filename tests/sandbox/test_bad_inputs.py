@@ -710,6 +710,7 @@ def test_what_a_run_does_to_its_process_group_reaches_no_run_after_it(
 def test_process_1_of_a_run_cannot_be_slowed_down(box: Sandbox) -> None:
     code = """
 import os, resource
+if os.getsid(0) != os.getpid(): print('the processor is shared with what ends the run')
 for f, *arguments in (
     (os.sched_setaffinity, 1, {0}),
     (os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0)),
