@@ -1,4 +1,4 @@
-"""What a run uses, read from outside: its processes, their threads and their memory.
+"""What a run uses, read from outside: its processes, their threads, their memory, its sockets.
 
 It is read through the run's own /proc, which lists the processes of its pid namespace and no
 others, wherever they have hidden in it; so nothing needs to be searched, and nothing inside has
@@ -7,37 +7,19 @@ to take part.
 
 from __future__ import annotations
 
-import errno
 import os
 import time
-from typing import NamedTuple
 
-from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox.interface import Limits, Status
+from dataenvgym.sandbox.run_proc import RunProc, Stat
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_INIT = "1"
 _AGAIN = 0.002  # seconds until too much memory is looked at again
 _TRIES = 16  # to find a thread that lives where the first one does not
-_SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-
-
-class _Stat(NamedTuple):
-    """A thread and its state; of its process: the parent, threads, address space, pages."""
-
-    task: str
-    state: str
-    parent: str
-    threads: int
-    size: str
-    pages: int
-
-    @property
-    def lives(self) -> bool:
-        return self.state not in "ZX"
-
-
-_GONE = _Stat("", "X", "", 0, "", 0)
+_NEWCOMERS = 16  # processes that may end and begin while they are listed
+_MOST_PIPES = 256  # a quarter of what a user may have before the kernel makes new ones smaller
+_FREE_SOCKETS = 16
+_SOCKET = 2**18  # bytes that a socket's buffers hold at most (see `inside.networks` and `seccomp`)
 
 
 class Accounting:
@@ -45,11 +27,11 @@ class Accounting:
 
     def __init__(self, processes: int, limits: Limits, *, allowance: int):
         """`allowance` is the memory that an interpreter has before it runs anything."""
-        self._processes = processes
+        self._proc = RunProc(processes)
         self._limits = limits
         self._memory = limits.memory + allowance
         self._pages: dict[str, int] = {}  # of processes whose first thread has ended
-        self._resident = self.peak = 0
+        self._used = self.peak = 0
 
     def look(self) -> Status | None:
         """The limit that the run exceeds by now, if any.
@@ -62,105 +44,84 @@ class Accounting:
             time.sleep(_AGAIN)
             cause = self._look()
         if cause == "out_of_memory":
-            self.peak = max(self.peak, self._resident)
+            self.peak = max(self.peak, self._used)
         return cause
 
     def _look(self) -> Status | None:
-        try:
-            names = os.listdir(self._processes)
-        except OSError as error:
-            _unless_short(error)  # process 1 is gone, and with it its /proc
-            return None
-        found = [self._living(name) for name in names if name.isdigit() and name != _INIT]
+        pids = self._proc.pids()
+        if len(pids) > 2 * self._limits.processes + _NEWCOMERS:
+            return "killed"  # to read about each takes long, and meanwhile they become more
+        found = [self._living(pid) for pid in pids]
         if sum(stat.threads for stat in found) > self._limits.processes:
             return "killed"
-        found = _without_borrowers(found)
-        resident = sum(stat.pages for stat in found) * _PAGE
-        if resident > self._memory:  # pages that processes share were counted for each of them
-            resident = sum(map(self._proportional, found))
-        self._resident = resident
-        if resident > self._memory:
+        if self._has_too_many_pipes(found):
+            return "killed"
+        found = self._without_borrowers(found)
+        in_sockets = _SOCKET * max(0, self._proc.sockets() - _FREE_SOCKETS)
+        self._used = in_sockets + sum(stat.pages for stat in found) * _PAGE
+        if self._used > self._memory:  # pages that processes share were counted for each of them
+            self._used = in_sockets + sum(map(self._proportional, found))
+        if self._used > self._memory:
             return "out_of_memory"
-        self.peak = max(self.peak, resident)
+        self.peak = max(self.peak, self._used)
         return None
 
-    def _living(self, pid: str) -> _Stat:
+    def _has_too_many_pipes(self, found: list[Stat]) -> bool:
+        """Whether other runs would get small pipes, which the kernel grants to a user together.
+
+        Threads may have files of their own. What they have open is listed only if it is much.
+        """
+        several = [task for s in found if s.threads > 1 for task in self._proc.tasks(s.task)]
+        tasks = several + [stat.task for stat in found if stat.threads == 1]
+        if sum(map(self._proc.files, tasks)) <= _MOST_PIPES:
+            return False
+        return len(set().union(*map(self._proc.pipes, tasks))) > _MOST_PIPES
+
+    def _living(self, pid: str) -> Stat:
         """What a process uses, by a thread that lives: its first one, once ended, shows nothing.
 
         The others may live so shortly that none is caught: it is the most that was ever seen.
         """
-        first = self._stat(pid)
+        first = self._proc.stat(pid)
         if first.lives or first.threads < 2:
             return first
         most = self._pages.get(pid, 0)
         for _ in range(_TRIES):
-            others = [self._stat(task) for task in self._tasks(pid)]
+            others = [self._proc.stat(task) for task in self._proc.tasks(pid)]
             if seen := max((stat.pages for stat in others), default=0):
                 most = self._pages[pid] = max(seen, most)
                 break
         return first._replace(pages=most)
 
-    def _stat(self, task: str) -> _Stat:
-        """Of one that is gone: nothing."""
-        fields = self._read(f"{task}/stat").rpartition(b")")[2].split()
-        if not fields:
-            return _GONE
-        state, parent, size = (fields[i].decode() for i in (0, 1, 20))
-        return _Stat(task, state, parent, int(fields[17]), size, int(fields[21]))
-
-    def _tasks(self, pid: str) -> list[str]:
-        try:
-            fd = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
-        except OSError as error:
-            _unless_short(error)
-            return []
-        try:
-            return [f"{pid}/task/{name}" for name in os.listdir(fd)]
-        except OSError:
-            return []
-        finally:
-            os.close(fd)
-
-    def _proportional(self, stat: _Stat) -> int:
+    def _proportional(self, stat: Stat) -> int:
         """Bytes of a process, with its share only of what it shares, where that can be read."""
-        for line in self._read(f"{stat.task}/smaps_rollup").splitlines():
-            if line.startswith(b"Pss:"):
-                return int(line.split()[1]) * 1024
-        return stat.pages * _PAGE if self._stat(stat.task).threads else 0
+        if (share := self._proc.proportional(stat.task)) is not None:
+            return share
+        return stat.pages * _PAGE if self._proc.stat(stat.task).threads else 0
 
-    def _read(self, path: str) -> bytes:
-        try:
-            fd = os.open(path, os.O_RDONLY, dir_fd=self._processes)
-        except OSError as error:
-            _unless_short(error)
-            return b""
-        try:
-            return os.read(fd, 1 << 16)
-        except OSError:
-            return b""
-        finally:
-            os.close(fd)
+    def _without_borrowers(self, found: list[Stat]) -> list[Stat]:
+        """Without the children that still have their parent's memory, between vfork and exec.
 
-
-def _without_borrowers(found: list[_Stat]) -> list[_Stat]:
-    """Without those that still have their parent's memory, between vfork and exec.
-
-    A parent waits (D) for such a child, so that it has one at most, which has the same size.
-    """
-    waiting = {stat.task: (stat.size, stat.pages) for stat in found if stat.state == "D"}
-    kept = []
-    for stat in found:
-        if waiting and waiting.get(stat.parent) == (stat.size, stat.pages):
-            del waiting[stat.parent]
-        else:
+        Such a child has its parent's size, and a thread of its parent waits for it alone. So a
+        parent has as many of them at most as it has threads that wait so.
+        """
+        by_pid = {stat.task: stat for stat in found}
+        lent: dict[str, int] = {}
+        kept = []
+        for stat in found:
+            parent = by_pid.get(stat.parent)
+            if parent and (parent.size, parent.pages) == (stat.size, stat.pages):
+                if parent.task not in lent:
+                    lent[parent.task] = self._lenders(parent)
+                lent[parent.task] -= 1
+                if lent[parent.task] >= 0:
+                    continue
             kept.append(stat)
-    return kept
+        return kept
 
-
-def _unless_short(error: OSError) -> None:
-    """Nothing for what is gone or closed to us; raise where it is us who cannot look."""
-    if error.errno in _SHORT_OF_FILES:
-        raise SandboxError(
-            f"a run could not be watched any more: {error.strerror} in this process; close what "
-            "it has open, or raise its limit (ulimit -n)"
-        ) from error
+    def _lenders(self, process: Stat) -> int:
+        """How many threads of a process wait for a child to which they lend its memory."""
+        several = process.threads > 1
+        threads = map(self._proc.stat, self._proc.tasks(process.task)) if several else [process]
+        waiting = [stat.task for stat in threads if stat.state == "D"]
+        return sum(map(self._proc.lends_its_memory, waiting))

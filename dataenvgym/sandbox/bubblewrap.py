@@ -139,7 +139,13 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
 
 
 def _order(limits: Limits) -> Order:
-    return {"disk": limits.disk + _DISK_SLACK, "rlimits": _rlimits(limits)}
+    """What a run is prepared with.
+
+    The bound on pids keeps a fork bomb small until the watch sees it. The kernel starts again at
+    300 when all have been used, so that there must be room above.
+    """
+    pids = 300 + 4 * limits.processes + 64
+    return {"disk": limits.disk + _DISK_SLACK, "pids": pids, "rlimits": _rlimits(limits)}
 
 
 def _request(program: Program) -> bytes:

@@ -13,7 +13,7 @@ PATIENCE = 20.0
 """Seconds after which a zygote or a prepared run that says nothing counts as broken."""
 
 Order = dict[str, Any]
-"""What a run is prepared with: `disk`, its bytes, and `rlimits`, amounts by name."""
+"""What a run is prepared with: bytes of `disk`, the largest of `pids`, and `rlimits` by name."""
 
 
 class Prepared:

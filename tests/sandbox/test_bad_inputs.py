@@ -163,6 +163,26 @@ def test_a_bomb_is_ended_and_the_next_run_is_healthy(box: Sandbox, name: str) ->
     assert time.monotonic() - start < 2
 
 
+@pytest.mark.skipif(
+    tuple(map(int, os.uname().release.split(".")[:2])) < (6, 14),
+    reason="before Linux 6.14 pid namespaces have no bound of their own",
+)
+def test_pids_are_few_so_that_a_bomb_stays_small_until_it_is_seen(box: Sandbox) -> None:
+    before = Path("/proc/sys/kernel/pid_max").read_text()
+    code = """
+import os
+largest = 0
+for _ in range(600):
+    child = os.fork()
+    if child == 0: os._exit(0)
+    os.waitpid(child, 0)
+    largest = max(largest, child)
+print(largest < 450)
+"""
+    assert box.run(code, limits=Limits(seconds=20, processes=8)).text == "True\n"
+    assert Path("/proc/sys/kernel/pid_max").read_text() == before
+
+
 def test_processes_up_to_the_limit_are_free(box: Sandbox) -> None:
     code = """
 import os, time
@@ -197,6 +217,38 @@ print('done')
     result = box.run(code, limits=Limits(seconds=30, memory=400 * 2**20))
     assert (result.status, result.text) == ("ok", "done\n")
     assert result.memory < 400 * 2**20
+
+
+def test_memory_is_not_counted_twice_while_threads_start_programs(box: Sandbox) -> None:
+    code = """
+import subprocess, threading
+x = bytearray(b'x') * (300 * 2**20)
+def work():
+    for _ in range(30): subprocess.run(['true'])
+threads = [threading.Thread(target=work) for _ in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+print('done')
+"""
+    result = box.run(code, limits=Limits(seconds=30, memory=400 * 2**20))
+    assert (result.status, result.text) == ("ok", "done\n")
+
+
+def test_memory_that_children_hold_while_their_parents_wait_counts(box: Sandbox) -> None:
+    """By a chain of clones that wait as vfork does, and have memory of their own all the same."""
+    code = """
+import ctypes, mmap, os, time
+CLONE, WAIT = {'x86_64': 56}.get(os.uname().machine, 220), 0x4000 | 17
+libc = ctypes.CDLL(None)
+held = mmap.mmap(-1, 40 * 2**20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for level in range(6):
+    for page in range(0, len(held), mmap.PAGESIZE): held[page] = level
+    if libc.syscall(CLONE, *map(ctypes.c_ulong, (WAIT, 0, 0, 0, 0))):
+        os._exit(0)
+time.sleep(5)
+"""
+    result = box.run(code, limits=Limits(seconds=5, memory=128 * 2**20))
+    assert result.status == "out_of_memory"
 
 
 def test_memory_of_a_process_whose_first_thread_has_ended_counts_too(box: Sandbox) -> None:
@@ -248,6 +300,89 @@ print(own[:2], mapped[:3], value.value, len(open('/dev/zero', 'rb').read(9)))
 """
     result = box.run(code, limits=Limits(seconds=20))
     assert result.stdout == b"b'ok' b'too' 3 9\n", result.stderr
+
+
+SOCKETS = {
+    "messages of senders that are closed": """
+keep = []
+for i in range(200):
+    keep.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    keep[-1].bind(chr(0) + str(i))
+    for _ in range(10):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            try: sender.sendto(bytes(150_000), keep[-1].getsockname())
+            except BlockingIOError: pass
+time.sleep(5)
+""",
+    "many connections": """
+keep = []
+for _ in range(6):
+    if os.fork() == 0: keep.clear()
+    for _ in range(100): keep += socket.socketpair()
+    time.sleep(0.1)
+time.sleep(5)
+""",
+}
+
+
+@pytest.mark.parametrize("name", SOCKETS)
+def test_memory_of_sockets_counts(box: Sandbox, name: str) -> None:
+    code = "import os, socket, time\n" + SOCKETS[name]
+    result = box.run(code, limits=Limits(seconds=5, memory=64 * 2**20))
+    assert (result.status, result.memory > 64 * 2**20) == ("out_of_memory", True)
+
+
+def test_a_socket_holds_little(box: Sandbox) -> None:
+    code = """
+import errno, os, socket
+def filled(a, b):
+    for s in (a, b):
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * 2**20)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 2**20)
+        s.setblocking(False)
+    sent = 0
+    try:
+        while sent < 2**26: sent += a.send(bytes(65536))
+    except BlockingIOError: pass
+    return sent < 2 * 2**18
+with socket.create_server(('127.0.0.1', 0)) as server:
+    client = socket.create_connection(server.getsockname())
+    print(filled(client, server.accept()[0]), filled(*socket.socketpair()))
+with open('file', 'wb+') as file:
+    file.write(bytes(4096))
+    for move in (
+        lambda: os.sendfile(client.fileno(), file.fileno(), 0, 1),
+        lambda: os.splice(file.fileno(), os.pipe()[1], 1, 0),
+    ):
+        try: move()
+        except OSError as error: print(errno.errorcode[error.errno])
+"""
+    assert box.run(code).text == "True True\nEINVAL\nEINVAL\n"
+
+
+@pytest.mark.skipif(
+    tuple(map(int, os.uname().release.split(".")[:2])) < (6, 2),
+    reason="before Linux 6.2 the number of open files is not to be had at a glance",
+)
+def test_pipes_are_few_enough_for_other_runs_to_have_theirs(box: Sandbox) -> None:
+    """The kernel grants the memory of pipes to a user; beyond 1,024 pipes, new ones are small."""
+    code = """
+import ctypes, os, time
+{hide}
+for _ in range(8):
+    keep = [os.pipe() for _ in range({pipes})]
+    if os.fork() == 0:
+        time.sleep(0.5); os._exit(0)
+    for pipe in keep: os.close(pipe[0]); os.close(pipe[1])
+while True:
+    try: os.wait()
+    except ChildProcessError: break
+"""
+    hide = "ctypes.CDLL(None).prctl(4, 0)"  # not dumpable, so that an ordinary user cannot look
+    assert box.run(code.format(pipes=20, hide="")).status == "ok"
+    for hidden in ("", hide):
+        assert box.run(code.format(pipes=100, hide=hidden)).status == "killed"
 
 
 def test_a_full_disk_is_the_programs_own_error(box: Sandbox) -> None:
@@ -416,6 +551,18 @@ c.close(); s.close(); print('served')
     assert traffic.text == "0\n"
 
 
+def test_a_run_leaves_no_flow_label_in_its_network(box: Sandbox) -> None:
+    code = """
+import socket, struct
+label = socket.inet_pton(socket.AF_INET6, '::1') + struct.pack('!I', 7)
+label += struct.pack('BBHHHI', 0, 255, 1, 6, 60, 0)
+try: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IPV6, 32, label)
+except OSError as error: print(type(error).__name__)
+"""
+    if socket.has_ipv6:
+        assert box.run(code).text == "PermissionError\n"
+
+
 def test_an_abstract_socket_of_the_host_is_not_there(box: Sandbox) -> None:
     name = "\0dataenvgym-test-" + secrets.token_hex(8)
     with socket.socket(socket.AF_UNIX) as server:
@@ -472,6 +619,50 @@ def test_calls_that_have_broken_sandboxes_are_refused(box: Sandbox, name: str) -
     assert box.run(code).stdout == b"-1 1\n"
 
 
+def test_files_that_all_may_read_are_not_leased_marked_or_observed(box: Sandbox) -> None:
+    code = """
+import ctypes, errno, fcntl, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+for path in (json.__file__, json.__cached__, '/usr/bin/env'):
+    for kind in (fcntl.F_WRLCK, fcntl.F_RDLCK):
+        try: fcntl.fcntl(os.open(path, os.O_RDONLY), fcntl.F_SETLEASE, kind)
+        except PermissionError: print('no')
+for command, argument in ((fcntl.F_NOTIFY, fcntl.DN_ACCESS), (1036, bytes(8))):
+    try: fcntl.fcntl(os.open('/usr/bin', os.O_RDONLY), command, argument)
+    except PermissionError: print('no')
+print(libc.inotify_init(), errno.errorcode[ctypes.get_errno()])
+"""
+    assert box.run(code).text == "no\n" * 8 + "-1 ENOSYS\n"
+
+
+def test_timers_and_pending_signals_are_bounded_far_below_the_hosts_number(box: Sandbox) -> None:
+    code = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+create, setup = {'x86_64': (222, 206)}.get(os.uname().machine, (107, 0))
+timer, count = ctypes.c_int(), 0
+while count < 5000 and libc.syscall(create, 1, None, ctypes.byref(timer)) == 0: count += 1
+print(100 < count < 2000, errno.errorcode[ctypes.get_errno()])
+print(libc.syscall(setup, 1, ctypes.byref(ctypes.c_long())), errno.errorcode[ctypes.get_errno()])
+"""
+    assert box.run(code).text == "True EAGAIN\n-1 ENOSYS\n"
+
+
+def test_pseudo_terminals_are_a_runs_own_and_bounded(box: Sandbox) -> None:
+    code = """
+import os
+print(os.stat('/dev/pts/ptmx').st_mtime_ns, os.listdir('/dev/pts'))
+count = 0
+try:
+    while count < 100: os.write(os.openpty()[1], b'x'); count += 1
+except OSError: pass
+print(count)
+"""
+    first, second = (box.run(code).text.splitlines() for _ in range(2))
+    assert first[0] != second[0]
+    assert [first[0].partition(" ")[2], first[1]] == ["['ptmx']", "64"]
+
+
 def test_clone3_is_not_there_so_that_libraries_use_clone(box: Sandbox) -> None:
     code = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
     code += "print(libc.syscall(435, 0, 0), ctypes.get_errno())"
@@ -519,6 +710,7 @@ def test_what_a_run_does_to_its_process_group_reaches_no_run_after_it(
 def test_process_1_of_a_run_cannot_be_slowed_down(box: Sandbox) -> None:
     code = """
 import os, resource
+if os.getsid(0) != os.getpid(): print('the processor is shared with what ends the run')
 for f, *arguments in (
     (os.sched_setaffinity, 1, {0}),
     (os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0)),

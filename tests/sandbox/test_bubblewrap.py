@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import secrets
 import shutil
 import signal
@@ -233,6 +234,36 @@ def test_runs_with_other_limits_get_them(box: Sandbox) -> None:
     for amount in (64, 32, 32, 64):
         result = box.run(code, limits=Limits(open_files=amount))
         assert result.text == f"({amount}, {amount})\n"
+
+
+def test_descriptors_that_one_run_has_on_their_way_do_not_stop_other_workers(bwrap: str) -> None:
+    code = """
+import socket, time
+keep = []
+try:
+    while True:
+        keep += socket.socketpair()
+        socket.send_fds(keep[-1], [b'x'], [0] * 200)
+except OSError as error: print(len(keep) > 8, flush=True)
+time.sleep(0.7)
+"""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] != resource.RLIM_INFINITY and before[1] < 4096:
+        pytest.skip("needs a hard limit of 4096 open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+    try:
+        with open_sandbox() as one, open_sandbox() as other:
+            limits = Limits(open_files=2048)
+            said: list[str] = []
+            many = threading.Thread(target=lambda: said.append(one.run(code, limits=limits).text))
+            many.start()
+            time.sleep(0.3)
+            for _ in range(3):
+                assert other.run("print(2)").stdout == b"2\n"
+            many.join()
+            assert said == ["True\n"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_packages_are_there_only_if_asked_for(bwrap: str) -> None:

@@ -54,6 +54,63 @@ PROGRAMS = {
         "import os\nprint('a', flush=True)\nif os.fork() == 0:\n print('b'); raise SystemExit\n"
         "os.wait()\nprint('c')"
     ),
+    "a server and its client": """
+import asyncio
+async def serve(reader, writer):
+    writer.write((await reader.readexactly(300_000))[::-1]); writer.close()
+async def main():
+    server = await asyncio.start_server(serve, '127.0.0.1', 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    writer.write(bytes(range(250)) * 1200)
+    print(len(await reader.read()), await asyncio.to_thread(sum, [1, 2]))
+asyncio.run(main())
+""",
+    "a program of asyncio's": """
+import asyncio
+async def main():
+    process = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)
+    print((await process.communicate(b'x' * 200_000))[0].count(b'x'))
+asyncio.run(main())
+""",
+    "a pool of processes": """
+import multiprocessing, os
+if __name__ == '__main__':
+    with multiprocessing.Pool(2) as pool: print(pool.map(abs, range(-9, 9)))
+""",
+    "threads that start programs": """
+import os, subprocess
+from concurrent.futures import ThreadPoolExecutor
+run = lambda n: subprocess.run(['echo', str(n)], capture_output=True, text=True).stdout
+with ThreadPoolExecutor(2) as pool: print(list(pool.map(run, range(4))))
+print(os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)[1])
+""",
+    "signals and timers": """
+import os, signal, threading
+signal.signal(signal.SIGALRM, lambda *_: print('alarm'))
+signal.setitimer(signal.ITIMER_REAL, 0.02); signal.pause()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+for _ in range(200): os.kill(os.getpid(), signal.SIGRTMIN)
+print([signal.sigwaitinfo([signal.SIGRTMIN]).si_pid == os.getpid() for _ in range(200)].count(True))
+timer = threading.Timer(0.01, print, ['late']); timer.start(); timer.join()
+""",
+    "copies of files": """
+import os, shutil, socket, tempfile
+folder = tempfile.mkdtemp(); os.mkdir(folder + '/a')
+with open(folder + '/a/file', 'wb') as file: file.write(b'x' * 100_000)
+shutil.copytree(folder + '/a', folder + '/b'); os.system(f'cp -r {folder}/b {folder}/c')
+print(os.path.getsize(folder + '/c/file'))
+a, b = socket.socketpair()
+with open(folder + '/c/file', 'rb') as file: print(a.sendfile(file, count=5000), len(b.recv(9000)))
+os.sync()
+""",
+    "locks, a terminal, a data base": """
+import fcntl, os, sqlite3, tempfile
+with tempfile.NamedTemporaryFile() as file:
+    fcntl.flock(file, fcntl.LOCK_EX); fcntl.lockf(file, fcntl.LOCK_EX)
+master, slave = os.openpty()
+os.write(slave, b'hello'); print(os.read(master, 9), os.isatty(slave))
+with sqlite3.connect(tempfile.mktemp()) as base: print(base.execute('select 6 * 7').fetchall())
+""",
     "its own globals": "x: int = 1\nprint(__annotations__, __name__, sorted(globals()))",
 }
 

@@ -12,10 +12,15 @@ from dataenvgym.sandbox.seccomp import filter_program
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = {
-    "x86_64": {"read": 0, "clone": 56, "socket": 41, "ioctl": 16, "ptrace": 101, "mount": 165,
-               "unshare": 272, "bpf": 321, "keyctl": 250, "execve": 59, "mmap": 9},
-    "aarch64": {"read": 63, "clone": 220, "socket": 198, "ioctl": 29, "ptrace": 117, "mount": 40,
-                "unshare": 97, "bpf": 280, "keyctl": 219, "execve": 221, "mmap": 222},
+    "x86_64": {"read": 0, "clone": 56, "socket": 41, "socketpair": 53, "ioctl": 16, "ptrace": 101,
+               "mount": 165, "unshare": 272, "bpf": 321, "keyctl": 250, "execve": 59, "mmap": 9,
+               "fcntl": 72, "setsockopt": 54, "madvise": 28, "seccomp": 317, "io_setup": 206,
+               "inotify_init1": 294, "sendfile": 40, "splice": 275, "sync": 162, "syncfs": 306},
+    "aarch64": {"read": 63, "clone": 220, "socket": 198, "socketpair": 199, "ioctl": 29,
+                "ptrace": 117, "mount": 40, "unshare": 97, "bpf": 280, "keyctl": 219, "execve": 221,
+                "mmap": 222, "fcntl": 25, "setsockopt": 208, "madvise": 233, "seccomp": 277,
+                "io_setup": 0, "inotify_init1": 26, "sendfile": 71, "splice": 76, "sync": 81,
+                "syncfs": 267},
 }  # fmt: skip
 
 
@@ -63,10 +68,11 @@ def test_dangerous_calls_do_not(machine: str) -> None:
     assert verdict(machine, 435) == refused(errno.ENOSYS)
     for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
         assert verdict(machine, numbers["clone"], flag | 17) == refused(errno.EPERM)
-    for request in (0x5412, 0x541C):
+    for request in (0x5412, 0x541C, 0x5423, 0x8940, 0x8982, 0x89A0):
         assert verdict(machine, numbers["ioctl"], 0, request) == refused(errno.EPERM)
-    for family in (0, 16, 17, 38, 40):
-        assert verdict(machine, numbers["socket"], family) == refused(errno.EAFNOSUPPORT)
+    for family in (0, 16, 17, 30, 38, 40):
+        for name in ("socket", "socketpair"):
+            assert verdict(machine, numbers[name], family) == refused(errno.EAFNOSUPPORT)
 
 
 @pytest.mark.parametrize("machine", NUMBERS)
@@ -74,8 +80,59 @@ def test_memory_is_mapped_from_files_or_for_oneself(machine: str) -> None:
     mmap = NUMBERS[machine]["mmap"]
     for flags in (0x01, 0x02, 0x03, 0x22, 0x4022):  # shared, private: a file; private: no file
         assert verdict(machine, mmap, 0, 4096, 3, flags) == ALLOWED
-    for flags in (0x21, 0x23, 0x8021):
+    for flags in (0x21, 0x23, 0x8021, 0x40022):  # the last one: huge pages, which no size shows
         assert verdict(machine, mmap, 0, 4096, 3, flags) == refused(errno.ENOMEM)
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_calls_that_reach_others_fail_as_on_a_kernel_without_them(machine: str) -> None:
+    numbers = NUMBERS[machine]
+    for name in ("io_setup", "inotify_init1"):
+        assert verdict(machine, numbers[name]) == refused(errno.ENOSYS)
+    for name in ("sendfile", "splice"):
+        assert verdict(machine, numbers[name]) == refused(errno.EINVAL)
+    for name in ("sync", "syncfs"):
+        assert verdict(machine, numbers[name]) == refused(0)
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_files_are_controlled_but_neither_leased_nor_observed(machine: str) -> None:
+    fcntl = NUMBERS[machine]["fcntl"]
+    duplicate, set_flags, set_lock, lease, notify, size, hint = 0, 4, 6, 1024, 1026, 1031, 1036
+    for command in (duplicate, set_flags, set_lock):
+        assert verdict(machine, fcntl, 3, command) == ALLOWED
+    for command in (
+        lease,
+        notify,
+        size,
+        hint,
+        1 << 32 | lease,
+    ):  # the kernel reads the low half too
+        assert verdict(machine, fcntl, 3, command) == refused(errno.EPERM)
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_sockets_keep_their_buffers_and_leave_no_label(machine: str) -> None:
+    setsockopt = NUMBERS[machine]["setsockopt"]
+    general, tcp, ipv6 = 1, 6, 41
+    for level, option in ((general, 2), (general, 9), (tcp, 1), (tcp, 7), (ipv6, 26)):
+        assert verdict(machine, setsockopt, 3, level, option) == ALLOWED
+    for size in (7, 8):
+        assert verdict(machine, setsockopt, 3, general, size) == refused(0)
+    assert verdict(machine, setsockopt, 3, ipv6, 32) == refused(errno.EPERM)
+    for protocol in (132, 136, 262):
+        sctp = verdict(machine, NUMBERS[machine]["socket"], 2, 1, protocol)
+        assert sctp == refused(errno.EPROTONOSUPPORT)
+
+
+@pytest.mark.parametrize("machine", NUMBERS)
+def test_memory_cannot_be_moved_out_of_sight(machine: str) -> None:
+    madvise, seccomp = NUMBERS[machine]["madvise"], NUMBERS[machine]["seccomp"]
+    assert verdict(machine, madvise, 0, 4096, 4) == ALLOWED
+    assert verdict(machine, madvise, 0, 4096, 21) == refused(errno.EINVAL)
+    assert verdict(machine, seccomp, 1, 0) == ALLOWED
+    for flags in (0x8, 0x28):  # a listener, which may hold a thread in a call
+        assert verdict(machine, seccomp, 1, flags) == refused(errno.EINVAL)
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,13 @@ def become_program(
 
 
 def _disarm(owner: socket.socket, streams: Streams, rlimits: dict[str, int], rules: bytes) -> None:
-    """Give up every power and descriptor but the owner's socket, before anything is read."""
-    os.setpgid(0, 0)  # what is done to its process group reaches no zygote, and no run to come
+    """Give up every power and descriptor but the owner's socket, before anything is read.
+
+    In a session of its own, so that what it does to its process group reaches no zygote and no run
+    to come. The kernel may also divide the processor by sessions (autogroup); then a bomb cannot
+    delay process 1, which ends it.
+    """
+    os.setsid()
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
     os.closerange(3, owner.fileno())

@@ -24,6 +24,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import signal
 import site
 import socket
@@ -38,8 +39,11 @@ from .places import COMMON_MODULES, MAIN, WRITABLE
 from .program import Streams, become_program
 
 _FILES = 16384
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "pts")
-"""Their inodes are the host's, or those of all runs of a worker: they can be used, not changed."""
+_TERMINALS = 64  # pseudo-terminals, of which the machine has some thousands
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+"""Their inodes are the host's: they can be used, not changed."""
+_MOST_PIDS = "/proc/sys/kernel/pid_max"
+"""Each pid namespace has its own since Linux 6.14; before, this is the machine's file."""
 _UNCHANGED = (
     kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
 )
@@ -55,9 +59,11 @@ def main(arguments: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what has ended leaves no zombie
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # first to go if the machine runs out of memory, with all runs
+    _allow_many_descriptors()
     _protect_devices()
     _warm_up()
     rules = bytes.fromhex(settings["filter"])
+    pid_table = os.stat(_MOST_PIDS).st_ino
     networks = Networks()
     first = os.pidfd_open(1)
     socket.send_fds(control, [b"ready"], [first])
@@ -65,10 +71,20 @@ def main(arguments: str) -> None:
     while (order := control.recv(4096)).startswith(b"+"):
         try:
             networks.enter_next()
-            _prepare(control, json.loads(order[1:]), rules)
+            _prepare(control, json.loads(order[1:]) | {"pid_table": pid_table}, rules)
         except OSError as error:
             control.send(f"E{error}".encode())
     os._exit(0)
+
+
+def _allow_many_descriptors() -> None:
+    """Be able to send some, whatever runs do.
+
+    The kernel refuses that to a process while its user has more of them on their way than the
+    process may have open; and all runs are the same user as this process.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _protect_devices() -> None:
@@ -150,6 +166,7 @@ def _guarded(channel: socket.socket, step: Callable[..., NoReturn], *arguments: 
 
 def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: bytes) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _bound_pids(order["pids"], order["pid_table"])
     _mount_own_files(order["disk"])
     child = os.fork()
     if child == 0:
@@ -167,6 +184,13 @@ def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: 
     os._exit(0)
 
 
+def _bound_pids(most: int, pid_table: int) -> None:
+    """Where the file of this pid namespace is another one than the worker's, bound its pids."""
+    if os.stat(_MOST_PIDS).st_ino != pid_table:
+        with open(_MOST_PIDS, "w") as file:
+            file.write(str(most))
+
+
 def _is_alone() -> bool:
     """Whether no process of the run is left; orphans are children of process 1."""
     try:
@@ -178,7 +202,7 @@ def _is_alone() -> bool:
 
 
 def _mount_own_files(disk: int) -> None:
-    """One small file system for all that the run may write, and a /proc of its own processes.
+    """One small file system for all that the run may write; its own /proc and pseudo-terminals.
 
     bwrap has made all mounts private, so that nothing that is mounted here is seen elsewhere; and
     whoever could uncover something has given up that power before the program begins.
@@ -188,4 +212,7 @@ def _mount_own_files(disk: int) -> None:
     for name, target in WRITABLE.items():
         os.mkdir(f"/tmp/{name}", 0o1777 if name in ("tmp", "shm") else 0o755)
         kernel.mount(f"/tmp/{name}", target, "", kernel.MS_BIND)
+    terminals = f"newinstance,ptmxmode=0666,mode=0620,max={_TERMINALS}"
+    fixed = kernel.MS_NOSUID | kernel.MS_NOEXEC | kernel.MS_RDONLY
+    kernel.mount("devpts", "/dev/pts", "devpts", fixed, terminals)
     kernel.mount("proc", "/proc", "proc", plain | kernel.MS_NOEXEC | kernel.MS_RDONLY, "subset=pid")

@@ -1,0 +1,153 @@
+"""The /proc of one run, as far as its use of memory and processes is read from it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+from typing import NamedTuple
+
+from dataenvgym.errors import SandboxError
+from dataenvgym.sandbox.system_calls import MACHINES
+
+INIT = "1"
+"""Process 1 of a run, which is ours."""
+
+_SHORT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_CLONE_VM, _CLONE_VFORK = 0x100, 0x4000
+_CALLS = MACHINES.get(platform.machine())
+
+
+class Stat(NamedTuple):
+    """A thread and its state; of its process: the parent, threads, address space, pages."""
+
+    task: str
+    state: str
+    parent: str
+    threads: int
+    size: str
+    pages: int
+
+    @property
+    def lives(self) -> bool:
+        return self.state not in "ZX"
+
+
+_GONE = Stat("", "X", "", 0, "", 0)
+
+
+class RunProc:
+    """Reads by `processes`, an open descriptor of the run's /proc.
+
+    A process that is gone, or closed to us, shows nothing.
+
+    Raises:
+        SandboxError: from every method, if this process cannot read for want of descriptors.
+    """
+
+    def __init__(self, processes: int):
+        self._processes = processes
+
+    def pids(self) -> list[str]:
+        """The processes of the run but process 1; none once that has ended."""
+        try:
+            return [n for n in os.listdir(self._processes) if n.isdigit() and n != INIT]
+        except OSError as error:
+            _unless_short(error)
+            return []
+
+    def stat(self, task: str) -> Stat:
+        """One process ("PID"), or one of its threads ("PID/task/TID")."""
+        fields = self._read(f"{task}/stat").rpartition(b")")[2].split()
+        if not fields:
+            return _GONE
+        state, parent, size = (fields[i].decode() for i in (0, 1, 20))
+        return Stat(task, state, parent, int(fields[17]), size, int(fields[21]))
+
+    def tasks(self, pid: str) -> list[str]:
+        """The threads of a process."""
+        try:
+            fd = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
+        except OSError as error:
+            _unless_short(error)
+            return []
+        try:
+            return [f"{pid}/task/{name}" for name in os.listdir(fd)]
+        except OSError:
+            return []
+        finally:
+            os.close(fd)
+
+    def proportional(self, task: str) -> int | None:
+        """Bytes of a process, with its share only of what it shares, where that can be read."""
+        for line in self._read(f"{task}/smaps_rollup").splitlines():
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) * 1024
+        return None
+
+    def lends_its_memory(self, task: str) -> bool:
+        """Whether a thread that waits in the kernel waits for a child to which it lends its memory.
+
+        The call that it waits in says so: `vfork`, or `clone` with both flags. Its state alone
+        does not: many other waits look the same. If the kernel does not show the call, yes.
+        """
+        words = self._read(f"{task}/syscall").split()
+        if not words or _CALLS is None:
+            return True
+        if words[0] == b"running":
+            return False
+        number, flags = int(words[0]), int(words[1], 16) if len(words) > 1 else 0
+        both = flags & _CLONE_VM != 0 and flags & _CLONE_VFORK != 0
+        return number == _CALLS.vfork or (number == _CALLS.clone and both)
+
+    def files(self, task: str) -> int:
+        """How many files a thread has open, where the kernel says so (since Linux 6.2)."""
+        try:
+            return os.stat(f"{task}/fd", dir_fd=self._processes).st_size
+        except OSError as error:
+            _unless_short(error)
+            return 0
+
+    def pipes(self, task: str) -> set[str]:
+        """The pipes among the open files of a thread; all that is open if it hides them."""
+        try:
+            fd = os.open(f"{task}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
+        except PermissionError:
+            return {f"{task}: {n}" for n in range(self.files(task))}
+        except OSError as error:
+            _unless_short(error)
+            return set()
+        try:
+            links = [os.readlink(name, dir_fd=fd) for name in os.listdir(fd)]
+        except OSError:  # one was closed meanwhile
+            return set()
+        finally:
+            os.close(fd)
+        return {link for link in links if link.startswith("pipe:")}
+
+    def sockets(self) -> int:
+        """How many sockets there are in its network; closed ones too while data of theirs waits."""
+        words = self._read(f"{INIT}/net/sockstat").split(maxsplit=3)
+        return int(words[2]) if words[:2] == [b"sockets:", b"used"] else 0
+
+    def _read(self, path: str) -> bytes:
+        try:
+            fd = os.open(path, os.O_RDONLY, dir_fd=self._processes)
+        except OSError as error:
+            _unless_short(error)
+            return b""
+        try:
+            return os.read(fd, 1 << 16)
+        except OSError:
+            return b""
+        finally:
+            os.close(fd)
+
+
+def _unless_short(error: OSError) -> None:
+    """Nothing for what is gone or closed to us; raise where it is us who cannot look."""
+    if error.errno in _SHORT_OF_FILES:
+        raise SandboxError(
+            f"a run could not be watched any more: {error.strerror} in this process; close what "
+            "it has open, or raise its limit (ulimit -n)"
+        ) from error
