@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 from collections.abc import Iterator
 
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox
@@ -16,6 +17,8 @@ from dataenvgym.tasks.code.verdicts import (
     how_it_ended,
     limits_with_room,
 )
+
+_log = logging.getLogger(__name__)
 
 
 def results_by_output(
@@ -53,6 +56,16 @@ def _with_preamble(code: str, preamble: str) -> str:
 
 
 def _result(run: ExecutionResult, test: StdioTest, tolerance: float) -> TestResult:
+    """The result of a run. Whatever goes wrong with its output, the solution has written it."""
+    try:
+        return _compared(run, test, tolerance)
+    except Exception as error:
+        _log.warning("an output could not be compared", exc_info=error)
+        text = f"the output could not be compared: {type(error).__name__}"
+        return TestResult(passed=False, message=text, got=text)
+
+
+def _compared(run: ExecutionResult, test: StdioTest, tolerance: float) -> TestResult:
     got = run.text
     if run.status == "ok" and same_output(got, test.output, tolerance=tolerance):
         return TestResult(passed=True, got=canonical_output(got))

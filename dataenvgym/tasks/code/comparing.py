@@ -12,6 +12,8 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from dataenvgym.tasks.code.harness.plain import Items
+
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 _LONGEST_NUMBER = 5000
 
@@ -66,8 +68,8 @@ def _canonical(value: Any) -> str:
         return f"{{{', '.join(items)}}}"
     if isinstance(value, set | frozenset):
         return f"set({', '.join(sorted(map(_canonical, value)))})"
-    if hasattr(value, "__next__"):
-        return f"iterator({_canonical(list(value))})"
+    if isinstance(value, Items):
+        return f"iterator({_canonical(value.items)}{', ...' if value.cut else ''})"
     return repr(value)
 
 

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from dataenvgym.tasks.code.comparing import canonical, canonical_output, same_output, same_value
+from dataenvgym.tasks.code.harness.plain import Items
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ from dataenvgym.tasks.code.comparing import canonical, canonical_output, same_ou
         (math.nan, 0.0, False),
         (math.inf, 1e308, False),
         (10**400, 1.5, False),
-        (iter([1]), [1], False),
+        (Items([1], cut=False), [1], False),
     ],
 )
 def test_results_are_compared_as_json(value, expected, same):
@@ -97,8 +98,15 @@ def test_equal_results_have_one_canonical_form():
         ({8, 0, 16}, {16, 8, 0}),
         ({"a": 1, "b": 0.1 + 0.2}, {"b": 0.3, "a": True}),
         ({1: "x"}, {"1": "x"}),
-        (iter([1]), iter([1.0])),
+        (Items([1], cut=False), Items([1.0], cut=False)),
     ):
         assert canonical(one) == canonical(other)
-    for one, other in (([1, 2], [2, 1]), ("1", 1), ({1}, [1]), (0.1, 0.2), (None, 0)):
+    for one, other in (
+        ([1, 2], [2, 1]),
+        ("1", 1),
+        ({1}, [1]),
+        (Items([1], cut=False), Items([1], cut=True)),
+        (0.1, 0.2),
+        (None, 0),
+    ):
         assert canonical(one) != canonical(other)
