@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox
 from dataenvgym.tasks.code.comparing import canonical_output, same_output
-from dataenvgym.tasks.code.extraction import parsed
 from dataenvgym.tasks.code.problem import CodeProblem, StdioTest
+from dataenvgym.tasks.code.syntax import parsed
 from dataenvgym.tasks.code.verdicts import (
     NOT_RUN,
     TestResult,

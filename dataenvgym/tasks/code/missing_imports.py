@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterator
 
 from dataenvgym.sandbox.interface import Limits, Sandbox
-from dataenvgym.tasks.code.extraction import parsed
 from dataenvgym.tasks.code.problem import CodeProblem, DoctestTest, ProgramTest
+from dataenvgym.tasks.code.syntax import parsed
 
 _TRY = """
 import json, sys
