@@ -41,18 +41,9 @@ UNITS = [
     *("assert f(1) == 2\n", "assert (\n", "assert (", "x = (\n", "x = 1\n", "x: int\n", "x y\n"),
     *("(", "{", "-", "x+", "1", "1,", "1e9", "f(f ", "lambda x: ", "if x:\n", "# x\n", "word "),
     *("\\boxed{", "\\boxed ", "\\boxed{1}", "#", "#### ", "####\n", "answer ", "answer is ", "*"),
-    *(
-        "answer to ",
-        "answer to . ",
-        "the final answer is ",
-        "final ",
-        "$",
-        "\\(",
-        "<answer>",
-        "<a>",
-    ),
+    *("answer to ", "answer to . ", "the final answer is ", "final ", "$", "\\(", "<answer>"),
 ]
-USUAL = (
+USUAL = [
     "\n",
     " ",
     "    \n",
@@ -63,7 +54,7 @@ USUAL = (
     "> ",
     "</s> ",
     "<answer>",
-)
+]
 
 
 def seconds(parser, unit):
