@@ -3,10 +3,17 @@
 What differs from our records: in OpenAI's form a tool call has an id, its arguments are JSON text,
 and a tool's message names the call that it answers. Our conversations answer calls in order, so
 the ids are made up here: `call_0`, `call_1`, ... through the conversation.
+
+A reply is text. Tool calls that a server returns apart from the text are written behind it, each as
+
+    <tool_call>
+    {"name": "search", "arguments": {"query": "x"}}
+    </tool_call>
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -90,11 +97,11 @@ def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
 
 
 def parse_reply(body: bytes) -> Reply | Failure:
-    """The reply in an answer with status 200, or why there is none."""
+    """The reply in an answer with status 200, or why there is none; tool calls are a reply."""
     try:
         answer = orjson.loads(body)
         choice = answer["choices"][0]
-        text = choice["message"]["content"]
+        text = _with_calls(choice["message"]["content"], choice["message"].get("tool_calls"))
         ended = choice.get("finish_reason")
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         return Failure(reason=f"the server's answer is no chat completion: {_shown(body)}")
@@ -104,6 +111,23 @@ def parse_reply(body: bytes) -> Reply | Failure:
         )
     finish_reason: Literal["stop", "length"] = "length" if ended == "length" else "stop"
     return Reply(text=text, finish_reason=finish_reason, **_token_counts(answer.get("usage")))
+
+
+def _with_calls(text: Any, calls: Any) -> Any:
+    """The reply's text, and behind it the calls of tools, if there are any."""
+    if not calls:
+        return text
+    written = [f"<tool_call>\n{_call(call['function'])}\n</tool_call>" for call in calls]
+    return "\n".join([text, *written] if text else written)
+
+
+def _call(function: dict[str, Any]) -> str:
+    """The call as JSON; arguments that are no JSON stay the text that they are."""
+    arguments = function.get("arguments") or {}
+    if isinstance(arguments, str):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            arguments = orjson.loads(arguments)
+    return orjson.dumps({"name": function["name"], "arguments": arguments}).decode()
 
 
 def _token_counts(usage: Any) -> dict[str, int]:

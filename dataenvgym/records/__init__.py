@@ -16,7 +16,7 @@ trusted afterwards. All of them survive `model_dump_json` -> `model_validate_jso
 
 from dataenvgym.records.conversations import Conversation, Message, ToolCall
 from dataenvgym.records.instances import CompletedTaskInstance, TaskInstance, check_ids
-from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
 from dataenvgym.records.reports import PerformanceReport, SkillReport
 from dataenvgym.records.training import (
@@ -39,6 +39,7 @@ __all__ = [
     "KTODatum",
     "Message",
     "Model",
+    "Note",
     "PerformanceReport",
     "PreferenceDatum",
     "Provenance",

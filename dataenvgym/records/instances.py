@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records.conversations import Conversation
-from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.records.model import Json, Model, Note, Text
 
 
 class TaskInstance(Model):
@@ -62,14 +62,16 @@ class CompletedTaskInstance(Model):
             right nor wrong: reports exclude it from scores and count it apart.
         note: what else is worth knowing about the score, e.g. that checking the answer ran out
             of time, or None.
+
+    In `error` and `note`, control characters and lone surrogates are escaped.
     """
 
     instance: TaskInstance
     transcript: Conversation
     reward: float = Field(allow_inf_nan=False)
     was_correct: bool
-    error: str | None = None
-    note: str | None = None
+    error: Note | None = None
+    note: Note | None = None
 
     @model_validator(mode="after")
     def _failed_is_not_scored(self) -> CompletedTaskInstance:

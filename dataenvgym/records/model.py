@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+
+_NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Model(BaseModel):
@@ -22,6 +25,11 @@ def _encodable(text: str) -> str:
     return text
 
 
+def escaped(text: str) -> str:
+    r"""The text with its lone surrogates and control characters (`\n`, `\t` apart) as `\x1b`."""
+    return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def _plain_json(value: Any) -> Any:
     try:
         same = orjson.loads(orjson.dumps(value)) == value
@@ -34,5 +42,7 @@ def _plain_json(value: Any) -> Any:
 
 Text = Annotated[str, AfterValidator(_encodable)]
 """Any Unicode text; lone surrogates are none."""
+Note = Annotated[str, AfterValidator(escaped)]
+"""Text that is shown to people and may come from anywhere: what is no text in it is escaped."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]
 """A JSON value whose numbers fit into 64 bits."""

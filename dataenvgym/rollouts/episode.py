@@ -66,7 +66,7 @@ class InstanceEpisode:
             self.fail(describe("environment", error, self.instance))
 
     def fail(self, reason: str) -> None:
-        self._error = reason.encode(errors="backslashreplace").decode()  # surrogates are no text
+        self._error = reason
         self.live = False
 
     def close(self) -> None:

@@ -33,8 +33,8 @@ class Verdict:
         equal: the verdict; False if the check failed.
         error: why the check failed (it ran out of time or memory, its worker could not start),
             or None. A verdict with an error says nothing about the answer.
-        exhausted: whether the error is that this pair took too much time or memory, rather than
-            a failure of the grader.
+        exhausted: whether the error is this pair's own, so that the answer counts as wrong: it took
+            too much time or memory, or sympy cannot handle it. If not, the grader has failed.
     """
 
     equal: bool

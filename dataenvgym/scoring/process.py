@@ -35,7 +35,8 @@ class Request:
 class Reply:
     """What a worker found: `value` (equal, or parsable), or the `error` that kept it from it.
 
-    `exhausted` says that the error was a lack of time or memory for this request.
+    `exhausted` says that the error was a lack of time or memory for this request, or that sympy
+    cannot handle what it asks.
     """
 
     value: bool

@@ -9,7 +9,8 @@ It speaks lines of JSON. After its imports it writes `{"ready": true}`; then eve
     {"equal": false}            ... or the answer could not be parsed
     {"parsed": false}           asked with `"answer": null`: whether the gold can be parsed
     {"error": "..."}            the check failed; nothing is known about the pair
-                                (with `"exhausted": true` if it took too much memory)
+                                (with `"exhausted": true` if that is the pair's own doing: it
+                                took too much memory, or sympy cannot handle it)
 
 It ends with its standard input, and the kernel kills it one second after the limit even if its
 parent is gone and it hangs inside an arithmetic operation, so that no worker outlives its use.
@@ -73,7 +74,7 @@ def _reply(
     except MemoryError:
         return {"error": "the symbolic check took too much memory", "exhausted": True}
     except Exception as error:  # whatever sympy raises belongs to this pair alone
-        return {"error": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]}
+        return {"error": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH], "exhausted": True}
 
 
 def _write(stream: Any, reply: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import TaskInstance
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import SPLITS, Split, Task
 from dataenvgym.tasks.sources import HubDataset, Row, read_rows, source_name
 
@@ -73,6 +74,7 @@ class SourcedTask(Task):
         self._fractions = fractions
         self._limit = limit
         self._seed = seed
+        self._warned_of: set[Path | HubDataset] = set()  # shared with the task's other splits
 
     @abstractmethod
     def to_instance(self, row: Row) -> TaskInstance | None:
@@ -120,7 +122,25 @@ class SourcedTask(Task):
                 "the first one at %s",
                 *(self.name, len(left_out), len(left_out) + len(problems), left_out[0]),
             )
+        self._mention_repeats(source, problems)
         return problems
+
+    def _mention_repeats(self, source: Path | HubDataset, problems: Sequence[Located]) -> None:
+        """Warn once of problems that stand in the source more than once."""
+        first: dict[tuple[str, str | None], str] = {}
+        repeats = [
+            (found.where, known)
+            for found in problems
+            if (known := first.setdefault(_content(found.instance), found.where)) != found.where
+        ]
+        if repeats and source not in self._warned_of:
+            self._warned_of.add(source)
+            again, known = repeats[0]
+            warn_run(
+                f"{self.name}: {len(repeats)} of {len(problems)} problems repeat the question and "
+                f"answer of another one, first {again}, which repeats {known}: each counts in "
+                "scores; remove them from the data to count each problem once"
+            )
 
     def _prefix(self, source: Path | HubDataset) -> str:
         """What keeps ids apart if another source has the same name: the parent folder."""
@@ -142,6 +162,10 @@ class SourcedTask(Task):
             problems = [p for p in problems if p.rank in own]
         sample = sorted(problems, key=lambda p: (p.rank, p.position))[: self._limit]
         return sorted(sample, key=lambda p: p.position)
+
+
+def _content(instance: TaskInstance) -> tuple[str, str | None]:
+    return instance.instruction, instance.answer
 
 
 def _are_shares(fractions: Any) -> bool:

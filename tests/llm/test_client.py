@@ -163,6 +163,26 @@ def test_an_empty_text_is_an_answer(connect):
     assert ask(connect(), "") == Reply(text="")
 
 
+SEARCH = '{"id": "a", "type": "function", "function": {"name": "search", "arguments": %s}}'
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "text"),
+    [
+        ("null", r'"{\"q\": \"é\"}"', '<tool_call>\n{"name":"search","arguments":{"q":"é"}}\n'),
+        ('""', '{"q": 1}', '<tool_call>\n{"name":"search","arguments":{"q":1}}\n'),
+        ('"Wait."', '""', 'Wait.\n<tool_call>\n{"name":"search","arguments":{}}\n'),
+        ("null", r'"{\"q"', '<tool_call>\n{"name":"search","arguments":"{\\"q"}\n'),
+    ],
+)
+def test_calls_of_tools_are_an_answer(server, connect, content, arguments, text):
+    call = SEARCH % arguments
+    message = f'{{"content": {content}, "tool_calls": [{call}, {call}]}}'
+    server.script(body(f'{{"choices": [{{"message": {message}, "finish_reason": "tool_calls"}}]}}'))
+    head, call = text[: text.index("<")], text[text.index("<") :] + "</tool_call>"
+    assert ask(connect()) == Reply(text=f"{head}{call}\n{call}")
+
+
 # --- what is tried again ---
 
 
@@ -327,6 +347,9 @@ def test_servers_say_what_is_wrong_in_several_ways(server, connect, said, shown)
         '{"choices": [{"message": {"content": 7}, "finish_reason": "stop"}]}',
         '{"choices": [{"message": {"content": "half an"}, "finish_reason": "abort"}]}',
         '{"choices": [{"message": null}]}',
+        '{"choices": [{"message": {"content": null, "tool_calls": []}}]}',
+        '{"choices": [{"message": {"content": null, "tool_calls": [{"function": null}]}}]}',
+        '{"choices": [{"message": {"content": null, "tool_calls": 3}}]}',
         '{"choices": [3]}',
     ],
 )

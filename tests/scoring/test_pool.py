@@ -15,7 +15,7 @@ import pytest
 
 from dataenvgym.scoring.pool import WorkerPool, shared_pool
 from dataenvgym.scoring.process import Request
-from dataenvgym.scoring.worker import MEMORY_LIMIT
+from dataenvgym.scoring.worker import MEMORY_LIMIT, _reply
 
 LN = Request(r"\ln 4", r"2\ln 2")
 HANGING = Request("5", "9^{9^{9^{9}}}+1")
@@ -221,3 +221,11 @@ def test_a_worker_that_cannot_start_makes_errors_and_no_endless_series(
     assert all("start of the grading worker" in (reply.error or "") for reply in replies)
     assert not any(reply.exhausted for reply in replies)
     assert pool.worker_pids() == []
+
+
+def test_an_answer_that_sympy_cannot_handle_is_the_answers_own_fault() -> None:
+    def raises(*texts: str) -> bool:
+        raise TypeError("cannot compare")
+
+    reply = _reply({"gold": "1", "answer": "x"}, raises, raises)
+    assert reply == {"error": "TypeError: cannot compare", "exhausted": True}

@@ -6,6 +6,7 @@ See `dataenvgym.tasks.code.harness`, whose messages this module writes and reads
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import signal
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,10 @@ from typing import Any
 from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox
 from dataenvgym.tasks.code.comparing import canonical, same_value
-from dataenvgym.tasks.code.harness import exceptions, pipes, plain, source
+from dataenvgym.tasks.code.harness import pipes, plain, source
+from dataenvgym.tasks.code.harness.answers import Answer, OddError, Report, read_answer, read_report
+from dataenvgym.tasks.code.harness.main import ANSWER
+from dataenvgym.tasks.code.missing_imports import is_missing
 from dataenvgym.tasks.code.problem import (
     CallTest,
     CodeProblem,
@@ -33,6 +37,7 @@ from dataenvgym.tasks.code.verdicts import (
 _READY = b"ready\n"
 _PROCESSES = 2  # of the harness and a test
 _Test = CallTest | ProgramTest | DoctestTest
+_log = logging.getLogger(__name__)
 
 
 def results_by_harness(
@@ -64,19 +69,18 @@ def results_by_harness(
         if result is None:
             yield TestResult(passed=False, message=ended)
             ended = NOT_RUN
-        elif isinstance(test, CallTest) and (outcome := _result_of_call(result, test, problem)):
-            yield outcome
-        elif "gone" in result:
-            yield TestResult(passed=False, message=str(result["gone"]))
+        elif isinstance(result, Answer):
+            yield _result_of_call(result, test, problem)
+        elif result.gone is not None:
+            yield TestResult(passed=False, message=cut(result.gone))
             ended = NOT_RUN
-        elif "unfit" in result:
-            raise EvaluationError(f"test {number} cannot be run: {result['unfit']}")
         else:
-            failure = result.get("failure")
+            if why := _why_unfit(result, test, problem, box, limits):
+                raise EvaluationError(f"test {number} cannot be run: {why}")
             yield TestResult(
-                passed=failure is None,
-                message=cut(str(failure or "")),
-                is_no_data=bool(result.get("no_data")),
+                passed=result.failure is None,
+                message=cut(result.failure or ""),
+                is_no_data=result.no_data,
             )
 
 
@@ -129,41 +133,62 @@ def _how_the_harness_ended(run: ExecutionResult) -> str:
     return how_it_ended(run) if run.status not in ("ok", "error") else "ended the judge"
 
 
-def _results(output: bytes, nonce: bytes) -> Iterator[dict[str, Any]]:
+def _results(output: bytes, nonce: bytes) -> Iterator[Answer | Report]:
+    """What the harness says of the tests, in order; what cannot be read is a failed test."""
     for message in pipes.unpacked(output):
         if not message.startswith(nonce):
             return
+        kind, told = message[len(nonce) :][:1], message[len(nonce) + 1 :]
         try:
-            yield plain.loads(message[len(nonce) :])
-        except plain.NotPlainError as error:  # nested more deeply than this thread can read
-            yield {"no_data": str(error)}
+            yield read_answer(told) if kind == ANSWER else read_report(told)
+        except OddError as error:  # e.g. nested more deeply than this thread can read
+            yield Report({"failure": str(error)})
 
 
-def _result_of_call(
-    result: dict[str, Any], test: CallTest, problem: CodeProblem
-) -> TestResult | None:
-    """The result of a call by the answer to it; None if there is no answer."""
-    if "value" in result:
-        value = result["value"]
+def _why_unfit(
+    report: Report, test: _Test, problem: CodeProblem, box: Sandbox, limits: Limits
+) -> str | None:
+    """Why the test cannot be run, whatever the solution; None if it can."""
+    module = report.missing
+    if module and not isinstance(test, CallTest) and is_missing(module, test, problem, box, limits):
+        return f"it imports {module}, which is not there: install it, or set packages"
+    return report.unfit
+
+
+def _result_of_call(answer: Answer, test: _Test, problem: CodeProblem) -> TestResult:
+    """The result of a call. Whatever goes wrong with the answer, the solution has sent it."""
+    assert isinstance(test, CallTest)
+    try:
+        return _compared(answer, test, problem)
+    except Exception as error:
+        _log.warning("the result of a call could not be compared", exc_info=error)
+        text = f"the result could not be compared: {type(error).__name__}"
+        return TestResult(passed=False, message=text, got=text)
+
+
+def _compared(answer: Answer, test: CallTest, problem: CodeProblem) -> TestResult:
+    if answer.raised is None and answer.no_data is None:
+        got = canonical(answer.value)
         if any(
-            same_value(value, right, tolerance=problem.tolerance)
+            same_value(answer.value, right, tolerance=problem.tolerance)
             for right in (test.expected, *test.accepts)
         ):
-            return TestResult(passed=True, got=canonical(value))
-        message = f"{_call(test, problem)} gave {_shown(value)}, expected {_shown(test.expected)}"
-        return TestResult(passed=False, message=message, got=canonical(value))
-    if "raised" in result:
-        failure = exceptions.in_words(result["raised"])
-    elif "no_data" in result:
-        failure = f"TypeError: it returned {result['no_data']}"
-    else:
-        return None
+            return TestResult(passed=True, got=got)
+        message = f"{_call(test, problem)} gave {_shown(answer.value)}"
+        return TestResult(passed=False, message=_expecting(test, message), got=got)
+    failure = f"TypeError: it returned {answer.no_data}"
+    if answer.raised is not None:
+        failure = answer.raised.in_words()
     return TestResult(
         passed=False,
-        message=f"{_call(test, problem)} raised {cut(failure)}, expected {_shown(test.expected)}",
+        message=_expecting(test, f"{_call(test, problem)} raised {cut(failure)}"),
         got=f"raised {failure}",
-        is_no_data="no_data" in result,
+        is_no_data=answer.no_data is not None,
     )
+
+
+def _expecting(test: CallTest, message: str) -> str:
+    return f"{message}, expected {_shown(test.expected)}"
 
 
 def _call(test: CallTest, problem: CodeProblem) -> str:

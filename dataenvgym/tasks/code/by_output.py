@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import logging
 from collections.abc import Iterator
 
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox
 from dataenvgym.tasks.code.comparing import canonical_output, same_output
-from dataenvgym.tasks.code.extraction import parsed
 from dataenvgym.tasks.code.problem import CodeProblem, StdioTest
+from dataenvgym.tasks.code.syntax import parsed
 from dataenvgym.tasks.code.verdicts import (
     NOT_RUN,
     TestResult,
@@ -16,6 +17,8 @@ from dataenvgym.tasks.code.verdicts import (
     how_it_ended,
     limits_with_room,
 )
+
+_log = logging.getLogger(__name__)
 
 
 def results_by_output(
@@ -38,7 +41,7 @@ def results_by_output(
             limits=limits_with_room(limits, output=room),
         )
         in_time = run.status != "timeout"
-        yield _result(run, test, problem.tolerance)
+        yield _result(run, test, problem)
 
 
 def _with_preamble(code: str, preamble: str) -> str:
@@ -52,9 +55,24 @@ def _with_preamble(code: str, preamble: str) -> str:
     return "\n".join([*lines[:at], preamble, *lines[at:]])
 
 
-def _result(run: ExecutionResult, test: StdioTest, tolerance: float) -> TestResult:
+def _result(run: ExecutionResult, test: StdioTest, problem: CodeProblem) -> TestResult:
+    """The result of a run. Whatever goes wrong with its output, the solution has written it."""
+    try:
+        return _compared(run, test, problem)
+    except Exception as error:
+        _log.warning("an output could not be compared", exc_info=error)
+        text = f"the output could not be compared: {type(error).__name__}"
+        return TestResult(passed=False, message=text, got=text)
+
+
+def _compared(run: ExecutionResult, test: StdioTest, problem: CodeProblem) -> TestResult:
     got = run.text
-    if run.status == "ok" and same_output(got, test.output, tolerance=tolerance):
+    if run.status == "ok" and same_output(
+        got,
+        test.output,
+        tolerance=problem.tolerance,
+        integers_by_value=problem.integers_by_value,
+    ):
         return TestResult(passed=True, got=canonical_output(got))
     what = f"on the input\n{cut(test.input)}\nexpected the output\n{cut(test.output)}\n"
     if run.status != "ok":

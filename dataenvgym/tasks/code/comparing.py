@@ -1,8 +1,11 @@
 """Comparing what a solution gave with what was expected; here, outside the sandbox.
 
-Results of calls are compared as JSON, outputs of programs as contests do: line by line, spaces at
-both ends ignored, and within a line number by number where the texts differ. Where numbers may
-differ a little (by a tolerance that is not zero), empty lines are ignored, too.
+Results of calls are compared as JSON. A whole number that is expected wants the very value: 5.0 is
+5, as in Python, and 4999999999.0 is not 5000000000. Outputs of programs are compared as contests
+do: line by line, spaces at both ends ignored, and within a line number by number where the texts
+differ. Two numbers without a point or an exponent are compared as texts ("7" is not "007"), unless
+a problem says otherwise. Where numbers may differ a little (by a tolerance that is not zero), empty
+lines are ignored, too.
 """
 
 from __future__ import annotations
@@ -12,15 +15,19 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from dataenvgym.tasks.code.harness.plain import Items
+
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _LONGEST_NUMBER = 5000
 
 
 def same_value(value: Any, expected: Any, *, tolerance: float) -> bool:
     """Whether a result of plain data equals a JSON value.
 
-    A tuple is a list, and keys of a dict are texts, as in JSON. Two numbers that are not both
-    whole may differ by the relative `tolerance`; nan equals nothing.
+    A tuple is a list, and keys of a dict are texts, as in JSON. Where a float is expected, the
+    result may differ by the relative `tolerance`; where an int is expected, by nothing, whatever
+    the result's type. nan equals nothing.
     """
     try:
         return _same(value, expected, tolerance)
@@ -28,11 +35,17 @@ def same_value(value: Any, expected: Any, *, tolerance: float) -> bool:
         return False
 
 
-def same_output(output: str, expected: str, *, tolerance: float) -> bool:
-    """Whether a program's output is the expected one; without tolerance, to the empty line."""
+def same_output(
+    output: str, expected: str, *, tolerance: float, integers_by_value: bool = False
+) -> bool:
+    """Whether a program's output is the expected one; without tolerance, to the empty line.
+
+    Args:
+        integers_by_value: whether "7" is "007", too.
+    """
     lines, wanted = (_lines(text, blank=not tolerance) for text in (output, expected))
     return len(lines) == len(wanted) and all(
-        line == other or _same_tokens(line.split(), other.split(), tolerance)
+        line == other or _same_tokens(line.split(), other.split(), tolerance, integers_by_value)
         for line, other in zip(lines, wanted, strict=True)
     )
 
@@ -66,8 +79,8 @@ def _canonical(value: Any) -> str:
         return f"{{{', '.join(items)}}}"
     if isinstance(value, set | frozenset):
         return f"set({', '.join(sorted(map(_canonical, value)))})"
-    if hasattr(value, "__next__"):
-        return f"iterator({_canonical(list(value))})"
+    if isinstance(value, Items):
+        return f"iterator({_canonical(value.items)}{', ...' if value.cut else ''})"
     return repr(value)
 
 
@@ -95,9 +108,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _close(value: float, expected: float, tolerance: float) -> bool:
-    if value == expected:
+    if value == expected:  # exactly: Python rounds neither side
         return True
-    if isinstance(value, int) and isinstance(expected, int):
+    if isinstance(expected, int):
         return False
     try:
         return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
@@ -121,17 +134,21 @@ def _lines(text: str, *, blank: bool) -> list[str]:
     return lines if blank else [line for line in lines if line]
 
 
-def _same_tokens(tokens: list[str], wanted: list[str], tolerance: float) -> bool:
+def _same_tokens(
+    tokens: list[str], wanted: list[str], tolerance: float, integers_by_value: bool
+) -> bool:
     return len(tokens) == len(wanted) and all(
-        token == other or _same_numbers(token, other, tolerance)
+        token == other or _same_numbers(token, other, tolerance, integers_by_value)
         for token, other in zip(tokens, wanted, strict=True)
     )
 
 
-def _same_numbers(token: str, other: str, tolerance: float) -> bool:
+def _same_numbers(token: str, other: str, tolerance: float, integers_by_value: bool) -> bool:
     if max(len(token), len(other)) > _LONGEST_NUMBER:
         return False
     if not (_NUMBER.fullmatch(token) and _NUMBER.fullmatch(other)):
+        return False
+    if not integers_by_value and _INTEGER.fullmatch(token) and _INTEGER.fullmatch(other):
         return False
     one, two = Decimal(token), Decimal(other)
     if one == two:

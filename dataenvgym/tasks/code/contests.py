@@ -7,9 +7,10 @@
                    text). Of type "functional", each line of the input is a JSON argument of the
                    method that "metadata" names.
 
-Outputs are compared as these benchmarks do: numbers nearly and without empty lines (APPS: numpy's
-allclose) or exactly (LiveCodeBench); results of calls exactly. Names that they import for every
-solution stand in the preamble, but for APPS's numpy, which need not be there.
+Outputs are compared as these benchmarks do: numbers by value, whole ones too ("7" is "007"), nearly
+and without empty lines (APPS: numpy's allclose) or exactly (LiveCodeBench); results of calls
+exactly. Names that they import for every solution stand in the preamble, but for APPS's numpy,
+which need not be there.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ def apps_parts(row: Row) -> Parts | None:
             for pair in zip(inputs, outputs, strict=True)
         ],
         "tolerance": 0.0 if function else _APPS_TOLERANCE,
+        "integers_by_value": function is None,
         "solution": next(iter(json_in(row, "solutions", list)), ""),
     }
     return Parts(
@@ -104,6 +106,7 @@ def livecodebench_parts(row: Row) -> Parts:
         "public": [_livecodebench_test(test, name, row) for test in public],
         "hidden": [_livecodebench_test(test, name, row) for test in private],
         "tolerance": 0.0,
+        "integers_by_value": True,
     }
     return Parts(
         instruction=_asked(text_in(row, "question_content"), starter, calls=name is not None),

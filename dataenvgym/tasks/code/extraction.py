@@ -1,11 +1,12 @@
 """The code in a student's reply, however it is wrapped.
 
-What stands behind the thinking is searched first, and all of the reply only if there is no code.
-The pieces that may be the code are, in this order: the complete fences, the last one first; those
-that were left open, as far as they parse; the stretches of the text around them that parse, the
-longest one first. The first piece that defines the entry point, with something in it, is the code.
-Else it is a piece as the body of the starter code; else the first that has as much as the entry
-point's head; else the last fence. A program is the first piece that writes something.
+The texts of a reply (see `replies`) are searched one after the other until there is code. The
+pieces that may be the code are, in this order: the complete fences, the last one first; those that
+were left open, as far as they parse; the stretches of the text around them that parse, the longest
+one first; and any of them that is the transcript of a session. The first piece that defines the
+entry point, with something in it, is the code, and what it needs of the other fences comes along
+(see `helpers`). Else it is a piece as the body of the starter code; else the first that has as much
+as the entry point's head; else the last fence. A program is the first piece that writes something.
 Nothing is run here; what comes out need not be right, or even Python.
 """
 
@@ -18,9 +19,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from dataenvgym.tasks.code.fences import NEWLINE, PYTHON, fences_in
+from dataenvgym.tasks.code.helpers import with_helpers
+from dataenvgym.tasks.code.replies import texts_of, visible
+from dataenvgym.tasks.code.syntax import parsed
+from dataenvgym.tasks.code.transcripts import code_of_transcript
 
-_TAG = "</(?:think|thinking|thought|reasoning)>"
-_THINKING = re.compile(rf"\A.*(?:^[ \t]*{_TAG}|{_TAG}[ \t]*$)", re.DOTALL | re.MULTILINE)
 _BEGINS = re.compile(
     r"^(?:def|class|import|from|async|@|(?:for|while|if|with|try)\b.*:|"
     r"[A-Za-z_][\w.\[\], \t]*[:+\-*/]?=|print\()"
@@ -42,27 +45,38 @@ def extract_code(reply: str, entry_point: str | None = None, *, starter: str = "
         starter: code that the reply may only complete: its first lines and a docstring, behind
             which the reply's body is put.
     """
-    answer = _THINKING.sub("", reply)
-    for text in dict.fromkeys([answer, reply]):
-        if (code := _code_in(text, entry_point, starter)) is not None:
+    code = _found(reply, entry_point, starter)
+    if (code is None or parsed(code) is None) and (seen := visible(reply)) != reply:
+        code = _found(seen, entry_point, starter) or code
+    return code
+
+
+def _found(reply: str, entry_point: str | None, starter: str) -> str | None:
+    parser = _Parser()
+    for text in texts_of(reply):
+        if (code := _code_in(text, entry_point, starter, parser)) is not None:
             return _without_words(code)
     return None
 
 
-def _code_in(text: str, entry_point: str | None, starter: str) -> str | None:
-    parser = _Parser()
+def _code_in(text: str, entry_point: str | None, starter: str, parser: _Parser) -> str | None:
     fences, around = fences_in(text)
     fences = [fence for fence in reversed(fences) if fence.language in PYTHON] or fences[::-1]
     complete = [fence.code for fence in fences if fence.is_complete]
     left_open = [fence.code for fence in fences if not fence.is_complete]
 
     def pieces() -> Iterator[str]:
-        yield from complete
+        for code in complete:
+            yield code
+            yield from _transcripts(code, entry_point)
         for code in left_open:
             if prefix := parser.longest_prefix(code):
                 yield prefix
             yield code
+            yield from _transcripts(code, entry_point)
         yield from _stretches(around, parser)
+        if entry_point is not None:
+            yield from _transcripts(around, entry_point)
 
     is_it: Callable[[str], bool] = _writes
     may_be_it: Callable[[str], bool] = _does_something
@@ -72,25 +86,17 @@ def _code_in(text: str, entry_point: str | None, starter: str) -> str | None:
     seen: list[str] = []
     for code in pieces():
         if is_it(code):
-            return code
+            return with_helpers(code, complete[::-1])
         seen.append(code)
     if starter and entry_point is not None:
         bodies = [code for code in [*complete, *left_open] if not may_be_it(code)]
         for code in bodies if fences else [text]:
             if whole := _completed(starter, code, parser):
-                return whole
+                return with_helpers(whole, complete[::-1])
     return next(filter(may_be_it, seen), None) or next(iter([*complete, *left_open]), None)
 
 
 # --- what is Python -----------------------------------------------------------------------------
-
-
-def parsed(code: str) -> ast.Module | None:
-    """The code's syntax tree, or None if it is no Python."""
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 class _Parser:
@@ -159,8 +165,8 @@ def _defines(entry_point: str, code: str) -> bool:
 def _announces(entry_point: str, code: str) -> bool:
     """Whether the head of that function or class stands in the code, which need not parse."""
     owner, _, name = entry_point.rpartition(".")
-    places = [rf"^\s*class\s+{re.escape(owner)}\b"] if owner else []
-    places.append(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(name)}\b")
+    places = [rf"^[ \t]*class[ \t]+{re.escape(owner)}\b"] if owner else []
+    places.append(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b")
     return all(re.search(place, code, re.MULTILINE) for place in places)
 
 
@@ -178,6 +184,13 @@ def _binds(node: ast.stmt, name: str) -> bool:
 def _is_empty(body: list[ast.stmt]) -> bool:
     nothing = ast.Pass | ast.Import | ast.ImportFrom
     return all(isinstance(node, nothing) or _is_words(node) for node in body)
+
+
+def _transcripts(text: str, entry_point: str | None) -> Iterator[str]:
+    """The text's code if it is the transcript of a session, which is no Python itself."""
+    if ">>>" in text and parsed(text) is None:
+        code = code_of_transcript(text, with_shown=entry_point is None)
+        yield from [code] if code is not None else []
 
 
 # --- code without a fence around it -------------------------------------------------------------

@@ -88,8 +88,11 @@ class CodeProblem(Model):
             The student's code can change them, so tests do not see them, unless they share its
             process; a test that imports what is not there cannot be run.
         public, hidden: the tests; there is at least one.
-        tolerance: relative error allowed between numbers that are not both whole; with 0 the
-            empty lines of outputs count, too.
+        tolerance: relative error allowed where a number that is expected is no whole one; with 0
+            the empty lines of outputs count, too.
+        integers_by_value: whether an output "7" is right where "007" is expected, as APPS and
+            LiveCodeBench have it; else numbers are compared by value only where one of the two
+            has a point or an exponent.
         tests_share_process: run asserts and doctests in the process of the student's code. Needed
             where objects other than plain data (instances of the student's classes, functions)
             pass between them; a determined program can then pretend to have passed.
@@ -103,6 +106,7 @@ class CodeProblem(Model):
     public: tuple[Test, ...] = ()
     hidden: tuple[Test, ...] = ()
     tolerance: float = Field(default=1e-9, ge=0, allow_inf_nan=False)
+    integers_by_value: bool = False
     tests_share_process: bool = False
     solution: Text = ""
 

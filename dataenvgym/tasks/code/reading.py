@@ -8,13 +8,15 @@ import re
 import sys
 from collections import Counter
 
-from dataenvgym.tasks.code.extraction import extract_code, parsed
+from dataenvgym.tasks.code.extraction import extract_code
 from dataenvgym.tasks.code.problem import CodeProblem, DoctestTest, ProgramTest, Test
+from dataenvgym.tasks.code.syntax import names_bound, names_read, parsed
 
 _ASSERT = re.compile(r"^[ \t>]*(assert\b.*)$")
 _NO_CODE = re.compile(r"^[ \t]*(?:`{3,}.*|~{3,}.*|\"{3}|'{3})[ \t]*$", re.MULTILINE)
 _EXAMPLE = re.compile(r"^[ \t]*(?:>>>|\.\.\.) (.*)$", re.MULTILINE)
 _MOST_LINES = 20  # of one assert
+_MOST_PARSED = 1_000_000  # characters of one text that are parsed in search of asserts
 _KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 
 
@@ -53,11 +55,11 @@ def with_known_names(problem: CodeProblem, code: str) -> CodeProblem | None:
     point becomes the function that the code defines and the tests call, if there is one.
     """
     demand = "\n".join(test.code for test in problem.public if isinstance(test, ProgramTest))
-    defined = _names(code, ast.Store)
+    defined = _bound(code)
     entry_point = problem.entry_point
     if entry_point not in defined:
         entry_point = called_function(demand, code) or entry_point
-    known = {entry_point, *defined, *_names(problem.preamble, ast.Store)}
+    known = {entry_point, *defined, *_bound(problem.preamble)}
     known |= {*dir(builtins), *sys.stdlib_module_names}
     asked = {entry_point, *_offered(code)}
 
@@ -126,11 +128,13 @@ def _asserts_in(text: str) -> list[str]:
     """The assert statements at the beginnings of lines, as far as they are whole."""
     lines = text.splitlines()
     found = []
+    left = _MOST_PARSED
     for place, line in enumerate(lines):
-        if (begun := _ASSERT.match(line)) is None:
+        if (begun := _ASSERT.match(line)) is None or left <= 0:
             continue
         statement = begun[1]
         for following in [*lines[place + 1 : place + _MOST_LINES], ""]:
+            left -= len(statement)
             if parsed(statement) is not None:
                 found.append(statement)
                 break
@@ -149,23 +153,13 @@ def _offered(code: str) -> set[str]:
 
 
 def _free_names(code: str) -> set[str]:
-    return _names(code, ast.Load) - _names(code, ast.Store)
-
-
-def _names(code: str, use: type[ast.Load | ast.Store]) -> set[str]:
-    """The names that code reads, or those that it binds in any way."""
     tree = parsed(code)
-    nodes = list(ast.walk(tree)) if tree is not None else []
-    found = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, use)}
-    if use is ast.Store:
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(node.name)
-            elif isinstance(node, ast.arg):
-                found.add(node.arg)
-            elif isinstance(node, ast.alias):
-                found.add((node.asname or node.name).partition(".")[0])
-    return found
+    return names_read(tree) - names_bound(tree) if tree is not None else set()
+
+
+def _bound(code: str) -> set[str]:
+    tree = parsed(code)
+    return names_bound(tree) if tree is not None else set()
 
 
 def _is_function(code: str, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataenvgym.records import Model
+from dataenvgym.records import Model, Note
 from dataenvgym.sandbox.interface import ExecutionResult, Limits
 
 NOT_RUN = "not run"
@@ -19,6 +19,7 @@ class TestResult(Model):
     """Whether a test passed; if not, why, for whoever may see the test.
 
     Attributes:
+        message: control characters and lone surrogates are escaped, as code may send any text.
         got: what the solution gave, in canonical form, where the test is a call or gives stdin.
         is_no_data: whether the test failed as the solution gave what is no plain data, at which no
             test can look.
@@ -27,7 +28,7 @@ class TestResult(Model):
     __test__ = False  # it is no test of pytest's
 
     passed: bool
-    message: str = ""
+    message: Note = ""
     got: str | None = None
     is_no_data: bool = False
 

@@ -12,6 +12,7 @@ the answer as Python code are refused: what a student writes is not run here.
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -50,7 +51,8 @@ LONG_REPLIES = SamplingParameters(max_tokens=1024)
 _CHOOSING_ORDER: tuple[Split, ...] = ("test", "validation", "train")
 _SEED_RANGE = 2**29
 _TRIES = 20  # items looked at for each problem wanted, before a family counts as exhausted
-_ANSWER_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_LONGEST = 10_000  # characters of an answer that a family's code is given
+_HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes minutes to be made
 _scoring = threading.Lock()  # the families' code makes no promise about threads
 
 
@@ -170,7 +172,8 @@ class ReasoningGymEnvironment(TaskEnvironment):
     """One problem of a `ReasoningGymTask`, answered once, scored by its family.
 
     The answer is what stands in the last <answer> tag, or else what is marked as final answer in
-    one of the ways of `extract_final_answer`; a message without either scores as no answer.
+    one of the ways of `extract_final_answer`; a message without either scores as no answer. An
+    answer of more than 10,000 characters, or with an exponent of five digits or more, is wrong.
     """
 
     max_turns: ClassVar[int] = 1
@@ -193,6 +196,8 @@ class ReasoningGymEnvironment(TaskEnvironment):
         answer = _answer_in(conversation[-1].content)
         if answer is None:
             return Outcome()
+        if len(answer) > _LONGEST or _HUGE.search(answer):
+            return Outcome(info={"note": "scoring: the answer is too long, or a number too large"})
         with _scoring:
             dataset = _dataset(str(instance.data["recipe"]))
             entry = dataset[int(str(instance.data["index"]))]
@@ -204,13 +209,18 @@ class ReasoningGymEnvironment(TaskEnvironment):
                 score = float(dataset.score_answer(answer, entry))
             except Exception as error:  # a scorer that trips over an answer gives it no score
                 return Outcome(info={"note": f"scoring: {type(error).__name__}: {error}"})
+        if not math.isfinite(score):
+            return Outcome(info={"note": f"scoring: the answer's score is {score}"})
         return Outcome(reward=score, was_correct=score >= 1.0)
 
 
 def _answer_in(text: str) -> str | None:
     """What stands in the last <answer> tag, or else is marked as final answer."""
-    tagged = _ANSWER_TAG.findall(text)
-    return tagged[-1].strip() if tagged else extract_final_answer(text)
+    head, mark, _ = text.rpartition("</answer>")
+    _, begun, answer = head.rpartition("<answer>")
+    if not mark or not begun:
+        return extract_final_answer(text)
+    return answer.partition("</answer>")[0].strip()
 
 
 @lru_cache(maxsize=64)

@@ -103,6 +103,25 @@ def test_results_of_any_size_reach_the_asserts(judged, box):
     assert verdict.results[0].message.endswith("f(...) gave ...")
 
 
+YIELDS = "def f(n):\n    i = 0\n    while i != n:\n        yield i\n        i += 1\n"
+
+
+def test_an_iterator_is_not_cut_in_silence(judged, box):
+    assert judged(YIELDS, box, hidden=[program("assert len([*f(10_000)]) == 10_000")]).passed
+    verdict = judged(YIELDS, box, hidden=[program("assert len([*f(20_000)]) == 10_000")])
+    assert "the iterator has more than 10000 items" in verdict.results[0].message
+    endless = program("numbers = f(-1)", "assert [next(numbers) for _ in range(5)][4] == 4")
+    assert judged(YIELDS, box, hidden=[endless]).passed
+
+
+def test_an_iterator_is_shown_by_its_items(judged, box):
+    (result,) = judged(YIELDS, box, hidden=[[[2], {}, [0, 1]]]).results
+    assert result.message == "f(2) gave an iterator of [0, 1], expected [0, 1]"
+    assert result.got == "iterator([0, 1])"
+    (result,) = judged(YIELDS, box, hidden=[[[-1], {}, [0, 1]]]).results
+    assert result.got.endswith("9998, 9999], ...)")
+
+
 def test_an_exception_that_ends_iterations_does_not_end_a_test_as_passed(judged, box):
     code = "def f(x):\n    raise StopIteration\n"
     verdict = judged(code, box, hidden=[program("assert all(map(f, [1, 2]))")])

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from dataenvgym.tasks.code.comparing import canonical, canonical_output, same_output, same_value
+from dataenvgym.tasks.code.harness.plain import Items
 
 
 @pytest.mark.parametrize(
@@ -26,11 +27,21 @@ from dataenvgym.tasks.code.comparing import canonical, canonical_output, same_ou
         (0.1 + 0.2, 0.3, True),
         ([0.1 + 0.2], [0.3], True),
         (10**18 + 1, 10**18, False),
+        (5.0, 5, True),
+        (1e22, 10**22, True),
+        (4999999999.0, 5000000000, False),
+        (2.9999999999999996, 3, False),
+        (float(2**53), 2**53 + 1, False),
+        ([4999999999.0], [5000000000], False),
+        (4999999999.0, 5000000000.0, True),
+        (3, 3.0000000000000004, True),
+        (math.nan, 3, False),
+        (math.inf, 3, False),
         (0.3001, 0.3, False),
         (math.nan, 0.0, False),
         (math.inf, 1e308, False),
         (10**400, 1.5, False),
-        (iter([1]), [1], False),
+        (Items([1], cut=False), [1], False),
     ],
 )
 def test_results_are_compared_as_json(value, expected, same):
@@ -68,12 +79,24 @@ def test_what_is_nested_without_end_equals_nothing():
         ("\u0661", "1", False),
         ("nan", "NaN", False),
         ("1" * 100_000, "2" * 100_000, False),
+        ("7", "007", False),
+        ("0011", "11", False),
+        ("+7", "7", False),
+        ("007.0", "7", True),
+        ("+7.", "7", True),
+        ("7", "07e0", True),
         ("1e999999", "1e999998", False),
         ("0.1e999999", "1e999998", True),
     ],
 )
 def test_outputs_are_compared_line_by_line_and_number_by_number(output, expected, same):
     assert same_output(output, expected, tolerance=1e-9) is same
+
+
+def test_whole_numbers_are_compared_by_value_where_that_is_asked_for():
+    for output, expected in (("7", "007"), ("0011", "11"), ("+7", "7")):
+        assert same_output(output, expected, tolerance=0.0, integers_by_value=True)
+    assert not same_output("8", "007", tolerance=0.0, integers_by_value=True)
 
 
 def test_without_tolerance_only_the_very_number_will_do():
@@ -97,8 +120,15 @@ def test_equal_results_have_one_canonical_form():
         ({8, 0, 16}, {16, 8, 0}),
         ({"a": 1, "b": 0.1 + 0.2}, {"b": 0.3, "a": True}),
         ({1: "x"}, {"1": "x"}),
-        (iter([1]), iter([1.0])),
+        (Items([1], cut=False), Items([1.0], cut=False)),
     ):
         assert canonical(one) == canonical(other)
-    for one, other in (([1, 2], [2, 1]), ("1", 1), ({1}, [1]), (0.1, 0.2), (None, 0)):
+    for one, other in (
+        ([1, 2], [2, 1]),
+        ("1", 1),
+        ({1}, [1]),
+        (Items([1], cut=False), Items([1], cut=True)),
+        (0.1, 0.2),
+        (None, 0),
+    ):
         assert canonical(one) != canonical(other)

@@ -231,6 +231,16 @@ def test_rows_of_livecodebench_that_are_no_problem_are_refused(changes, reason):
         loaded(LCB | changes)
 
 
+def test_outputs_of_both_are_whole_numbers_by_value(box):
+    apps = loaded(APPS | {"input_output": '{"inputs": ["1"], "outputs": ["007"]}'})[1]
+    tests = json.dumps([{"input": "1", "output": "007", "testtype": "stdin"}])
+    contest = loaded(LCB | {"public_test_cases": tests, "private_test_cases": "[]"})[1]
+    for problem in (apps, contest):
+        assert judge("print(7)", problem, box, limits=LIMITS).passed
+        own = problem.model_copy(update={"integers_by_value": False})
+        assert not judge("print(7)", own, box, limits=LIMITS).passed
+
+
 def test_empty_lines_count_in_outputs_of_livecodebench(box):
     tests = [{"input": "", "output": "1\n\n2\n", "testtype": "stdin"}]
     problem = loaded(LCB | {"public_test_cases": tests, "private_test_cases": ""})[1]

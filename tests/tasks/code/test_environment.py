@@ -56,6 +56,16 @@ def test_code_that_fails_a_test_or_none_at_all_is_wrong(reply, share, note, bubb
     assert len(conversation) == 2
 
 
+def test_what_code_raises_is_escaped_where_it_is_told_of(bubblewrap):
+    environment, _ = begun(bubblewrap, max_turns=2)
+    raises = "def f(x):\n    raise ValueError('\\ud800 \\x1b[2J')\n"
+    conversation, _, terminated, _, _ = environment.step(raises)
+    assert not terminated
+    assert r"ValueError: \ud800 \x1b[2J" in conversation[-1].content
+    *_, info = environment.step(raises)
+    assert r"ValueError: \ud800 \x1b[2J" in info["note"]
+
+
 def test_the_student_is_told_of_a_public_failure_and_may_try_again(bubblewrap):
     environment, _ = begun(bubblewrap, max_turns=3)
     conversation, reward, terminated, truncated, info = environment.step(WRONG)

@@ -63,10 +63,36 @@ def test_views_and_iterators_come_back_as_such():
     assert plain.loads(plain.dumps(table.items())) == table.items()
     assert [*plain.loads(plain.dumps(table.values()))] == [1]
     assert [*plain.loads(plain.dumps(x for x in "ab"))] == ["a", "b"]
-    endless = plain.loads(plain.dumps(itertools.count()))
-    assert next(endless) == 0
-    assert len([*endless]) == plain.MOST_STEPS - 1
     assert math.isnan(plain.loads(plain.dumps(math.nan)))
+
+
+def test_an_iterator_of_more_items_than_are_passed_on_gives_these_and_then_an_error():
+    endless = plain.loads(plain.dumps(itertools.count()))
+    again = plain.loads(plain.dumps(endless))  # a test may pass it on
+    assert [next(again) for _ in range(plain.MOST_STEPS)] == [*range(plain.MOST_STEPS)]
+    for _ in range(2):
+        with pytest.raises(plain.CutError, match="more than 10000 items"):
+            next(again)
+    whole = plain.loads(plain.dumps(iter(range(plain.MOST_STEPS))))
+    assert len([*whole]) == plain.MOST_STEPS
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"int": "0x%s"}' % (b"f" * (plain.LONGEST_NUMBER + 1)),
+        b'{"Fraction": [{"int": "0x%s"}, {"int": "0x%s"}]}' % (b"7" * 200_000, b"3" * 200_000),
+        b'{"Decimal": "%s"}' % (b"1" * 200_000),
+    ],
+)
+def test_huge_numbers_are_refused_before_they_are_made(data, monkeypatch):
+    def made(*args):
+        raise AssertionError("it was made")
+
+    for name in ("Fraction", "Decimal"):
+        monkeypatch.setattr(plain, name, made)
+    with pytest.raises(plain.NotPlainError, match="digits, expected at most"):
+        plain.loads(data)
 
 
 def test_subclasses_become_what_they_derive_from():

@@ -16,6 +16,7 @@ def fenced(code, info="python", marks="```"):
     return f"{marks}{info}\n{code}{marks}\n"
 
 
+SESSION = ">>> def f(x):\n...     return x + 1\n...\n>>> f(1)\n2\n"
 USAGE = fenced("print(f(1))\n")
 REPLIES = {
     # chat models: words, the code, more words
@@ -51,6 +52,37 @@ REPLIES = {
     "other tags": f"<reasoning>\n{fenced(BAD)}</reasoning>\n<answer>\n{GOOD}</answer>\n",
     "only in the thinking": f"<think>\n{fenced(GOOD)}</think>\nAs above.",
     "the tag as a word": f"{fenced(GOOD)}Here </think> is only a word.\n{USAGE}",
+    "thought about twice": f"<think>\nx\n</think>\n{fenced(GOOD)}<think>\n{fenced(BAD)}</think>\n",
+    "thought about again, left open": f"<think>x\n</think>\n{fenced(GOOD)}<think>\n{fenced(BAD)}",
+    "a second tag before a fence": f"<think>\nx\n</think>\n<think>{fenced(GOOD)}",
+    "the closing tag before a fence": f"<think>\n{fenced(BAD)}So it is</think> {fenced(GOOD)}",
+    "a second closing tag": f"<think>\nx\n</think>\n{fenced(BAD)}Hm.\n</think>\n{fenced(GOOD)}",
+    # sessions and quotations
+    "session": f"So:\n\n{SESSION}",
+    "session in a fence": f"So:\n{fenced(SESSION, info='pycon')}That is it.",
+    "session in a list": f"1. So:\n\n{textwrap.indent(SESSION, '   ')}",
+    "session that shows an error": fenced(
+        f"{SESSION}>>> f(None)\nTraceback (most recent call last):\n  ...\nTypeError: no\n"
+    ),
+    "session in a quotation": textwrap.indent(SESSION, "> "),
+    "quotation": textwrap.indent(f"So:\n\n{fenced(GOOD)}\nDone.\n", "> ", lambda line: True),
+    "quotation without spaces": textwrap.indent(fenced(GOOD), ">", lambda line: True),
+    "quotation in a quotation": textwrap.indent(fenced(GOOD), "> > ", lambda line: True),
+    "quotation without a fence": textwrap.indent(GOOD, "> ", lambda line: True),
+    "quoted question": f"> def f(x):\n>     ...\n\n{fenced(GOOD)}",
+    # the end of the turn, and what comes behind it
+    "end of the turn": f"{fenced(GOOD)}<|im_end|>\n<|im_start|>user\nNo:\n{fenced(BAD)}",
+    "end of the turn, at once": f"{fenced(GOOD).rstrip()}<|eot_id|>{fenced(BAD)}",
+    "end of the turn, unfenced": f"{GOOD.rstrip()}<|endoftext|>{BAD}",
+    "end of the sequence": f"{GOOD.rstrip()}</s>\n{BAD}",
+    "the next turn": f"{fenced(GOOD)}<start_of_turn>user\n{fenced(BAD)}",
+    "an end before the answer": f"<|im_end|>\n<|im_start|>assistant\n{fenced(GOOD)}",
+    # characters that nobody sees
+    "byte-order mark": f"\ufeff{fenced(GOOD)}It adds one.",
+    "byte-order mark, unfenced": f"\ufeff{GOOD}",
+    "byte-order mark in the fence": fenced(f"\ufeff{GOOD}"),
+    "spaces of no width": fenced(GOOD.replace("(", "\u200b(").replace("+", "+\u2060")),
+    "spaces that break no line": fenced(GOOD.replace(" ", "\xa0").replace("def\xa0", "def ")),
     # base models: MBPP's form, and words that are Python
     "[DONE]": f"{GOOD}[DONE]\n",
     "[BEGIN], [DONE]": f"[BEGIN]\n{GOOD}[DONE]\n",

@@ -143,6 +143,40 @@ def test_a_scorer_that_trips_over_an_answer_gives_no_score_and_a_note(task, monk
     assert info["note"] == "scoring: KeyError: 'oops'"
 
 
+@pytest.mark.parametrize("answer", ["1e99999999", "-2.E+1_000_000", "1" * 20_000])
+def test_a_huge_answer_is_wrong_and_reaches_no_scorer(answer, task, monkeypatch):
+    dataset = module._dataset(str(task.instances[0].data["recipe"]))
+    monkeypatch.setattr(dataset, "score_answer", lambda *_: pytest.fail("scored"), raising=False)
+    environment = ReasoningGymEnvironment(task.instances)
+    environment.reset(options={"instance": task.instances[0]})
+    _, reward, terminated, _, info = environment.step(f"<answer>1{answer}</answer>")
+    assert (reward, terminated) == (0.0, True)
+    assert "too large" in info.get("note", "too large")
+
+
+def test_a_score_that_is_no_number_is_no_error(task, monkeypatch):
+    dataset = module._dataset(str(task.instances[0].data["recipe"]))
+    monkeypatch.setattr(dataset, "score_answer", lambda *_: float("nan"), raising=False)
+    environment = ReasoningGymEnvironment(task.instances)
+    environment.reset(options={"instance": task.instances[0]})
+    _, reward, terminated, _, info = environment.step("<answer>nan</answer>")
+    assert (reward, terminated, info["was_correct"]) == (0.0, True, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("<answer>1</answer> or <answer> 2 </answer>", "2"),
+        ("<answer>1</answer> </answer>", "1"),
+        ("<answer>1</answer> <answer>2", "1"),
+        ("</answer> #### 3", "3"),
+        ("<answer>a\nb</answer>", "a\nb"),
+    ],
+)
+def test_the_last_answer_counts(reply, answer):
+    assert module._answer_in(reply) == answer
+
+
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
     module._dataset.cache_clear()
     monkeypatch.setitem(sys.modules, "reasoning_gym.factory", None)

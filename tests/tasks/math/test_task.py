@@ -64,6 +64,17 @@ def test_the_same_problem_never_lands_in_two_splits(tmp_path):
     assert sum(map(len, keys)) == len(set().union(*keys)) == 50
 
 
+def test_rows_that_come_twice_are_mentioned_once_with_their_number(tmp_path, caplog):
+    path = write(tmp_path / "a.jsonl", [1, 2, 1, 1, 2], questions=["a?", "b?", "a?", "a?", "c?"])
+    task = MathTask(path, split="train", name="mine")
+    for split in ("train", "validation", "test"):
+        task.on(split).load(split)
+    (record,) = caplog.records
+    assert record.name == "dataenvgym.run_warnings"
+    assert "mine: 2 of 5 problems repeat" in record.message
+    assert f"first {path}:3, which repeats {path}:1" in record.message
+
+
 def test_splits_that_share_a_file_divide_it_and_a_file_of_one_split_stays_whole(tmp_path):
     train = write(tmp_path / "train.jsonl", range(40))
     test = write(tmp_path / "test.jsonl", range(30))

@@ -5,7 +5,8 @@
 
 `main` is the harness: it forks the candidate's process before it has read the tests, then asks it
 for results by pipes. What the candidate sends is plain data (`plain`): it cannot forge a verdict,
-see the tests, or return an object that is equal to everything. For calls with expected values even
+see the tests, or return an object that is equal to everything; and what has not the shape and
+size that it should is a failed test (`answers`). For calls with expected values even
 the comparing is done outside, by our process. A test that is a program runs in one more process,
 forked for it alone, unless it is the last: it cannot speak for another test either.
 
@@ -33,7 +34,7 @@ from pathlib import Path
 
 _PACKAGE = __name__
 _MODULES = (
-    *("plain", "pipes", "exceptions", "in_place", "programs"),
+    *("plain", "pipes", "answers", "exceptions", "in_place", "programs"),
     *("candidate", "link", "proxies", "tester", "main"),
 )
 _BEGIN = """
@@ -62,7 +63,8 @@ def source(*, doctests: bool = False) -> str:
     Args:
         doctests: whether it can run tests of kind "doctest"; takes longer to start.
     """
-    names = (*_MODULES[:5], *(["doctests"] if doctests else []), *_MODULES[5:])
+    at = _MODULES.index("programs") + 1
+    names = (*_MODULES[:at], *(["doctests"] if doctests else []), *_MODULES[at:])
     folder = Path(__file__).parent
     sources = [(name, (folder / f"{name}.py").read_text("utf-8")) for name in names]
     compiled = [(name, compile(text, name, "exec", optimize=2)) for name, text in sources]

@@ -2,7 +2,7 @@
 
     {"preamble", "code"}             -> {} or {"raised"} for the preamble, then for the code
     {"call": name, "args", "kwargs"} -> {"value"}, {"raised"} or {"no_data": why}
-    {"run": [kind, code]}            -> {"failure"}, where tests share this process
+    {"run": [kind, code]}            -> a report (see `programs`), where tests share this process
 
 With "from_test" in a call its answer also has "changed" (see `in_place`) and "printed". Before an
 order stand random bytes, which come back before its answer: what was not asked is no answer.
@@ -73,7 +73,7 @@ def _answer(module: types.ModuleType, inbox: int, outbox: int) -> None:
         return
     kind, code = order["run"]
     try:
-        report = programs.run(kind, code, dict(module.__dict__, __name__="__main__"), own=_FILE)
+        report = programs.run(kind, code, dict(module.__dict__, __name__="__main__"))
     except BaseException as error:
         report = {"failure": f"{type(error).__name__} ended the test"}
     pipes.send(outbox, mark + plain.dumps(report))

@@ -1,8 +1,9 @@
-"""Exceptions of the student's code as plain data, in words, and raised again.
+"""Exceptions of the student's code as plain data.
 
     {"class", "base", "message", "line", "args"}
 
 `base` is the builtin class that it derives from, `line` that of the student's code (0: none).
+`answers.Raised` reads them.
 """
 
 from __future__ import annotations
@@ -45,29 +46,3 @@ def places(error: BaseException) -> Iterator[tuple[str, int]]:
     while entry is not None:
         yield entry.tb_frame.f_code.co_filename, entry.tb_lineno
         entry = entry.tb_next
-
-
-def in_words(raised: Any) -> str:
-    """Class, message and line of what was raised, whatever the student's process says it was."""
-    if not isinstance(raised, dict) or not {"class", "message", "line"} <= raised.keys():
-        return "the program raised what is no exception"
-    at = f" (line {raised['line']})" if raised["line"] else ""
-    return f"{raised['class']}: {raised['message']}".rstrip(": ") + at
-
-
-def again(raised: Any) -> BaseException:
-    """An exception to raise on the side of the tests: of the builtin class, with its name.
-
-    No StopIteration: in a test like `all(map(f, xs))` it would end the test as if all were well.
-    """
-    try:
-        base, name = vars(builtins)[raised["base"]], raised["class"]
-        if issubclass(base, Exception) and base is not StopIteration:
-            kind = (
-                base if name == base.__name__ else type(name, (base,), {"__module__": "__main__"})
-            )
-            error: BaseException = kind(*raised["args"])
-            return error
-    except Exception:  # it takes other arguments, or the student's process has made it up
-        pass
-    return RuntimeError(in_words(raised))

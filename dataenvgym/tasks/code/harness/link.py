@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dataenvgym.tasks.code.harness import pipes, plain
+from dataenvgym.tasks.code.harness import answers, pipes, plain
 from dataenvgym.tasks.code.harness.candidate import serve
-
-_OUTCOMES = {"value", "raised", "no_data"}
 
 
 class Trouble(BaseException):
@@ -79,11 +77,12 @@ class Candidate:
             raise self.troubled(GoneError("it sent no answer"))
         return answer[len(mark) :]
 
-    def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def call(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> answers.Answer:
         """Its answer to a test's call of the function `name`.
 
         Raises:
-            UnfitError: if the arguments are no plain data.
+            UnfitError: if the arguments are no plain data; they are the test's doing, as results
+                are plain data, and an exception of the student's is told apart.
             GoneError: if there is no answer.
         """
         try:
@@ -91,23 +90,22 @@ class Candidate:
         except plain.NestedError as error:
             raise self.troubled(GoneError(str(error))) from None  # it came from the candidate
         except plain.NotPlainError as error:
+            if any(isinstance(value, BaseException) for value in [*args, *kwargs.values()]):
+                raise self.troubled(GoneError(f"an exception was passed to {name}")) from None
             text = f"it passes {error}, to {name}: set tests_share_process"
             raise self.troubled(UnfitError(text)) from None
         return self.parsed(self.ask(order))
 
-    def parsed(self, answer: bytes) -> dict[str, Any]:
+    def parsed(self, answer: bytes) -> answers.Answer:
         """An answer to a call.
 
         Raises:
             GoneError: if it is none.
         """
         try:
-            found = plain.loads(answer)
-        except (plain.NotPlainError, MemoryError) as error:
-            raise self.troubled(GoneError(f"it sent {type(error).__name__}: {error}")) from None
-        if not isinstance(found, dict) or not _OUTCOMES & found.keys():
-            raise self.troubled(GoneError("it sent no answer"))
-        return found
+            return answers.read_answer(answer)
+        except answers.OddError as error:
+            raise self.troubled(GoneError(str(error))) from None
 
     def end(self) -> str:
         """How it ended; waits for that. Nobody else may hold its pipes."""

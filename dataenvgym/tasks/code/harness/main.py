@@ -2,17 +2,17 @@
 
     stdin   messages: {"preamble", "code"}, {"nonce", "entry_point", "share", "seconds", "kinds"},
             then each test: a call as the candidate reads it, or the text of a program or doctest
-    stdout  "ready", then a message for each test as it is done: the nonce and a result
+    stdout  "ready", then a message for each test as it is done: the nonce, and a result
 
 The candidate's process is forked before the second message is read, so that it never held the
 tests or the nonce; it has no file descriptor of ours, and this process cannot be debugged or read
 by others of its user. Programs and doctests run in processes of their own, but for the last one
 (`tester`).
 
-The result of a call is the candidate's answer, {"value"}, {"raised"} or {"no_data"}; of others
-{"failure": None or a text, "no_data"}. {"unfit": text} says that the test itself cannot be run this
-way. Once the candidate is gone there are no more results, but one {"gone": text}. If loading the
-code, or one test, takes longer than "seconds", the kernel ends this process by SIGALRM.
+The result of a call is `ANSWER` and what the candidate has sent (see `answers.Answer`); of others
+it is `REPORT` and an `answers.Report`, which is of this process's making. An unfit test cannot be
+run this way. Once the candidate is gone there are no more results, but one report of that. If
+loading the code, or one test, takes longer than "seconds", the kernel ends this process by SIGALRM.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from dataenvgym.tasks.code.harness import exceptions, pipes, plain, programs
+from dataenvgym.tasks.code.harness import answers, pipes, plain, programs
 from dataenvgym.tasks.code.harness.link import Candidate, GoneError
 from dataenvgym.tasks.code.harness.tester import report_apart, report_here
 
+ANSWER = b"A"
+REPORT = b"R"
 _PR_SET_DUMPABLE = 4
 
 
@@ -66,14 +68,12 @@ def _results(candidate: Candidate, orders: int, setup: dict[str, Any]) -> Iterat
     """The results of the tests, in order."""
     try:
         signal.setitimer(signal.ITIMER_REAL, setup["seconds"])
-        preamble = plain.loads(candidate.receive())  # no code of the student's has run by then
-        if "raised" in preamble:
-            text = f"the preamble fails: {exceptions.in_words(preamble['raised'])}"
-            yield plain.dumps({"unfit": text})
+        raised = answers.read_loaded(candidate.receive())  # no student's code has run by then
+        if raised is not None:
+            yield _report(unfit=f"the preamble fails: {raised.in_words()}")
             return
-        loaded = plain.loads(candidate.receive())
-        if loaded != {}:
-            raise GoneError(exceptions.in_words(loaded.get("raised")))
+        if (raised := answers.read_loaded(candidate.receive())) is not None:
+            raise GoneError(raised.in_words())
         last = len(setup["kinds"]) - 1
         for number, kind in enumerate(setup["kinds"]):
             signal.setitimer(signal.ITIMER_REAL, 0)  # the next test may take a while to arrive
@@ -81,11 +81,11 @@ def _results(candidate: Candidate, orders: int, setup: dict[str, Any]) -> Iterat
             signal.setitimer(signal.ITIMER_REAL, setup["seconds"])
             yield _result(candidate, kind, test, setup, is_last=number == last)
     except GoneError as error:
-        yield plain.dumps({"gone": str(error) or candidate.end()})
-    except plain.NotPlainError as error:
-        yield plain.dumps({"gone": f"it sent {programs.in_short(error)}"})
+        yield _report(gone=str(error) or candidate.end())
+    except answers.OddError as error:
+        yield _report(gone=str(error))
     except Exception as error:  # what it sent cannot be handled: nested too deeply, or too long
-        yield plain.dumps({"gone": programs.in_short(error)})
+        yield _report(gone=programs.in_short(error))
 
 
 def _result(
@@ -94,20 +94,28 @@ def _result(
     if kind == "call":
         answer = candidate.ask(test)
         candidate.parsed(answer)  # here, where time and memory are bounded
-        return answer
+        return ANSWER + answer
     code = plain.loads(test)
     run = _shared if setup["share"] else report_here if is_last else report_apart
     report = run(candidate, kind, code, setup)
-    if "gone" in report:
-        raise GoneError(str(report["gone"]))
-    return plain.dumps(report)
+    if report.gone is not None:
+        raise GoneError(report.gone)
+    return _report(**report.told())
 
 
-def _shared(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> dict[str, Any]:
-    """A test that runs in the candidate's process; passed only if the nonce comes back."""
-    report = plain.loads(candidate.ask(plain.dumps({"run": [kind, code]})))
+def _shared(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> answers.Report:
+    """A test that runs in the candidate's process; passed only if the nonce comes back.
+
+    Of its report only the failure counts: what that process says of the test itself is no more
+    than the student's word.
+    """
+    report = answers.read_report(candidate.ask(plain.dumps({"run": [kind, code]})))
     nonce = os.urandom(16)
     candidate.send(nonce)
-    if candidate.receive() != nonce or not isinstance(report, dict):
-        raise GoneError("it sent no answer")
+    if candidate.receive() != nonce or report.unfit is not None or report.gone is not None:
+        raise GoneError("it sent no report")
     return report
+
+
+def _report(**told: Any) -> bytes:
+    return REPORT + plain.dumps(told)

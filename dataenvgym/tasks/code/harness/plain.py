@@ -18,7 +18,11 @@ from types import NoneType
 from typing import Any
 
 MOST_STEPS = 10_000
-"""Items taken from an iterator, at most; what follows is cut off."""
+"""Items taken from an iterator, at most; asking for more is a `CutError`."""
+LONGEST_NUMBER = 1_000_000
+"""Digits of a whole number, in hexadecimal."""
+_LONGEST_PART = 25_000  # hexadecimal digits of a Fraction's parts, whose divisor takes long to find
+_LONGEST_DECIMAL = 100_000  # characters
 _SHORT = 2**62  # longer whole numbers are written in hexadecimal, which has no limit of length
 _SCALARS = frozenset({NoneType, bool, int, float, str})
 _JSON_PARTS = frozenset({list, dict})
@@ -29,7 +33,6 @@ _ITERABLES: dict[str, Any] = {
     "set": set,
     "frozenset": frozenset,
     "deque": deque,
-    "iterator": iter,
 }
 _MAPPINGS: dict[str, Callable[[Any], Any]] = {
     "Counter": lambda pairs: Counter(dict(pairs)),
@@ -51,6 +54,37 @@ class NotPlainError(TypeError):
 
 class NestedError(NotPlainError):
     """A value that is nested too deeply, or contains itself."""
+
+
+class CutError(RuntimeError):
+    """An iterator has more items than are passed on."""
+
+
+class Items:
+    """An iterator that has come from another process: its items, which it gives once.
+
+    Attributes:
+        items: all that were passed on.
+        cut: whether there were more; the iterator then ends in a `CutError`.
+    """
+
+    def __init__(self, items: list[Any], *, cut: bool):
+        self.items = items
+        self.cut = cut
+        self._left = iter(items)
+
+    def __iter__(self) -> Items:
+        return self
+
+    def __next__(self) -> Any:
+        for item in self._left:
+            return item
+        if self.cut:
+            raise CutError(f"the iterator has more than {MOST_STEPS} items, which is the most")
+        raise StopIteration
+
+    def __repr__(self) -> str:
+        return f"an iterator of {self.items!r}{' and more' if self.cut else ''}"
 
 
 def dumps(value: Any) -> bytes:
@@ -94,7 +128,7 @@ def encode(value: Any) -> Any:
         keys, values = _all_encoded(dict.keys(value)), _all_encoded(dict.values(value))
         return {name: [*map(list, zip(keys, values, strict=True))]}
     for name, made_by in _ITERABLES.items():
-        if name != "iterator" and isinstance(value, made_by):
+        if isinstance(value, made_by):
             return {name: _all_encoded(made_by.__iter__(value))}
     if isinstance(value, complex):
         return {"complex": [encode(value.real), encode(value.imag)]}
@@ -109,7 +143,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, type):
         return _encoded_class(value)
     if callable(getattr(value, "__next__", None)):
-        return {"iterator": _all_encoded(itertools.islice(value, MOST_STEPS))}
+        return _encoded_iterator(value)
     for name, view in _VIEWS.items():
         if isinstance(value, type(view([]))):
             return {name: _all_encoded(value)}
@@ -130,8 +164,10 @@ def decode(value: Any) -> Any:
     if name in _MAPPINGS:
         keys, values = zip(*parts, strict=True) if parts else ((), ())
         return _MAPPINGS[name](zip(_all_decoded(keys), _all_decoded(values), strict=True))
+    if name in ("iterator", "cut"):
+        return Items(list(_all_decoded(parts)), cut=name == "cut")
     if name == "int":
-        return int(parts, 16)
+        return _number(parts)
     if name == "complex":
         return complex(*map(decode, parts))
     if name in ("bytes", "bytearray"):
@@ -139,11 +175,11 @@ def decode(value: Any) -> Any:
     if name == "range":
         return range(*map(decode, parts))
     if name == "Fraction":
-        return Fraction(*map(decode, parts))
+        return _fraction(*parts)
     if name == "Decimal":
-        return Decimal(parts)
-    if name == "type" and isinstance(found := vars(builtins)[parts], type):
-        return found
+        return Decimal(_short(parts, _LONGEST_DECIMAL))
+    if name == "type":
+        return _class(parts)
     raise ValueError(f"no type {name!r}")
 
 
@@ -155,6 +191,41 @@ def is_array(value: Any) -> bool:
 def are_scalars(items: Iterable[Any]) -> bool:
     """Whether all of them stand for themselves, but for the length of numbers."""
     return _SCALARS.issuperset(map(type, items))
+
+
+def _encoded_iterator(value: Any) -> dict[str, Any]:
+    """Its first items, and whether there are more."""
+    items: list[Any] = []
+    cut = False
+    try:
+        items += itertools.islice(value, MOST_STEPS)
+        if len(items) == MOST_STEPS:
+            cut = any(True for _ in itertools.islice(value, 1))
+    except CutError:
+        cut = True
+    return {"cut" if cut else "iterator": _all_encoded(items)}
+
+
+def _number(text: str, longest: int = LONGEST_NUMBER) -> int:
+    return int(_short(text, longest), 16)
+
+
+def _fraction(*parts: Any) -> Fraction:
+    return Fraction(*(p if type(p) is int else _number(p["int"], _LONGEST_PART) for p in parts))
+
+
+def _short(digits: str, longest: int) -> str:
+    if len(digits) > longest:
+        raise ValueError(f"a number of {len(digits)} digits, expected at most {longest}")
+    return digits
+
+
+def _class(name: str) -> type:
+    """The builtin class of that name, which `encode` takes again."""
+    found = vars(builtins)[name]
+    if not isinstance(found, type) or found.__name__ != name:
+        raise ValueError(f"no class {name!r}")
+    return found
 
 
 def _encoded_class(kind: type) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Running tests that are programs, in whichever process, to a report.
 
-{"failure": None if the test passes, else what is wrong, and where}
-{"unfit": why}, if what the test itself imports is not there
+{"failure": None if the test passes, else what is wrong, and where,
+ "missing": the module that could not be imported, if that is what ended it}
+
+Whether the test itself imports that module is not known here: see `missing_imports` outside.
 """
 
 from __future__ import annotations
@@ -14,13 +16,8 @@ from dataenvgym.tasks.code.harness.exceptions import places
 _NAME = "<tests>"
 
 
-def run(
-    kind: str, code: str, namespace: dict[str, Any], *, own: str | None = None
-) -> dict[str, Any]:
+def run(kind: str, code: str, namespace: dict[str, Any]) -> dict[str, Any]:
     """Run a "program" of asserts or a "doctest".
-
-    Args:
-        own: the file name of the student's code, if that is in the same process.
 
     Raises:
         BaseException: what is neither an `Exception` nor `SystemExit`.
@@ -29,21 +26,18 @@ def run(
     if kind == "doctest":
         from dataenvgym.tasks.code.harness.doctests import run_doctest  # slow to import
 
-        return run_doctest(code, namespace, own=own)
+        return run_doctest(code, namespace)
     try:
         exec(compile(code, _NAME, "exec", dont_inherit=True), namespace)
     except (Exception, SystemExit) as error:
-        return unfit_by(error, own) or {"failure": _described(error, code)}
+        return failed(_described(error, code), error)
     return {"failure": None}
 
 
-def unfit_by(error: BaseException, own: str | None) -> dict[str, Any] | None:
-    """The report of a test that ends by an error of its own making: an import that fails."""
-    if not isinstance(error, ModuleNotFoundError) or not error.name:  # as one of the student's
-        return None
-    if any(file == own for file, _ in places(error)):
-        return None
-    return {"unfit": f"it imports {error.name}, which is not there: install it, or set packages"}
+def failed(failure: str, error: BaseException) -> dict[str, Any]:
+    """The report of a test that an error ended."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return {"failure": failure, "missing": missing if type(missing) is str else ""}
 
 
 def _described(error: BaseException, code: str) -> str:

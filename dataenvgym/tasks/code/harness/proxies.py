@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from dataenvgym.tasks.code.harness import exceptions, in_place, programs
+from dataenvgym.tasks.code.harness import in_place
 from dataenvgym.tasks.code.harness.link import Candidate, GoneError, UnfitError
 
 _LONGEST = 300  # characters of a value that a message shows
@@ -39,13 +39,11 @@ class Proxies:
         A missing name that is a module of the standard library, and used like one, is that module.
 
         Raises:
-            UnfitError: if the test is no Python, or the preamble fails.
+            UnfitError: if the test is no Python.
+            Exception: if the preamble raises it.
         """
         namespace: dict[str, Any] = {"__name__": "__main__"}
-        try:
-            exec(compile(preamble, "<preamble>", "exec", dont_inherit=True), namespace)
-        except Exception as error:
-            raise UnfitError(f"the preamble fails: {programs.in_short(error)}") from None
+        exec(compile(preamble, "<preamble>", "exec", dont_inherit=True), namespace)
         missing, modules = _missing_names(code, kind)
         for name in missing - namespace.keys():
             is_module = name in modules and name in sys.stdlib_module_names
@@ -61,20 +59,20 @@ class Proxies:
             shown = [*map(_short, args), *(f"{k}={_short(v)}" for k, v in kwargs.items())]
             self.last_call = f"{name}({', '.join(shown)})"
             answer = self._candidate.call(name, list(args), kwargs)
-            sys.stdout.write(str(answer.get("printed", "")))
+            sys.stdout.write(answer.printed)
             try:
-                if changes := answer.get("changed"):
-                    in_place.put_back([list(args), kwargs], changes)
-            except (TypeError, ValueError, LookupError):
+                if answer.changed:
+                    in_place.put_back([list(args), kwargs], answer.changed)
+            except Exception:  # it is not of these arguments
                 raise self._candidate.troubled(GoneError("it sent no answer")) from None
-            if "value" in answer:
-                self.last_call += f" gave {_short(answer['value'])}"
-                return answer["value"]
-            if "no_data" in answer:
+            if answer.no_data is not None:
                 self.got_no_data = True
-                raise TypeError(f"it returned {answer['no_data']}")
-            self.last_call += f" raised {exceptions.in_words(answer['raised'])}"
-            raise exceptions.again(answer["raised"])
+                raise TypeError(f"it returned {answer.no_data}")
+            if answer.raised is not None:
+                self.last_call += f" raised {answer.raised.in_words()}"
+                raise answer.raised.again()
+            self.last_call += f" gave {_short(answer.value)}"
+            return answer.value
 
         call.__name__ = call.__qualname__ = name
         return call

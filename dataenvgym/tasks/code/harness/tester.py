@@ -4,8 +4,7 @@ Tests may be as little to be trusted as the code, e.g. written by a teacher, and
 own process one could report in the name of the next. So it gets a process of its own, unless no
 other test comes after it.
 
-    {"failure": None or a text, "no_data": whether a result was none}, {"unfit": text}, or
-    {"gone": text} if the candidate is
+It tells an `answers.Report`.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ import os
 import signal
 from typing import Any, NoReturn
 
-from dataenvgym.tasks.code.harness import pipes, plain, programs
+from dataenvgym.tasks.code.harness import answers, pipes, plain, programs
 from dataenvgym.tasks.code.harness.link import Candidate, GoneError, UnfitError
 from dataenvgym.tasks.code.harness.proxies import Proxies
 
 
 def report_apart(
     candidate: Candidate, kind: str, code: str, setup: dict[str, Any]
-) -> dict[str, Any]:
+) -> answers.Report:
     """Run a test in a process of its own, with the candidate's pipes and no other, to a report."""
     ours, theirs = os.pipe()
     if (tester := os.fork()) == 0:
         _report(theirs, candidate, kind, code, setup)
     os.close(theirs)
     try:
-        report = plain.loads(pipes.receive(ours))
-    except (pipes.ClosedError, plain.NotPlainError):
-        report = None
+        report = answers.read_report(pipes.receive(ours))
+    except (pipes.ClosedError, answers.OddError):
+        report = answers.Report({"failure": "the test ended its own process"})
     os.close(ours)
     os.kill(tester, signal.SIGKILL)
     os.waitpid(tester, 0)
-    return report if isinstance(report, dict) else {"failure": "the test ended its own process"}
+    return report
 
 
 def _report(
@@ -42,19 +41,22 @@ def _report(
 ) -> NoReturn:
     try:
         pipes.keep_only(outbox, *candidate.descriptors)
-        pipes.send(outbox, plain.dumps(report_here(candidate, kind, code, setup)))
+        pipes.send(outbox, plain.dumps(_told(candidate, kind, code, setup)))
     finally:
         os._exit(0)
 
 
 def report_here(
     candidate: Candidate, kind: str, code: str, setup: dict[str, Any]
-) -> dict[str, Any]:
+) -> answers.Report:
     """Run a test in this process, to a report."""
+    return answers.Report(_told(candidate, kind, code, setup))
+
+
+def _told(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> dict[str, Any]:
     proxies = Proxies(candidate)
     try:
-        namespace = proxies.namespace(code, kind, setup["preamble"], setup["entry_point"])
-        report = programs.run(kind, code, namespace)
+        report = _run(proxies, kind, code, setup)
         if candidate.trouble is not None:  # a bare `except` of the test may have swallowed it
             raise candidate.trouble
     except UnfitError as error:
@@ -63,7 +65,15 @@ def report_here(
         return {"gone": str(error)}
     except Exception as error:  # what was sent cannot be handled: nested too deeply, or too long
         return {"gone": programs.in_short(error)}
-    if report.get("failure") is not None:
+    if report["failure"] is not None:
         report["failure"] = f"{report['failure']}\n{proxies.last_call}".strip()
         report["no_data"] = proxies.got_no_data
     return report
+
+
+def _run(proxies: Proxies, kind: str, code: str, setup: dict[str, Any]) -> dict[str, Any]:
+    try:
+        namespace = proxies.namespace(code, kind, setup["preamble"], setup["entry_point"])
+    except Exception as error:  # the preamble, which has run in the candidate's process by then
+        return programs.failed(f"the preamble fails: {programs.in_short(error)}", error)
+    return programs.run(kind, code, namespace)

@@ -1,0 +1,78 @@
+"""Whether a test's own imports fail: an error of ours, and no wrong answer.
+
+A test that ends in a ModuleNotFoundError may have met it in its own imports, or the student's code
+may have raised it, under whatever name, to have its problem left out. So the imports that stand in
+the test are tried once more, in a run without the student's code.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+
+from dataenvgym.sandbox.interface import Limits, Sandbox
+from dataenvgym.tasks.code.problem import CodeProblem, DoctestTest, ProgramTest
+from dataenvgym.tasks.code.syntax import parsed
+
+_TRY = """
+import json, sys
+missing = []
+for statement in json.loads({statements!r}):
+    try:
+        exec(statement, {{}})
+    except ModuleNotFoundError as error:
+        missing.append(error.name)
+    except BaseException:
+        pass
+sys.__stdout__.write(json.dumps(missing))
+"""
+
+
+def is_missing(
+    module: str, test: ProgramTest | DoctestTest, problem: CodeProblem, box: Sandbox, limits: Limits
+) -> bool:
+    """Whether an import of the test, or of the problem's preamble, fails for want of that module.
+
+    Imports in a `try` may fail, and do not count.
+
+    Raises:
+        SandboxError: if the sandbox failed.
+    """
+    code = test.code if isinstance(test, ProgramTest) else _examples(test.text)
+    statements = [
+        ast.unparse(node)
+        for text in (problem.preamble, code)
+        if (tree := parsed(text)) is not None
+        for node in _imports(tree)
+    ]
+    if not statements:
+        return False
+    run = box.run(
+        _TRY.format(statements=json.dumps(statements)),
+        files=problem.files if problem.tests_share_process else {},  # others see no files
+        limits=limits,
+    )
+    try:
+        return module in json.loads(run.text)
+    except ValueError:
+        return False
+
+
+def _examples(text: str) -> str:
+    from dataenvgym.tasks.code.harness.doctests import source_of  # slow to import
+
+    try:
+        return source_of(text)
+    except ValueError:
+        return ""
+
+
+def _imports(tree: ast.AST) -> Iterator[ast.stmt]:
+    left = [tree]
+    while left:
+        for node in ast.iter_child_nodes(left.pop()):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node
+            elif not isinstance(node, ast.Try | ast.TryStar):
+                left.append(node)

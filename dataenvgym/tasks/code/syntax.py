@@ -1,0 +1,39 @@
+"""Python's syntax: a syntax tree, and the names in it."""
+
+from __future__ import annotations
+
+import ast
+
+
+def parsed(code: str) -> ast.Module | None:
+    """The code's syntax tree, or None if it is no Python."""
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def names_read(tree: ast.AST) -> set[str]:
+    """The names that code reads."""
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def names_bound(tree: ast.AST) -> set[str]:
+    """The names that code binds in any way and anywhere."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            found.add(node.name)
+    return found
