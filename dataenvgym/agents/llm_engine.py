@@ -42,6 +42,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
 _log = logging.getLogger(__name__)
 _MAY_HAVE = ("skill", "examples", "samples", "written")
@@ -56,7 +57,7 @@ class LLMEngine:
     Args:
         teacher: who writes.
         task: its training split says which skills can be asked for, if `skills` does not, and has
-            sample problems for requests without examples.
+            sample problems for requests without examples. The records get its prompts.
         prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}` and `{written}`
             (see `configs/prompt/records.yaml`); one of our names, a mapping, or a `Prompt`.
         subskill_prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
@@ -129,7 +130,8 @@ class LLMEngine:
     def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
         """The records in an answer, with that provenance, and how many more were malformed.
 
-        Those dropped for another reason are counted in `dropped`.
+        Those dropped for another reason are counted in `dropped`. An instruction is the problem
+        alone: `generate` puts it into the task's prompt.
         """
         return records_in(reply, provenance)
 
@@ -200,7 +202,8 @@ class LLMEngine:
                 *(len(seen), sum(o.count for o in orders), n_barren, n_asked, n_useless),
                 ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none",
             )
-        return [record for order in orders for record in order.records]
+        template = prompt_template_of(self.task)
+        return [template.frame(record) for order in orders for record in order.records]
 
     def propose_subskills(
         self,

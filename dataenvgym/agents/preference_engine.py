@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
+from dataenvgym.agents.generating import generated
 from dataenvgym.agents.plans import Engine, Plan
 from dataenvgym.agents.policies import apportion
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
@@ -24,6 +25,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TrainingDatum
 from dataenvgym.scoring import extract_final_answer, grade_pairs
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
 
 class PreferenceEngine:
@@ -34,7 +36,8 @@ class PreferenceEngine:
 
     Args:
         engine: writes supervised records with right answers.
-        task: how the student draws its answers (its `sampling`), where it says so.
+        task: how the student is asked (its prompts) and draws its answers (its `sampling`), where
+            it says so.
         temperature: of the tries; 0.0 takes the answers that it would give in an evaluation.
         rounds: how often more records are asked for while errors are missing, at least 1; an engine
             that wrote nothing is not asked again.
@@ -55,6 +58,7 @@ class PreferenceEngine:
                 f"rounds is {rounds} and most_tries is {most_tries}, expected 1 or more of both"
             )
         self.engine = engine
+        self._task = task
         self.rounds = rounds
         self.most_tries = most_tries
         sampling: SamplingParameters = getattr(task, "sampling", SamplingParameters())
@@ -86,6 +90,7 @@ class PreferenceEngine:
             BudgetSpentError: if the other engine's budget is spent before there is any pair.
             ConfigurationError: if the other engine's records are of another kind.
         """
+        template = prompt_template_of(self._task)
         wanted = sum(assignment.count for assignment in plan)
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
@@ -95,14 +100,16 @@ class PreferenceEngine:
             if (tries := min(tries, int(wanted * self.most_tries) - len(tried))) <= 0:
                 break
             try:
-                written = self.engine.generate(_scaled(plan, tries), predictor, rng)
+                asked_for = _scaled(plan, tries)
+                written = generated(self.engine, asked_for, predictor, rng)
             except BudgetSpentError:
                 if not pairs:
                     raise
                 break
             if not written:
                 break
-            records = [r for r in _supervised(written) if r.instruction not in tried]
+            framed = map(template.frame, _supervised(written))
+            records = [record for record in framed if record.instruction not in tried]
             tried.update(record.instruction for record in records)
             for pair in self._errors(records, predictor, rng):
                 pairs[pair.instruction] = pair

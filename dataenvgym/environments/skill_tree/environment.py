@@ -263,7 +263,9 @@ class SkillTree(TeachingEnvironment):
             seen = {(t.skill, s.name): s.generated for t in plan.trees for s in t.subskills}
             rng = derive_rng(self._seed, files.number, "trained")
             with self.clock("generate"):
-                sample = renewed_sample(self._trained, accepted, seen, self.train_sample, rng)
+                sample = renewed_sample(
+                    self._trained, accepted, seen, self.train_sample, rng, self.task
+                )
                 completed = answer_again(self.task, self.predictor, sample)
             tree_files.write_trained(completed)
         return completed
