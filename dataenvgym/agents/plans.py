@@ -13,6 +13,11 @@ what policies and engines say of themselves, where they do:
 - `policy.leaves_choice`: True if it gives assignments without skill and examples, and
   `engine.chooses`: True if the engine can work on those;
 - `policy.asks_student`: True if it lets the student try problems;
+- `policy.plans_nothing`: True if its plans are empty, and `engine.follows_plan`: False if the
+  engine writes all the same;
+- `policy.gives_examples`: False if its assignments have none, and `engine.needs_examples`: True
+  if the engine cannot do without;
+- `engine.writes_nothing`: True if it never writes a record;
 - `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
 - `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
 """

@@ -73,6 +73,16 @@ class PreferenceEngine:
         """Whether it can do without a skill and examples: if the other engine can."""
         return bool(getattr(self.engine, "chooses", False))
 
+    @property
+    def needs_examples(self) -> bool:
+        """Whether the other engine cannot do without examples."""
+        return bool(getattr(self.engine, "needs_examples", False))
+
+    @property
+    def writes_nothing(self) -> bool:
+        """Whether the other engine never writes a record."""
+        return bool(getattr(self.engine, "writes_nothing", False))
+
     def prepare(self) -> None:
         """Have the other engine load what it writes from."""
         if (prepare := getattr(self.engine, "prepare", None)) is not None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 from typing import Any
 from zlib import crc32
 
 import pytest
+from omegaconf import OmegaConf
 
+from dataenvgym.config import compose
 from dataenvgym.config.composition import config_directory
+from dataenvgym.config.targets import build_value
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
@@ -84,6 +88,24 @@ def willing_teacher() -> WillingTeacher:
 @pytest.fixture(scope="session")
 def make_half_a_student() -> Callable[[Task], ScriptedPredictor]:
     return half_a_student
+
+
+@cache
+def section(group: str, name: str) -> Any:
+    """The configuration of a policy or an engine, as a plain value."""
+    agent = "skill_tree" if name.startswith("tree_") else "skill_list"
+    config = compose([f"agent={agent}", f"agent/{group}={name}"])
+    return OmegaConf.to_container(config.agent[group], resolve=True)
+
+
+@pytest.fixture
+def build_part(willing_teacher: WillingTeacher) -> Callable[[str, str, Task], Any]:
+    """Builds the "policy" or "engine" of that name for a task."""
+
+    def build(group: str, name: str, task: Task) -> Any:
+        return build_value(section(group, name), group, {"task": task, "teacher": willing_teacher})
+
+    return build
 
 
 def names_of(group: str) -> list[str]:

@@ -7,22 +7,17 @@ import shutil
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, PoolEngine, RandomSelection
-from dataenvgym.config import build_agent, compose
+from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, RandomSelection
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.storage import write_jsonl
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
-SMALL = {"n_train": 60, "n_validation": 20, "n_test": 20}
+SMALL = {"n_train": 24, "n_validation": 20, "n_test": 20}
 BEFORE, AFTER = "Read this twice, and work it out in 1 step:\n", "\nEnd with your answer."
 FRAME = {"system_prompt": "You are brief.", "template": f"{BEFORE}{{instruction}}{AFTER}"}
 NO_FIT = {("pocket_math", "execution"), ("pocket_math", "execution_preference")}
-
-needs_bubblewrap = pytest.mark.skipif(
-    shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)"
-)
 
 
 @pytest.fixture(scope="module", params=["pocket_math", "pocket_code"])
@@ -49,9 +44,7 @@ def plan(task, student):
     return tuple(Assignment(2, skill=c.instance.skill, examples=[c]) for c in wrong)
 
 
-def written_by(engine_name, task, teacher, plan, student):
-    overrides = ["agent=open_ended", f"agent/engine={engine_name}"]
-    engine = build_agent(compose(overrides), task=task, teacher=teacher).engine
+def written_by(engine, plan, student):
     return engine.generate(plan, student, np.random.default_rng(0))
 
 
@@ -66,13 +59,13 @@ def shown_in_evaluation(task, instruction):
 
 
 def test_the_prompt_of_a_record_is_that_of_an_evaluation(
-    engine_name, task, student, plan, willing_teacher
+    engine_name, task, student, plan, build_part, willing_teacher
 ):
     if (task.name, engine_name) in NO_FIT:
         with pytest.raises(ConfigurationError, match="task's sandbox"):
-            written_by(engine_name, task, willing_teacher, plan, student)
+            build_part("engine", engine_name, task)
         return
-    records = written_by(engine_name, task, willing_teacher, plan, student)
+    records = written_by(build_part("engine", engine_name, task), plan, student)
     assert bool(records) == (engine_name != "none")
     for record in records:
         text = record.instruction
@@ -84,10 +77,10 @@ def test_the_prompt_of_a_record_is_that_of_an_evaluation(
     assert not any(BEFORE in request for request in willing_teacher.asked)
 
 
-def test_without_a_template_a_record_has_the_instruction_alone(make_half_a_student):
+def test_without_a_template_a_record_has_the_instruction_alone():
     task = PocketMathTask(**SMALL)
     plan = (Assignment(3, skill="reversed"),)
-    for record in written_by("pocket", task, None, plan, make_half_a_student(task)):
+    for record in written_by(PocketEngine(task), plan, None):
         assert record.prompt == shown_in_evaluation(task, record.instruction)
         assert (record.system, len(record.prompt)) == ("", 1)
 
