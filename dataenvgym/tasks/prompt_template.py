@@ -9,11 +9,13 @@ evaluated on equal prompts. Checks that compare problems take the template off a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar, cast
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -25,6 +27,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 
+_log = logging.getLogger(__name__)
 INSTRUCTION = "{instruction}"
 PromptedT = TypeVar("PromptedT", bound=SupervisedDatum | PreferenceDatum | KTODatum)
 
@@ -123,9 +126,10 @@ def prompt_template_of(task: object) -> PromptTemplate:
     own = getattr(task, "prompt_template", None)
     if isinstance(own, PromptTemplate):
         return own
-    if not hasattr(task, "make_environment") or not getattr(task, "instances", ()):
+    if not hasattr(task, "make_environment"):
         return PLAIN
-    return _read_off(task) or PLAIN
+    instances = tuple(islice(getattr(task, "instances", ()), 2))
+    return _read_off(task, instances) or PLAIN
 
 
 def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
@@ -145,16 +149,13 @@ def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
     return {"system": system, "history": history, "instruction": texts[-1]}
 
 
-def _read_off(task: Any) -> PromptTemplate | None:
-    instances: Sequence[TaskInstance] = task.instances[:2]
-    environment = task.make_environment()
+def _read_off(task: Any, instances: Sequence[TaskInstance]) -> PromptTemplate | None:
     try:
-        shown = [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
-    except DataEnvGymError:
+        shown = _shown(task.make_environment(), instances)
+    except Exception as error:  # of somebody's own code; an evaluation says what is wrong
+        _log.warning("the prompts of %s could not be looked at: %r", task, error)
         return None
-    finally:
-        environment.close()
-    fields = prompt_fields(shown[0])
+    fields = prompt_fields(shown[0]) if shown else None
     if fields is None or not (instruction := instances[0].instruction):
         return None
     text = fields["instruction"].replace(instruction, INSTRUCTION)
@@ -163,3 +164,12 @@ def _read_off(task: Any) -> PromptTemplate | None:
     found = PromptTemplate(fields["system"], text, fields["history"])
     pairs = zip(instances, shown, strict=True)
     return found if all(found.conversation(i.instruction) == c for i, c in pairs) else None
+
+
+def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversation]:
+    """What the student sees first of each instance."""
+    try:
+        return [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
+    finally:
+        if hasattr(environment, "close"):
+            environment.close()

@@ -121,7 +121,11 @@ def test_prompts_that_have_no_template_are_none():
     def hidden(instance):
         return (Message(role="user", content="Guess."),)
 
-    assert prompt_template_of(Own(persona)) == prompt_template_of(Own(hidden)) == PLAIN
+    def broken(instance):
+        raise ZeroDivisionError
+
+    for shown in (persona, hidden, broken):
+        assert prompt_template_of(Own(shown)) == PLAIN
     assert prompt_template_of(None) == prompt_template_of(object()) == PLAIN
 
 
