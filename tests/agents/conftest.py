@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from itertools import count
@@ -18,6 +19,7 @@ from dataenvgym.config.composition import config_directory
 from dataenvgym.config.targets import build_value
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
 from dataenvgym.tasks.prompt_template import prompt_template_of
 
@@ -63,15 +65,25 @@ class WillingTeacher:
         return {"action": "explore", "subskills": 1, "records": 2}
 
 
+def right_answer(instance: TaskInstance) -> str:
+    return str(instance.data.get("solution") or f"#### {instance.answer}")
+
+
 def half_a_student(task: Task) -> ScriptedPredictor:
-    """Knows half of the task's problems in the prompts of its evaluation, and nothing else."""
+    """Knows about half of the task's problems in the prompts of its evaluation, and nothing else.
+
+    Of the train split it knows the first problem of every skill, and then every other one.
+    """
     template = prompt_template_of(task)
-    instances = [i for s in ("train", "validation") for i in task.on(s).instances]
-    known = {
-        template.text(i.instruction): str(i.data.get("solution") or f"#### {i.answer}")
-        for i in instances
-        if crc32(i.instruction.encode()) % 2
-    }
+    known = {}
+    seen: Counter[str | None] = Counter()
+    for instance in task.on("train").instances:
+        seen[instance.skill] += 1
+        if seen[instance.skill] % 2:
+            known[template.text(instance.instruction)] = right_answer(instance)
+    for instance in task.on("validation").instances:
+        if crc32(instance.instruction.encode()) % 2:
+            known[template.text(instance.instruction)] = right_answer(instance)
 
     def answer(conversation):
         wrong = WRONG[task.name].replace("wrong", f"wrong{crc32(repr(conversation).encode()) % 7}")
