@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from dataenvgym.agents.generating import generated
 from dataenvgym.agents.plans import Engine, Policy, Situation
 from dataenvgym.agents.policy_agent import PolicyAgent
 from dataenvgym.interfaces import PredictorInterface
@@ -35,7 +36,7 @@ class Agent(PolicyAgent[Policy, Engine]):
             derive_rng(self.seed, self.iteration, "policy"),
         )
         rng = derive_rng(self.seed, self.iteration, "engine")
-        return [self._signed(r) for r in self.engine.generate(plan, predictor, rng)]
+        return [self._signed(r) for r in generated(self.engine, plan, predictor, rng)]
 
     def _signed(self, record: TrainingDatum) -> TrainingDatum:
         provenance = record.provenance.model_copy(update={"agent": self.name})

@@ -20,7 +20,8 @@ class BlindPolicy(WrappingPolicy):
 
     It sees the problems, their gold answers and their skills, as before; it does not see the
     student's answers, which of them were right, or which calls failed, and it cannot let the
-    student try. What the engine sees beside the plan is not its affair.
+    student try. The examples in its plan have an empty transcript, by which an engine tells that
+    they were not tried: a teacher is shown them as samples, not as errors.
 
     Args:
         policy: the policy to blind.

@@ -13,6 +13,7 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import EnvironmentInterface, TaskInterface
 from dataenvgym.records import Conversation, Provenance, SupervisedDatum, TaskInstance
+from dataenvgym.tasks.prompt_template import prompt_fields
 
 
 def train_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
@@ -54,6 +55,16 @@ def gold_records(task: Any, instances: Sequence[TaskInstance]) -> list[Supervise
         environment.close()
 
 
+def record_of_prompt(
+    conversation: Conversation, output: str, skill: str | None
+) -> SupervisedDatum | None:
+    """The record with that prompt; None if there is no such record (see `prompt_fields`)."""
+    fields = prompt_fields(conversation)
+    if fields is None or not output:
+        return None
+    return SupervisedDatum(**fields, output=output, provenance=Provenance(skill=skill))
+
+
 def _gold_record(
     environment: EnvironmentInterface, instance: TaskInstance
 ) -> SupervisedDatum | None:
@@ -64,7 +75,7 @@ def _gold_record(
         except DataEnvGymError:
             return None  # it cannot be judged, so nobody knows that it is right
         if info["was_correct"]:
-            return _record(conversation, output, instance.skill)
+            return record_of_prompt(conversation, output, instance.skill)
     return None
 
 
@@ -76,20 +87,3 @@ def _ways_to_answer(instance: TaskInstance) -> Iterator[str]:
         yield instance.answer
         yield f"#### {instance.answer}"
         yield f"<answer>{instance.answer}</answer>"
-
-
-def _record(conversation: Conversation, output: str, skill: str | None) -> SupervisedDatum | None:
-    """The record with that prompt; None if it is no chain of questions and replies."""
-    system = conversation[0].content if conversation[0].role == "system" else ""
-    turns = conversation[1:] if system else conversation
-    roles = [message.role for message in turns]
-    if roles != ["user", "assistant"] * (len(turns) // 2) + ["user"]:
-        return None
-    texts = [message.content for message in turns]
-    return SupervisedDatum(
-        system=system,
-        history=tuple(zip(texts[0:-1:2], texts[1::2], strict=True)),
-        instruction=texts[-1],
-        output=output,
-        provenance=Provenance(skill=skill),
-    )

@@ -8,7 +8,6 @@ example is dropped and counted, and what is missing then is asked for again.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -41,9 +40,10 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
-_log = logging.getLogger(__name__)
 _MAY_HAVE = ("skill", "examples", "samples", "written")
 
 
@@ -70,7 +70,7 @@ class LLMEngine:
     Args:
         teacher: who writes.
         task: its training split says which skills can be asked for, if `skills` does not, and has
-            sample problems for requests without examples.
+            sample problems for requests without examples. The records get its prompts.
         prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}` and `{written}`
             (see `configs/prompt/records.yaml`); one of our names, a mapping, or a `Prompt`.
         subskill_prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
@@ -143,7 +143,8 @@ class LLMEngine:
     def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
         """The records in an answer, with that provenance, and how many more were malformed.
 
-        Those dropped for another reason are counted in `dropped`.
+        Those dropped for another reason are counted in `dropped`. An instruction is the problem
+        alone: `generate` puts it into the task's prompt.
         """
         return records_in(reply, provenance)
 
@@ -208,13 +209,14 @@ class LLMEngine:
                 raise _no_answer(replies, n_asked, n_rounds)
             tell(f"teacher: {len(seen)} of {sum(o.count for o in orders)} records")
         if n_barren == self.attempts:
-            _log.warning(
-                "the teacher wrote %d of %d records, and nothing new in the last %d rounds: what "
-                "is missing is given up (%d requests, %d answers without any record; dropped: %s)",
-                *(len(seen), sum(o.count for o in orders), n_barren, n_asked, n_useless),
-                ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none",
+            why = ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none"
+            warn_run(
+                f"the teacher wrote {len(seen)} of {sum(o.count for o in orders)} records, and "
+                f"nothing new in the last {n_barren} rounds: what is missing is given up "
+                f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        return [record for order in orders for record in order.records]
+        template = prompt_template_of(self.task)
+        return [template.frame(record) for order in orders for record in order.records]
 
     def propose_subskills(
         self,

@@ -35,7 +35,7 @@ class Order:
 
     Attributes:
         provenance: the skill and the subskill, as its records have it.
-        examples: evaluated instances that the student got wrong.
+        examples: evaluated instances to take as a model, most of them errors of the student.
         samples: training problems, where there are no examples.
         records: those that came so far.
     """
@@ -59,13 +59,19 @@ class Order:
         )
 
     def conversation(self, prompt: Prompt) -> Conversation:
-        """The request for what is missing."""
+        """The request for what is missing.
+
+        An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
+        a sample.
+        """
         skill, subskill = self.provenance.skill, self.provenance.subskill
+        wrong = [e for e in self.examples if _is_error(e)]
+        samples = [*(e.instance for e in self.examples if not _is_error(e)), *self.samples]
         return prompt.render(
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
-            examples="\n\n".join(shown_example(e, i + 1) for i, e in enumerate(self.examples)),
-            samples="\n\n".join(shown_problem(s, i + 1) for i, s in enumerate(self.samples)),
+            examples="\n\n".join(shown_example(e, i + 1) for i, e in enumerate(wrong)),
+            samples="\n\n".join(shown_problem(s, i + 1) for i, s in enumerate(samples)),
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
 
@@ -126,6 +132,10 @@ def _shown(instance: TaskInstance, number: int, said: str | None) -> str:
     if instance.answer is not None:
         lines.append(f"The right answer: {_cut(instance.answer)}")
     return "\n".join(lines)
+
+
+def _is_error(example: CompletedTaskInstance) -> bool:
+    return example.response is not None and not example.was_correct
 
 
 def _has_examples_alone(assignment: Assignment) -> bool:

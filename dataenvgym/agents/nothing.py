@@ -14,12 +14,16 @@ from dataenvgym.records import TrainingDatum
 class NoPolicy:
     """Plans nothing."""
 
+    plans_nothing = True
+
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return ()
 
 
 class NoEngine:
     """Writes nothing."""
+
+    writes_nothing = True
 
     @property
     def skills(self) -> Sequence[str]:

@@ -13,6 +13,11 @@ what policies and engines say of themselves, where they do:
 - `policy.leaves_choice`: True if it gives assignments without skill and examples, and
   `engine.chooses`: True if the engine can work on those;
 - `policy.asks_student`: True if it lets the student try problems;
+- `policy.plans_nothing`: True if its plans are empty, and `engine.follows_plan`: False if the
+  engine writes all the same;
+- `policy.gives_examples`: False if its assignments have none, and `engine.needs_examples`: True
+  if the engine cannot do without;
+- `engine.writes_nothing`: True if it never writes a record;
 - `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
 - `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
 """
@@ -39,7 +44,7 @@ class Assignment:
         skill: the skill to teach, or None where only `examples` say it.
         subskill: the part of `skill` to teach, or None for all of it.
         examples: evaluated instances to take as a model; their gold answers may be read, their
-            texts not repeated.
+            texts not repeated. Not all are errors: one with an empty transcript was not tried.
     """
 
     __slots__ = ("count", "examples", "skill", "subskill")
@@ -111,7 +116,10 @@ class Engine(Protocol):
     ) -> Sequence[TrainingDatum]:
         """The records that the plan asks for, with `provenance.skill` where it is known.
 
-        Records of an assignment with a subskill have it in `provenance.subskill`.
+        They are models or mappings. Records of an assignment with a subskill have it in
+        `provenance.subskill`. A prompt is to be as the student reads it in an evaluation:
+        `prompt_template_of(task).frame(record)` (`dataenvgym.tasks.prompt_template`) puts an
+        instruction into the task's prompt.
 
         `predictor` is the student as it is now, for engines that let it try. An engine that cannot
         make them all returns what it has; it raises `BudgetSpentError` only if that is nothing.

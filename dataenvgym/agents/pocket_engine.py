@@ -18,6 +18,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.pocket import family_of, find_skill
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
 
 class PocketEngine:
@@ -30,10 +31,12 @@ class PocketEngine:
     A subskill is a phrasing, `_` for what it is about: "Put _ in rising order."
 
     Args:
-        task: whose family it teaches; that of pocket math if the task has none.
+        task: whose family it teaches, in the task's prompts; that of pocket math if the task has
+            none.
     """
 
     def __init__(self, task: TaskInterface | None = None) -> None:
+        self._task = task
         self._family = family_of(task)
 
     @property
@@ -52,13 +55,14 @@ class PocketEngine:
         An example that it cannot read is passed over; so is what goes beyond the exercises of a
         skill that there are.
         """
+        template = prompt_template_of(self._task)
         questions: set[str] = set()
         records: list[TrainingDatum] = []
         for assignment in plan:
             for _ in range(assignment.count):
                 if (record := self._write(assignment, questions, rng)) is not None:
                     questions.add(record.instruction)
-                    records.append(record)
+                    records.append(template.frame(record))
         return records
 
     def propose_subskills(

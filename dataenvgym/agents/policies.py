@@ -25,6 +25,7 @@ class RandomPolicy:
     """Each record teaches a skill drawn uniformly from those the engine has."""
 
     needs_engine_skills = True
+    gives_examples = False
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         skills = situation.skills
@@ -86,6 +87,7 @@ class FreePolicy:
     """One assignment without skill and examples: the engine chooses what to give."""
 
     leaves_choice = True
+    gives_examples = False
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return (Assignment(count),)

@@ -43,9 +43,14 @@ class PoolEngine:
         self._taken: set[int] = set()
 
     @property
+    def needs_examples(self) -> bool:
+        """Whether it selects by the examples of an assignment."""
+        return bool(getattr(self.selection, "needs_examples", False))
+
+    @property
     def chooses(self) -> bool:
         """Whether it can do without a skill and examples."""
-        return not getattr(self.selection, "needs_examples", False)
+        return not self.needs_examples
 
     @property
     def skills(self) -> Sequence[str]:

@@ -13,6 +13,7 @@ from typing import TypedDict
 import numpy as np
 from pydantic import JsonValue
 
+from dataenvgym.agents.generating import generated
 from dataenvgym.agents.plans import Engine, Plan
 from dataenvgym.agents.policies import apportion
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
@@ -25,6 +26,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TrainingDatum
 from dataenvgym.scoring import extract_final_answer, grade_pairs
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
 
 class PreferenceOptions(TypedDict, total=False):
@@ -43,7 +45,8 @@ class PreferenceEngine:
 
     Args:
         engine: writes supervised records with right answers.
-        task: how the student draws its answers (its `sampling`), where it says so.
+        task: how the student is asked (its prompts) and draws its answers (its `sampling`), where
+            it says so.
         temperature: of the tries; 0.0 takes the answers that it would give in an evaluation.
         rounds: how often more records are asked for while errors are missing, at least 1; an engine
             that wrote nothing is not asked again.
@@ -64,6 +67,7 @@ class PreferenceEngine:
                 f"rounds is {rounds} and most_tries is {most_tries}, expected 1 or more of both"
             )
         self.engine = engine
+        self._task = task
         self.rounds = rounds
         self.most_tries = most_tries
         sampling: SamplingParameters = getattr(task, "sampling", SamplingParameters())
@@ -77,6 +81,16 @@ class PreferenceEngine:
     def chooses(self) -> bool:
         """Whether it can do without a skill and examples: if the other engine can."""
         return bool(getattr(self.engine, "chooses", False))
+
+    @property
+    def needs_examples(self) -> bool:
+        """Whether the other engine cannot do without examples."""
+        return bool(getattr(self.engine, "needs_examples", False))
+
+    @property
+    def writes_nothing(self) -> bool:
+        """Whether the other engine never writes a record."""
+        return bool(getattr(self.engine, "writes_nothing", False))
 
     def prepare(self) -> None:
         """Have the other engine load what it writes from."""
@@ -95,6 +109,7 @@ class PreferenceEngine:
             BudgetSpentError: if the other engine's budget is spent before there is any pair.
             ConfigurationError: if the other engine's records are of another kind.
         """
+        template = prompt_template_of(self._task)
         wanted = sum(assignment.count for assignment in plan)
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
@@ -104,14 +119,16 @@ class PreferenceEngine:
             if (tries := min(tries, int(wanted * self.most_tries) - len(tried))) <= 0:
                 break
             try:
-                written = self.engine.generate(_scaled(plan, tries), predictor, rng)
+                asked_for = _scaled(plan, tries)
+                written = generated(self.engine, asked_for, predictor, rng)
             except BudgetSpentError:
                 if not pairs:
                     raise
                 break
             if not written:
                 break
-            records = [r for r in _supervised(written) if r.instruction not in tried]
+            framed = map(template.frame, _supervised(written))
+            records = [record for record in framed if record.instruction not in tried]
             tried.update(record.instruction for record in records)
             for pair in self._errors(records, predictor, rng):
                 pairs[pair.instruction] = pair

@@ -21,6 +21,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
 PromptedDatum = SupervisedDatum | PreferenceDatum | KTODatum
 """The kinds of records that begin with a question."""
@@ -31,7 +32,8 @@ class RecordPool:
 
     Args:
         task: its train split, with gold answers, is the pool if there is no file.
-        path: a JSONL file of records, as `records.jsonl` of a run has them; or None.
+        path: a JSONL file of records, as `records.jsonl` of a run has them; or None. A record
+            without a system message and earlier turns of its own gets the task's prompt.
     """
 
     def __init__(self, task: TaskInterface, path: str | Path | None = None) -> None:
@@ -57,7 +59,8 @@ class RecordPool:
         if self._path is None:
             found = gold_records(self._task, train_instances(self._task))
         else:
-            found = _read(self._path)
+            template = prompt_template_of(self._task)
+            found = [template.frame(record) for record in _read(self._path)]
         if not found:
             source = self._path or "the task's train split"
             raise ConfigurationError(f"the pool is empty: there are no usable records in {source}")
@@ -117,7 +120,9 @@ class RecordPool:
 
     @cached_property
     def _similarity(self) -> TextSimilarity:
-        return TextSimilarity([record.prompt[-1].content for record in self.records])
+        questions = [record.prompt[-1].content for record in self.records]
+        template = prompt_template_of(self._task)
+        return TextSimilarity([template.instruction_in(question) for question in questions])
 
 
 def _read(path: Path) -> list[PromptedDatum]:

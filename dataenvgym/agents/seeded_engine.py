@@ -9,7 +9,7 @@ with a right answer, and what was written before, is tried again with another se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
 
@@ -23,14 +23,17 @@ from dataenvgym.agents.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import SupervisedDatum, TrainingDatum
+from dataenvgym.tasks.prompt_template import prompt_template_of
 
 
 class SeededEngine:
     """Rewrites of seeds that fit each assignment, the seeds in turns.
 
     Args:
-        rewriter: makes a new record of a seed.
-        task: its train split, with gold answers, are the seeds if there is no file.
+        rewriter: makes a new record of a seed; both are without what the task's prompts have
+            around an instruction.
+        task: its train split, with gold answers, are the seeds if there is no file. The records
+            get its prompts.
         path: a JSONL file of supervised records, or None.
         nearest: for an assignment whose skill no seed has, how many seeds like its examples are
             taken, at least 1.
@@ -54,6 +57,7 @@ class SeededEngine:
                 f"nearest is {nearest} and attempts is {attempts}, expected 1 or more of both"
             )
         self.rewriter = rewriter
+        self._task = task
         self.seeds = RecordPool(task, path)
         self.nearest = nearest
         self.attempts = attempts
@@ -86,6 +90,7 @@ class SeededEngine:
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
         """
+        template = prompt_template_of(self._task)
         turns = [self._in_turns(assignment, rng) for assignment in plan]
         slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
         written: dict[int, TrainingDatum] = {}
@@ -104,7 +109,7 @@ class SeededEngine:
             for slot, record in zip(asked, rewrites, strict=True):
                 if record is not None and (key := _key(record)) not in self._written:
                     self._written.add(key)
-                    written[slot] = credited(record, plan[slots[slot]])
+                    written[slot] = credited(template.frame(record), plan[slots[slot]])
             fruitless = fruitless + 1 if len(written) == before else 0
         return [written[slot] for slot in sorted(written)]
 
@@ -118,7 +123,13 @@ class SeededEngine:
 
     @property
     def _supervised(self) -> list[SupervisedDatum]:
-        return [seed for seed in self.seeds.records if isinstance(seed, SupervisedDatum)]
+        return self._without_template(self.seeds.records)
+
+    def _without_template(self, seeds: Iterable[TrainingDatum]) -> list[SupervisedDatum]:
+        """The supervised ones among the seeds, as problems alone."""
+        template = prompt_template_of(self._task)
+        plain = (template.unframe(seed) for seed in seeds)
+        return [seed for seed in plain if isinstance(seed, SupervisedDatum)]
 
     def _in_turns(
         self, assignment: Assignment, rng: np.random.Generator
@@ -127,7 +138,7 @@ class SeededEngine:
         usable = np.array([isinstance(seed, SupervisedDatum) for seed in self.seeds.records])
         positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
         seeds = [self.seeds.records[i] for i in rng.permutation(positions).tolist()]
-        return cycle([seed for seed in seeds if isinstance(seed, SupervisedDatum)])
+        return cycle(self._without_template(seeds))
 
 
 def _key(record: SupervisedDatum) -> str:

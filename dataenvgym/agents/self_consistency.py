@@ -6,19 +6,27 @@ more often right than what it says first, and does harm where it is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from dataenvgym.agents.self_engine import SelfAnswersEngine
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.answers import classes_of
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.evaluation.answers import classes_of, sameness_of
 from dataenvgym.interfaces import EnvironmentInterface, TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.scoring import extract_final_answer
-from dataenvgym.tasks.math.answers import same_answer
+
+_log = logging.getLogger(__name__)
 
 
 class SelfConsistencyEngine(SelfAnswersEngine):
     """Writes records from what the student says most often.
+
+    The task tells which answers are the same (see `dataenvgym.evaluation.answers`): in math, equal
+    final answers; in code, what gives the same results. For a task that does not tell, it is the
+    final answer, or else the whole text.
 
     Args:
         agreement: the share of the answers that has to agree, above 0.
@@ -50,18 +58,43 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         self, problem: TaskInstance, answers: Sequence[str], environment: EnvironmentInterface
     ) -> str | None:
         """The first answer of the majority, if that is large enough; gold is not read."""
-        text, votes = majority(answers)
+        read = self._answers(problem, answers)
+        text, votes = majority(answers, read, sameness_of(self.task, problem))
         return text if self.agreement <= votes / self.samples <= self.most_agreement else None
 
+    def _answers(self, problem: TaskInstance, texts: Sequence[str]) -> list[str | None]:
+        """What each text answers, as the task reads it; each different text is read once."""
+        different = list(dict.fromkeys(texts))
+        with ThreadPoolExecutor(getattr(self.task, "threads", 1)) as pool:
+            found = pool.map(partial(self._answer, problem), different)
+            read = dict(zip(different, found, strict=True))
+        return [read[text] for text in texts]
 
-def majority(texts: Sequence[str]) -> tuple[str, int]:
-    """The first of the texts with the most frequent final answer, and how many have that answer.
+    def _answer(self, problem: TaskInstance, text: str) -> str | None:
+        if (answer_class := getattr(self.task, "answer_class", None)) is None:
+            return extract_final_answer(text) or text.strip() or None
+        try:
+            answer: str | None = answer_class(problem, text)
+        except ConfigurationError:
+            raise
+        except DataEnvGymError as error:
+            _log.warning("an answer to %s could not be read: %s", problem.id, error)
+            return None
+        return answer
 
-    Answers are the same if the scorer says so: 1/2 and 0.5 are. A text without a final answer has
-    no vote; without any vote it is ("", 0).
+
+def majority(
+    texts: Sequence[str], answers: Sequence[str | None], same: Callable[[str, str], bool]
+) -> tuple[str, int]:
+    """The first of the texts with the most frequent answer, and how many have that answer.
+
+    A text whose answer is None has no vote; without any vote it is ("", 0).
+
+    Args:
+        answers: what each text answers.
+        same: whether two answers that differ as text are the same, as 1/2 and 0.5 are.
     """
-    answers = [extract_final_answer(text) for text in texts]
-    found, votes = classes_of(answers, same_answer)
+    found, votes = classes_of(answers, same)
     if not found:
         return "", 0
     winner = max(range(len(found)), key=votes.count)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.gold_records import train_instances
+from dataenvgym.agents.gold_records import record_of_prompt, train_instances
 from dataenvgym.agents.plans import Assignment, Plan
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
@@ -28,7 +28,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
 )
 from dataenvgym.progress import tell
-from dataenvgym.records import Conversation, Provenance, SupervisedDatum, TaskInstance
+from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.seeding import derive_seed
 
 
@@ -39,7 +39,7 @@ class SelfAnswersEngine(ABC):
     skill where it is known; any other, problems of all kinds. A problem becomes a record once.
 
     Args:
-        task: whose training split has the problems, of one turn each.
+        task: whose training split has the problems, each answered in one turn.
         samples: how many answers the student gives to each problem.
         temperature: how the student draws its answers; above 0.
         tries: how many problems are tried for each record that is wanted, at most.
@@ -171,7 +171,7 @@ class SelfAnswersEngine(ABC):
         finally:
             environment.close()
         return [
-            None if text is None else _record(problem, conversation, text)
+            None if text is None else record_of_prompt(conversation, text, problem.skill)
             for problem, conversation, text in zip(problems, asked, picked, strict=True)
         ]
 
@@ -200,19 +200,3 @@ def _skill_of(assignment: Assignment) -> str | None:
         return assignment.skill
     skills = {example.instance.skill for example in assignment.examples}
     return skills.pop() if len(skills) == 1 else None
-
-
-def _record(
-    problem: TaskInstance, conversation: Conversation, output: str
-) -> SupervisedDatum | None:
-    """The record with that prompt; None if the problem begins with more than one question."""
-    system = conversation[0].content if conversation[0].role == "system" else ""
-    turns = conversation[1:] if system else conversation
-    if [message.role for message in turns] != ["user"] or not output:
-        return None
-    return SupervisedDatum(
-        system=system,
-        instruction=turns[0].content,
-        output=output,
-        provenance=Provenance(skill=problem.skill),
-    )

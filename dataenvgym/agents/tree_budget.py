@@ -9,6 +9,7 @@ import numpy as np
 from dataenvgym.agents.policies import apportion
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
+from dataenvgym.run_warnings import warn_run
 
 
 def reallocated(tree: Tree, allocations: Mapping[str, int]) -> Exploit:
@@ -24,13 +25,23 @@ def records_asked_for(forest: Forest, action: TreeAction) -> int:
 
 
 def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
-    """The action, cut in proportion if it asks for more than `count` records.
+    """The action, cut in proportion, with a warning, if it asks for more than `count` records.
 
     What explored trees have already cannot be changed in the same step: where that alone is too
     much, they are cut instead of explored.
     """
-    if records_asked_for(forest, action) <= count:
+    if (asked := records_asked_for(forest, action)) <= count:
         return action
+    cut = _cut_to(forest, action, count)
+    warn_run(
+        f"the policy asked for {asked:,} records in one iteration, and the plan was cut to "
+        f"{records_asked_for(forest, cut):,}: agent.records_per_iteration is {count:,}. Raise it, "
+        "or have the policy ask for fewer"
+    )
+    return cut
+
+
+def _cut_to(forest: Forest, action: TreeAction, count: int) -> TreeAction:
     moves = {move.skill: move for move in action}
     explored = {m.skill: m for m in action if isinstance(m, Explore)}
     left = count - sum(forest.tree(skill).allocation for skill in explored)
@@ -40,8 +51,7 @@ def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
     keys: list[tuple[str, str]] = []
     wanted: list[int] = []
     for tree in forest.trees:
-        asked = _asked_for(tree, moves.get(tree.skill))
-        for name, n in asked.items():
+        for name, n in _asked_for(tree, moves.get(tree.skill)).items():
             if tree.skill not in explored or name == _NEW:
                 keys.append((tree.skill, name))
                 wanted.append(n)

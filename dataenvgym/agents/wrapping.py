@@ -26,3 +26,11 @@ class WrappingPolicy:
     @property
     def asks_student(self) -> bool:
         return bool(getattr(self.policy, "asks_student", False))
+
+    @property
+    def plans_nothing(self) -> bool:
+        return bool(getattr(self.policy, "plans_nothing", False))
+
+    @property
+    def gives_examples(self) -> bool:
+        return bool(getattr(self.policy, "gives_examples", True))

@@ -35,11 +35,13 @@ def check_fit(
         return
     name = str(getattr(task, "name", type(task).__name__))
     policy, engine = agent.policy, agent.engine
+    _acts_as(agent, policy)
     if getattr(policy, "needs_skills", False):
         has_skills = labels_skills or any(instance.skill for instance in instances)
         _shows_skills(_title(policy), name, shows_skills=shows_skills, has_skills=has_skills)
     if engine is None:
         return
+    _writes_something(policy, engine)
     if (prepare := getattr(engine, "prepare", None)) is not None:
         prepare()
     if getattr(policy, "needs_engine_skills", False) and not engine.skills:
@@ -52,8 +54,45 @@ def check_fit(
             f"{_title(policy)} leaves the choice to the engine, and {type(engine).__name__} needs "
             "a skill or examples to work on: use agent/policy=open_ended, or another engine"
         )
+    if not getattr(policy, "gives_examples", True) and getattr(engine, "needs_examples", False):
+        raise ConfigurationError(
+            f"{_title(policy)} gives no examples, and {_engine_title(engine)} needs some to work "
+            "on: use agent/policy=open_ended or skill_list, or another engine"
+        )
     if (reads := _reader(engine)) is not None:
         _can_read(type(engine).__name__, reads, name, instances)
+
+
+def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
+    """Refuse a policy for trees in an agent that is called for records, and the reverse."""
+    method = "act" if isinstance(agent, TreeAgent) else "plan"
+    if not callable(getattr(policy, method, None)):
+        way_out = (
+            "use agent=skill_tree"
+            if callable(getattr(policy, "act", None))
+            else "use a policy for trees (agent/policy=tree_...), or agent=skill_list"
+        )
+        raise ConfigurationError(
+            f"{_title(policy)} has no method `{method}`, which {type(agent).__name__} asks for: "
+            f"{way_out}"
+        )
+
+
+def _writes_something(policy: object, engine: object) -> None:
+    """Refuse a pair that would never write a record, but for the floor of a study."""
+    plans_nothing = getattr(policy, "plans_nothing", False)
+    writes_nothing = getattr(engine, "writes_nothing", False)
+    if plans_nothing and not writes_nothing and getattr(engine, "follows_plan", True):
+        raise ConfigurationError(
+            f"{_title(policy)} plans nothing, and {_engine_title(engine)} writes only what is "
+            "planned: use another policy, such as agent/policy=open_ended, or agent=none to "
+            "train on nothing"
+        )
+    if writes_nothing and not plans_nothing:
+        raise ConfigurationError(
+            f"{_engine_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
+            "another engine, or agent=none to train on nothing"
+        )
 
 
 def _shows_skills(policy: str, task: str, *, shows_skills: bool, has_skills: bool) -> None:
@@ -74,6 +113,13 @@ def _title(policy: object) -> str:
     inner = getattr(policy, "policy", None)
     name = type(policy).__name__
     return name if inner is None else f"{name}({_title(inner)})"
+
+
+def _engine_title(engine: object) -> str:
+    """The engine's class, with that of the one it wraps: `PreferenceEngine(PocketEngine)`."""
+    inner = getattr(engine, "engine", None)
+    name = type(engine).__name__
+    return name if inner is None else f"{name}({_engine_title(inner)})"
 
 
 def _reader(engine: Any) -> Callable[[str], bool] | None:

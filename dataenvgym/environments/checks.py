@@ -10,6 +10,9 @@ not be trained on is dropped and counted by reason, the first of these that hold
   `evaluation_overlap`);
 - the reason of a quality check that it does not pass (see `dataenvgym.quality`);
 - `over_budget`: beyond the episode's `max_records`.
+
+Texts are compared without the template of the task's prompts: its words neither hide nor cause a
+duplicate or an overlap.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from dataenvgym.environments.record_index import RecordIndex
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TrainingDatum
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_template_of
 
 Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
 """For each record the reason to drop it, or None."""
@@ -60,6 +64,8 @@ class RecordChecks:
 
     Args:
         overlap: the problems that the student is evaluated on, or None.
+        template: what the prompts of the task have around an instruction; it is left out of
+            comparisons.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
         index: where accepted records are remembered; None remembers them in memory.
@@ -69,11 +75,13 @@ class RecordChecks:
         self,
         *,
         overlap: EvaluationOverlap | None = None,
+        template: PromptTemplate = PLAIN,
         similarity: float = 0.9,
         max_records: int | None = None,
         index: RecordIndex | None = None,
     ) -> None:
         self._overlap = overlap or EvaluationOverlap()
+        self._template = template
         self._fingerprints = Fingerprints(similarity)
         self._max_records = max_records
         self._index = index or RecordIndex(None, similarity)
@@ -91,6 +99,7 @@ class RecordChecks:
         """Checks against everything that `task` evaluates on."""
         return cls(
             overlap=EvaluationOverlap.with_task(task),
+            template=prompt_template_of(task),
             similarity=similarity,
             max_records=max_records,
             index=index,
@@ -112,7 +121,8 @@ class RecordChecks:
         """
         if iteration is not None:
             self._index.forget_from(iteration)
-        texts = [normalized(record_text(record)) for record in records]
+        plain = [self._template.unframe(record) for record in records]
+        texts = [normalized(record_text(record)) for record in plain]
         self._checked = {text: self._fingerprints.of(text) for text in texts}
         batch = _Batch(self._index, self._fingerprints, list(self._checked.values()))
         reasons: list[str | None] = [None] * len(records)
@@ -128,7 +138,7 @@ class RecordChecks:
                     accepted.append(i)
             waiting.clear()
 
-        for i, record in enumerate(records):
+        for i, record in enumerate(plain):
             fingerprint = self._checked[texts[i]]
             reasons[i] = batch.repeats(fingerprint) or (
                 "evaluation_overlap" if record in self._overlap else None
@@ -154,7 +164,8 @@ class RecordChecks:
             iteration: theirs; None takes the next one. What is known of it, and of later ones, is
                 replaced.
         """
-        texts = [normalized(record_text(record)) for record in records]
+        plain = (self._template.unframe(record) for record in records)
+        texts = [normalized(record_text(record)) for record in plain]
         fingerprints = [self._checked.get(text) or self._fingerprints.of(text) for text in texts]
         self._index.add(iteration, fingerprints)
 

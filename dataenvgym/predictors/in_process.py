@@ -19,6 +19,7 @@ from dataenvgym.predictors.learnt import (
 )
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers.interface import options_of
 
 _OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype")
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -34,7 +35,8 @@ class InProcessPredictor:
     Args:
         student: "pocket" for the student that comes with the package, a folder in Hugging Face
             format, or a name on its hub. It must have a chat template.
-        trainer: who trains; the in-process trainer with its default options if None.
+        trainer: who trains (anything with `train`, see `TrainerInterface`); the in-process trainer
+            with its default options if None.
         adapter: the folder of what the student has learnt already; `reset` goes back to it.
         batch_size: how many conversations are answered at the same time, at most.
         threads: CPU cores to compute on, one batch on each.
@@ -67,6 +69,7 @@ class InProcessPredictor:
             )
         self.student = resolve_student(student)
         self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
+        options_of(self.trainer)  # what is not a trainer is refused here
         self.adapter = initial_folder(adapter)
         self.batch_size = batch_size
         self.threads = threads
@@ -215,7 +218,7 @@ class InProcessPredictor:
     def describe(self) -> dict[str, Any]:
         """Who the student is and how it learns, for the run directory."""
         name = type(self).__name__
-        return describe_learner(name, self.student, self.adapter, self.trainer.config)
+        return describe_learner(name, self.student, self.adapter, options_of(self.trainer))
 
 
 def resolve_student(student: str | Path) -> str:

@@ -18,7 +18,7 @@ from dataenvgym.interfaces import TrainingRun
 from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, write_dataset
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import hash_files, publishing, write_json
-from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface
+from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
 
 Kind = Literal["adapter", "student", "nothing"]
 
@@ -130,15 +130,15 @@ def train_on(
         shutil.rmtree(run.directory / "dataset", ignore_errors=True)
         dataset = write_dataset(run.directory / "dataset", training_data)
         config_path = run.directory / "training.yaml"
-        _training_config(trainer.config, dataset, run, student, start).write(config_path)
+        _training_config(options_of(trainer), dataset, run, student, start).write(config_path)
     with run.phase("train"):
-        folder = trainer.train(config_path)
-    if kind_of(folder) is None:
+        trained: object = trainer.train(config_path)
+    if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:
         raise TrainingError(
-            f"{type(trainer).__name__} returned {folder}, where there is no adapter: expected "
-            f"{' and '.join(ADAPTER_FILES)}"
+            f"{type(trainer).__name__} returned {trained}, where there is no adapter: "
+            f"expected a folder with {' and '.join(ADAPTER_FILES)}"
         )
-    return folder
+    return Path(trained)
 
 
 def _training_config(

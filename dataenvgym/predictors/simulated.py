@@ -90,7 +90,7 @@ class SimulatedPredictor:
         asked: Counter[str] = Counter()
         replies: list[Reply | Failure] = []
         for conversation in conversations:
-            question = _question(conversation)
+            question = self._key.template.instruction_in(_question(conversation))
             replies.append(Reply(text=self._answer(question, sampling, asked[question])))
             asked[question] += 1
         return replies
@@ -166,7 +166,8 @@ class SimulatedPredictor:
         return {"name": type(self).__name__, "curves": digest[:16], "seed": self.seed}
 
     def _counts(self, training_data: Sequence[TrainingDatum]) -> np.ndarray:
-        counted = Counter(skill_of(record, self._places) for record in training_data)
+        plain = map(self._key.template.unframe, training_data)
+        counted = Counter(skill_of(record, self._places) for record in plain)
         return np.array([counted[skill] for skill in self.curves.skills], dtype=float)
 
     def _by_skill(self, values: dict[str, float]) -> np.ndarray:

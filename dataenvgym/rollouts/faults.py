@@ -1,10 +1,13 @@
 """Who is to blame: what is one instance's error, and what is for the caller of `rollout`.
 
 An exception from the predictor or a `Failure`, and an exception from the environment, end the
-instances that they belong to with an `error`, never with a wrong answer. A predictor that cannot
-work at all says so to the caller, with a `PredictionError` (its server died) or a
-`ConfigurationError`; one that breaks its contract (too few replies, or something that is no reply)
-is a bug, and a `PredictionError` too.
+instances that they belong to with an `error`, never with a wrong answer. If `predict` raises for
+several conversations, they are asked again one by one, so that one of them does not spoil the
+others; not so after an `OSError`, which says that the predictor is out of reach for all.
+
+A predictor that cannot work at all says so to the caller, with a `PredictionError` (its server
+died) or a `ConfigurationError`; one that breaks its contract (too few replies, or something that is
+not a reply) is a bug, and a `PredictionError` too.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from dataenvgym.records import TaskInstance
 
 TO_THE_CALLER = (PredictionError, ConfigurationError)
 """What a predictor raises that is no instance's error."""
+OF_ALL = (OSError,)
+"""What a predictor raises that no other conversation would change: connections, time limits."""
 _log = logging.getLogger(__name__)
 
 

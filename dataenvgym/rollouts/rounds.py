@@ -9,7 +9,9 @@ from functools import partial
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.rollouts.episode import InstanceEpisode
-from dataenvgym.rollouts.faults import TO_THE_CALLER, checked, describe
+from dataenvgym.rollouts.faults import OF_ALL, TO_THE_CALLER, checked, describe
+
+_MOST_IN_VAIN = 3
 
 
 def in_rounds(
@@ -36,20 +38,40 @@ def in_rounds(
 def _predict(
     predictor: PredictorInterface, chunk: Sequence[InstanceEpisode], sampling: SamplingParameters
 ) -> Sequence[Reply | Failure]:
-    """One reply or failure for each episode of the chunk."""
+    """One reply or failure for each episode of the chunk; an exception is not for all of them."""
     try:
         replies = list(predictor.predict([e.conversation for e in chunk], sampling))
     except TO_THE_CALLER:
         raise
     except Exception as error:
         reason = describe("predictor", error, chunk[0].instance, among=len(chunk))
-        return [Failure(reason=reason)] * len(chunk)
+        if len(chunk) == 1 or isinstance(error, OF_ALL):
+            return [Failure(reason=reason)] * len(chunk)
+        return _one_by_one(predictor, chunk, sampling, reason)
     if len(replies) != len(chunk):
         raise PredictionError(
             f"{type(predictor).__name__}.predict gave {len(replies)} replies to {len(chunk)} "
             "conversations, expected one Reply or Failure for each"
         )
     return [checked(reply, "predict") for reply in replies]
+
+
+def _one_by_one(
+    predictor: PredictorInterface,
+    chunk: Sequence[InstanceEpisode],
+    sampling: SamplingParameters,
+    reason: str,
+) -> Sequence[Reply | Failure]:
+    """One reply or failure for each episode of a chunk at which `predict` raised, for `reason`.
+
+    Where the first `_MOST_IN_VAIN` are not answered either, the others are not asked: the
+    predictor fails whatever it is asked.
+    """
+    replies: list[Reply | Failure] = []
+    for episode in chunk:
+        in_vain = len(replies) >= _MOST_IN_VAIN and all(isinstance(r, Failure) for r in replies)
+        replies += [Failure(reason=reason)] if in_vain else _predict(predictor, [episode], sampling)
+    return replies
 
 
 def _run_all(pool: ThreadPoolExecutor, tasks: Iterable[Callable[[], None]]) -> None:

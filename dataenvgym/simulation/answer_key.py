@@ -12,6 +12,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.base import SPLITS
 from dataenvgym.tasks.pocket_suite import read_exercise
+from dataenvgym.tasks.prompt_template import PromptTemplate, prompt_template_of
 
 
 class Solution(NamedTuple):
@@ -35,6 +36,11 @@ class AnswerKey:
     def __getitem__(self, question: str) -> Solution | None:
         """The solution of `question`, or None if it is unknown."""
         return self._known.get(question) or _solved(question)
+
+    @cached_property
+    def template(self) -> PromptTemplate:
+        """What the task's prompts have around a question."""
+        return prompt_template_of(self._task)
 
     @cached_property
     def groups(self) -> list[list[str]]:

@@ -2,8 +2,8 @@
 
 Each domain is a package here, laid out alike: `environment.py` (one problem, turn by turn, with
 its score), `loaders.py` (problems from files and data sets), `task.py` (the problems by split,
-put to a predictor) and `pocket.py` (its small procedural family). `base.py`, `environment.py` and
-`reports.py` hold what they share.
+put to a predictor) and `pocket.py` (its small procedural family). `base.py`, `environment.py`,
+`prompt_template.py` and `reports.py` hold what they share.
 
 To add a domain, write two classes:
 
@@ -33,7 +33,8 @@ To add a domain, write two classes:
 `gymnasium.utils.env_checker.check_env` passes for the environment. Beyond that:
 
 - `TaskEnvironment.begin(instance)` returns the conversation that the student sees first (default:
-  one user message, the instruction); override it for system prompts, tools or personas.
+  the instruction in the environment's `prompt_template`); override it for tools or personas.
+  Engines write training records in the same prompts (see `prompt_template`).
 - `respond` may return `Outcome(messages=..., done=False)`: what the user or a tool says next. The
   conversation goes on, for at most `max_turns` of the student's messages.
 - An exception in `begin` or `respond` means that the infrastructure failed: the instance gets an

@@ -10,8 +10,8 @@ import copy
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Literal, Self, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
@@ -29,10 +29,16 @@ class Task(ABC):
     """The problems of one split, and how a predictor does on them.
 
     A subclass has a `name`, `load(split)` and `make_environment()`; its own constructor passes
-    these options on. It may have `judge_record(record) -> bool | None`, which says whether a
-    training record's answer holds (None: cannot tell), for the quality check `wrong_answer`, and
-    `answer_class(instance, reply) -> str | None` and `same_answer(instance, one, other) -> bool`,
-    by which answers are counted for a majority (see `dataenvgym.evaluation.answers`).
+    these options on. It may have
+
+    - `prompt_template`, a `PromptTemplate`: what surrounds an instruction in the prompts of its
+      environment, and so in those of training records (without it, see `prompt_template_of`);
+    - `judge_record(record) -> bool | None`, which says whether a training record's answer holds
+      (None: cannot tell), for the quality check `wrong_answer`;
+    - `problem_of_record(record) -> TaskInstance | None`: a training record as a problem to be
+      tried again, for `train_accuracy` in `SkillTree-v0` (default: by its final answer);
+    - `answer_class(instance, reply) -> str | None` and `same_answer(instance, one, other) ->
+      bool`, by which answers are counted for a majority (see `dataenvgym.evaluation.answers`).
 
     Args:
         split: the split that `instances` and `evaluate` are about.
@@ -88,7 +94,8 @@ class Task(ABC):
         """The problems of `split`, loaded once.
 
         Raises:
-            InvalidInstanceError: if there are none, or two have the same id.
+            InvalidInstanceError: if there are none, two have the same id, or `load` returned
+                something else.
         """
         if self.split not in self._loaded:
             self._loaded[self.split] = _checked_instances(self, self.load(self.split))
@@ -145,9 +152,25 @@ def _checked(split: Split) -> Split:
     return split
 
 
-def _checked_instances(task: Task, instances: Sequence[TaskInstance]) -> tuple[TaskInstance, ...]:
+def _checked_instances(task: Task, loaded: Any) -> tuple[TaskInstance, ...]:
     where = f"task {task.name!r}, split {task.split!r}"
+    if isinstance(loaded, str | bytes | Mapping) or not isinstance(loaded, Iterable):
+        raise InvalidInstanceError(
+            f"{where}: load() returned {_shown(loaded)}, expected a sequence of TaskInstance"
+        )
+    instances = tuple(loaded)
+    for i, instance in enumerate(instances):
+        if not isinstance(instance, TaskInstance):
+            raise InvalidInstanceError(
+                f"{where}: item {i} of load() is {_shown(instance)}, expected a TaskInstance: "
+                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
+            )
     if not instances:
         raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
     check_ids(instances, where)
-    return tuple(instances)
+    return instances
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."

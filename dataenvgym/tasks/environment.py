@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
 import gymnasium
@@ -20,12 +21,14 @@ from gymnasium.error import ResetNeeded
 
 from dataenvgym.errors import (
     ConfigurationError,
+    EvaluationError,
     InvalidActionError,
     InvalidInstanceError,
     did_you_mean,
 )
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.spaces import ConversationSpace, TextSpace
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 Info = dict[str, float | str]
 
@@ -59,19 +62,27 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
     Args:
         instances: what `instance_id` refers to and what `reset` picks from.
+        prompt_template: what surrounds the instruction in the first prompt.
         render_mode: "ansi" (`render` returns the transcript as text) or None.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
     max_turns: ClassVar[int] = 32
 
-    def __init__(self, instances: Sequence[TaskInstance] = (), *, render_mode: str | None = None):
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        prompt_template: PromptTemplate = PLAIN,
+        render_mode: str | None = None,
+    ):
         self.observation_space = ConversationSpace()
         self.action_space = TextSpace()
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = instances
+        self.prompt_template = prompt_template
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
         self._turns = 0
@@ -83,7 +94,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
         An exception means that the infrastructure failed. Random choices use `self.np_random`.
         """
-        return (Message(role="user", content=instance.instruction),)
+        return self.prompt_template.conversation(instance.instruction)
 
     @abstractmethod
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
@@ -102,11 +113,12 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         Raises:
             InvalidInstanceError: if there is no such instance, or none at all.
             ConfigurationError: for an option that does not exist.
+            EvaluationError: if `begin` does not return messages.
         """
         super().reset(seed=seed)
         self._instance = None
         instance = self._choose(options or {})
-        self._conversation = self.begin(instance)
+        self._conversation = _checked_messages(self, "begin", self.begin(instance))
         self._instance = instance
         self._turns = 0
         return self._conversation, self._info(was_correct=False)
@@ -117,6 +129,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         Raises:
             InvalidActionError: if it is no text; the environment is as before.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
+            EvaluationError: if `respond` does not return an `Outcome`.
         """
         if self._instance is None:
             raise ResetNeeded("step() needs a problem in progress: call reset() first")
@@ -124,7 +137,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
         said = (*self._conversation, Message(role="assistant", content=action))
-        outcome = self.respond(instance, said)
+        outcome = _checked_outcome(self, self.respond(instance, said))
         if not math.isfinite(outcome.reward):
             raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
         self._conversation = (*said, *outcome.messages)
@@ -174,3 +187,28 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         instance = self._instance
         assert instance is not None
         return {"instance_id": instance.id, "was_correct": float(was_correct)}
+
+
+def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
+    """What `respond` returned, if it is what that must return."""
+    name = type(environment).__name__
+    if not isinstance(outcome, Outcome):
+        raise EvaluationError(
+            f"{name}.respond() returned {outcome!r}, expected an Outcome: "
+            "return Outcome(reward=..., was_correct=...)"
+        )
+    reward: Any = outcome.reward
+    if not isinstance(reward, Real):
+        raise EvaluationError(f"{name}.respond() gave the reward {reward!r}, expected a number")
+    _checked_messages(environment, "respond", outcome.messages)
+    return outcome
+
+
+def _checked_messages(environment: TaskEnvironment, method: str, messages: Any) -> Conversation:
+    """The messages that `begin` or `respond` returned, if they are messages."""
+    if isinstance(messages, tuple | list) and all(isinstance(m, Message) for m in messages):
+        return tuple(messages)
+    raise EvaluationError(
+        f"{type(environment).__name__}.{method}() gave {messages!r}, expected a tuple of "
+        "dataenvgym.records.Message"
+    )

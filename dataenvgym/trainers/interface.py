@@ -25,13 +25,11 @@ _OF_ONE_TRAINING = (
 
 @runtime_checkable
 class TrainerInterface(Protocol):
-    """Something that trains an adapter as a LLaMA-Factory file says."""
+    """Something that trains an adapter as a LLaMA-Factory file says.
 
-    @property
-    def config(self) -> TrainingConfig:
-        """The options of every training. A predictor adds what belongs to one: stage, student,
-        dataset, folders, adapter to go on from and seed."""
-        ...
+    It may also have `config`, a `TrainingConfig`: the options of every training (see
+    `options_of`).
+    """
 
     def train(self, config_path: Path) -> Path:
         """Train as the YAML file says; the adapter's folder, in PEFT format, whole.
@@ -41,6 +39,32 @@ class TrainerInterface(Protocol):
             TrainingError: if there is no usable adapter at the end.
         """
         ...
+
+
+def options_of(trainer: TrainerInterface) -> TrainingConfig:
+    """The options of every training of that trainer: its `config`, or the default ones.
+
+    A predictor adds what belongs to one training: stage, student, dataset, folders, adapter to go
+    on from and seed.
+
+    Raises:
+        ConfigurationError: if its `config` is something else, or it cannot train.
+    """
+    name = type(trainer).__name__
+    if not isinstance(trainer, TrainerInterface):
+        raise ConfigurationError(
+            f"the trainer is a {name}, which has no `train(config_path) -> Path`: expected what "
+            "dataenvgym.trainers.TrainerInterface asks for"
+        )
+    config: object = getattr(trainer, "config", None)
+    if config is None:
+        return TrainingConfig()
+    if not isinstance(config, TrainingConfig):
+        raise ConfigurationError(
+            f"the `config` of {name} is a {type(config).__name__}, expected a "
+            "dataenvgym.llama_factory.TrainingConfig, or none for the default options"
+        )
+    return config
 
 
 def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:

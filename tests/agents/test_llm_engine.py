@@ -7,9 +7,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, LLMEngine
+from dataenvgym.agents import (
+    Assignment,
+    BlindPolicy,
+    LLMEngine,
+    OpenEndedPolicy,
+    Situation,
+    SkillListPolicy,
+)
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
@@ -115,6 +123,30 @@ def test_examples_are_shown_with_what_the_student_said_and_the_gold_answer():
     for part in ("Which number comes after 7?", "I say 6", "The right answer: 8", "do not repeat"):
         assert part in text
     assert "They teach this skill" not in text
+
+
+@pytest.mark.parametrize("prompt", ["records", "math_records", "code_records"])
+@pytest.mark.parametrize("policy", [OpenEndedPolicy(), SkillListPolicy()])
+def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, prompt):
+    completed = [wrong(i, skill="next") for i in range(9)]
+    situation = Situation(completed, (), ScriptedPredictor(lambda conversation: ""))
+    plan = BlindPolicy(policy).plan(situation, 4, np.random.default_rng(0))
+    teacher = Teacher()
+    generate(teacher, *plan, prompt=prompt)
+    (text, _) = teacher.asked[0]
+    assert re.search(r"Problems of this kind look like this\. [^{}]+:\nProblem 1: Which", text)
+    assert "The right answer: " in text
+    assert not re.search(r"\bwrong\b|student's answer|I say", text)
+
+
+def test_what_the_student_got_right_is_a_sample_and_what_it_got_wrong_an_error():
+    right = wrong(7).model_copy(update={"was_correct": True})
+    teacher = Teacher()
+    generate(teacher, Assignment(1, skill="s", examples=[right, wrong(8)]))
+    errors, samples = teacher.asked[0][0].split("Problems of this kind look like this")
+    assert "comes after 8?" in errors
+    assert "comes after 7?" in samples
+    assert "comes after 7?" not in errors
 
 
 def test_small_assignments_of_one_skill_share_a_request():

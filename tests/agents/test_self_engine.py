@@ -9,7 +9,9 @@ from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsisten
 from dataenvgym.agents.self_consistency import majority
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.scoring import extract_final_answer
 from dataenvgym.tasks import report_on
+from dataenvgym.tasks.math.answers import same_answer
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -95,7 +97,18 @@ def test_failed_calls_have_no_vote(task):
     ],
 )
 def test_the_majority_goes_by_final_answers(texts, expected):
-    assert majority(texts) == expected
+    assert majority(texts, [extract_final_answer(text) for text in texts], same_answer) == expected
+
+
+def test_what_a_task_does_not_read_is_compared_as_a_whole(task):
+    class Unread:
+        """Makes the same problems, and tells nothing of answers."""
+
+        on, make_environment, sampling = task.on, task.make_environment, task.sampling
+
+    student = Student(task, lambda p, sample: "yes " if sample < 6 else f"no {sample}")
+    records = generate(SelfConsistencyEngine(Unread()), student, Assignment(3))
+    assert [r.output for r in records] == ["yes "] * 3
 
 
 # --- rejection sampling -------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataenvgym.agents import RandomTreePolicy, TreeAgent
 from dataenvgym.environments.skill_tree import Explore, Forest, Tree
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import ActingAgentInterface, Stateful
+from dataenvgym.run_warnings import listening
 
 
 class Greedy:
@@ -62,3 +63,16 @@ def test_it_is_an_acting_agent_that_can_be_resumed():
 def test_no_records_at_all_are_refused():
     with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
         TreeAgent(Greedy(), name="greedy", records_per_iteration=0)
+
+
+def test_a_plan_that_is_cut_warns_with_what_was_asked_for_and_what_is_left():
+    warnings = []
+    with listening(warnings.append):
+        agent = TreeAgent(Greedy(), name="greedy", records_per_iteration=31)
+        agent.act(OBSERVATION, None)
+        (warning,) = warnings
+        TreeAgent(RandomTreePolicy(), name="r", records_per_iteration=31).act(OBSERVATION, None)
+    assert "asked for 2,000 records" in warning
+    assert "cut to 31" in warning
+    assert "agent.records_per_iteration is 31" in warning
+    assert warnings == [warning]

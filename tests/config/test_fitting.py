@@ -12,6 +12,7 @@ from dataenvgym.agents import (
     BlindPolicy,
     FreePolicy,
     GoldEngine,
+    NoEngine,
     NoPolicy,
     OpenEndedPolicy,
     PocketEngine,
@@ -102,6 +103,37 @@ def test_a_tree_agents_engine_is_judged_too():
             TreeAgent(AlternatingPolicy(), PocketEngine(), name="t"),
             shows_skills=True,
         )
+
+
+@pytest.mark.parametrize(
+    ("misfit", "expected"),
+    [
+        (
+            Agent(AlternatingPolicy(), PocketEngine(), name="a"),
+            "AlternatingPolicy has no method `plan`, which Agent asks for: use agent=skill_tree",
+        ),
+        (
+            TreeAgent(SkillListPolicy(), PocketEngine(), name="t"),
+            "SkillListPolicy has no method `act`, which TreeAgent asks for: use a policy for trees",
+        ),
+        (
+            Agent(NoPolicy(), PreferenceEngine(PocketEngine(), POCKET), name="a"),
+            r"NoPolicy plans nothing, and PreferenceEngine\(PocketEngine\) writes only what is",
+        ),
+        (
+            Agent(OpenEndedPolicy(), PreferenceEngine(NoEngine(), POCKET), name="a"),
+            r"PreferenceEngine\(NoEngine\) writes nothing, whatever OpenEndedPolicy plans",
+        ),
+    ],
+)
+def test_what_could_never_write_a_record_is_refused(misfit, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        check_fit(POCKET, misfit, shows_skills=True)
+
+
+def test_the_floor_and_the_ceiling_of_a_study_fit():
+    check_fit(POCKET, agent(NoPolicy(), NoEngine()), shows_skills=False)
+    check_fit(POCKET, agent(NoPolicy(), GoldEngine(POCKET)), shows_skills=False)
 
 
 def test_discovered_skills_are_skills():

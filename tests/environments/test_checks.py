@@ -222,3 +222,35 @@ def test_a_lost_index_is_made_anew_from_the_records(tmp_path):
     RecordChecks(index=RecordIndex(path, 0.9)).go_on_from(counts, records_of)
     assert read == [1, 2]
     assert contents_of(path) == rows
+
+
+FRAME = {
+    "system_prompt": f"You are patient. {LONG}",
+    "template": "There are 3 rules, and 7 of 9 students know them: {instruction}\nMind them.",
+}
+
+
+def framed(task: PocketMathTask, instruction: str, output: str = "#### 1") -> SupervisedDatum:
+    return task.prompt_template.frame(record(instruction, output))
+
+
+def test_the_words_of_a_template_hide_no_overlap_and_no_duplicate():
+    task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
+    checks = RecordChecks.for_task(task)
+    checks.accept([framed(task, "Add 3 4")])
+    problem = task.instances[0].instruction
+    assert reasons(checks, framed(task, problem), record(problem)) == {"evaluation_overlap": 2}
+    assert reasons(checks, framed(task, "add 3, 4!"), record("Add 3 4")) == {"duplicate": 2}
+
+
+def test_the_words_of_a_template_cause_no_overlap_and_no_duplicate():
+    task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
+    checks = RecordChecks.for_task(task)
+    others = [framed(task, f"Say {word}", word) for word in ("apple", "pear", "plum")]
+    assert reasons(checks, *others) == {}
+
+
+def test_a_framed_record_is_kept_as_it_is():
+    task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
+    written = framed(task, "Say apple")
+    assert RecordChecks.for_task(task).check([written]).accepted == (written,)

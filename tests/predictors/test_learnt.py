@@ -19,6 +19,7 @@ from dataenvgym.predictors.learnt import (
 )
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.storage import hash_files
+from dataenvgym.trainers import TrainerInterface
 
 GREEDY = SamplingParameters(max_tokens=8)
 ASKED = [(Message(role="user", content=f"{n} " * (n % 5 + 1)),) for n in range(12)]
@@ -177,3 +178,46 @@ def test_a_whole_student_that_does_not_fit_leaves_the_student_as_it_was(
     with pytest.raises(AdapterError, match="is broken"):
         predictor.load(other)
     assert answers(predictor) == before
+
+
+# --- trainers of one's own ---
+
+
+class OnlyTrains:
+    """A trainer that has nothing but `train`."""
+
+    def __init__(self, result: object) -> None:
+        self.result = result
+        self.asked: list[TrainingConfig] = []
+
+    def train(self, config_path: Path) -> object:
+        self.asked.append(TrainingConfig.read(config_path))
+        return self.result
+
+
+def test_a_trainer_needs_only_train(tiny_student, whole, tmp_path):
+    trainer = OnlyTrains(str(whole))
+    assert isinstance(trainer, TrainerInterface)
+    predictor = InProcessPredictor(tiny_student, trainer)
+    predictor.train(DATA, TrainingRun(tmp_path, seed=3))
+    (config,) = trainer.asked
+    assert config.model_name_or_path == str(tiny_student)
+    usual = TrainingConfig()
+    assert (config.lora_rank, config.learning_rate) == (usual.lora_rank, usual.learning_rate)
+    assert predictor.describe()["training"] == {}
+
+
+@pytest.mark.parametrize("result", [None, 3, "nowhere"])
+def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student, tmp_path, result):
+    predictor = InProcessPredictor(tiny_student, OnlyTrains(result))
+    with pytest.raises(TrainingError, match=f"OnlyTrains returned {result}, where there is"):
+        predictor.train(DATA, TrainingRun(tmp_path))
+
+
+def test_what_is_not_a_trainer_is_refused(tiny_student, whole):
+    with pytest.raises(ConfigurationError, match=r"the trainer is a \w*Path.*has no `train"):
+        InProcessPredictor(tiny_student, Path("x"))
+    trainer = OnlyTrains(whole)
+    trainer.config = {"lora_rank": 8}
+    with pytest.raises(ConfigurationError, match=r"the `config` of OnlyTrains is a dict"):
+        InProcessPredictor(tiny_student, trainer)

@@ -181,3 +181,24 @@ def test_an_episode_that_is_extended_ends_like_one_that_ran_through(tmp_path):
     run(tmp_path / "b", 1)
     assert run(tmp_path / "b", 3) == through
     assert len(set(through)) > 1
+
+
+def test_the_template_of_the_tasks_prompts_changes_nothing_in_what_it_knows_and_learns(tmp_path):
+    framed = PocketMathTask(
+        n_train=20, n_test=20, system_prompt="Be 1.", template="2 {instruction}"
+    )
+    plain = PocketMathTask(n_train=20, n_test=20)
+    students = [SimulatedPredictor(task) for task in (plain, framed)]
+    for i, (task, student) in enumerate(zip((plain, framed), students, strict=True)):
+        exercise = task.family.draw("reversed", "train", np.random.default_rng(0))
+        record = SupervisedDatum(instruction=exercise.question, output=exercise.output)
+        (tmp_path / str(i)).mkdir()
+        run = TrainingRun(directory=tmp_path / str(i))
+        student.train([task.prompt_template.frame(record)] * 60, run)
+    right = [
+        [c.was_correct for c in t.evaluate(s)]
+        for t, s in zip((plain, framed), students, strict=True)
+    ]
+    assert right[0] == right[1]
+    assert any(right[0])
+    assert students[0].accuracies == students[1].accuracies

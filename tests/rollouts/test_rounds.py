@@ -64,3 +64,53 @@ def test_environments_step_at_the_same_time():
 
     completed = rollout(Predictor(say_digits), instances(4), Meeting, sampling=SAMPLING, threads=4)
     assert all(c.was_correct for c in completed)
+
+
+class Stumbling(Predictor):
+    """Raises if one of the conversations is among those that it cannot take."""
+
+    def __init__(self, *bad, error=None):
+        super().__init__(say_digits)
+        self.bad = {f"Sag {k}!" for k in bad}
+        self.error = error or ValueError("too long")
+        self.calls = 0
+
+    def predict(self, conversations, sampling):
+        self.calls += 1
+        if self.bad & {c[0].content for c in conversations}:
+            raise self.error
+        return super().predict(conversations, sampling)
+
+
+def test_one_conversation_that_makes_predict_raise_does_not_spoil_its_chunk():
+    predictor = Stumbling(2, 5)
+    completed = rollout(predictor, instances(8), Echo, sampling=SAMPLING, chunk_size=4)
+    errors = {c.instance.id: c.error for c in completed if c.error is not None}
+    assert errors == dict.fromkeys(("i2", "i5"), "predictor: ValueError: too long")
+    assert sum(c.was_correct for c in completed) == 6
+    assert predictor.calls == 2 * (1 + 4)
+
+
+def test_a_predictor_that_fails_at_everything_is_not_asked_for_every_conversation():
+    predictor = Stumbling(*range(128))
+    completed = rollout(predictor, instances(128), Echo, sampling=SAMPLING, chunk_size=128)
+    assert {c.error for c in completed} == {"predictor: ValueError: too long"}
+    assert predictor.calls == 1 + 3
+
+
+def test_a_predictor_that_is_out_of_reach_is_asked_once_a_chunk():
+    predictor = Stumbling(0, error=ConnectionError("server gone"))
+    completed = rollout(predictor, instances(8), Echo, sampling=SAMPLING, chunk_size=4)
+    assert [c.error is None for c in completed] == [False] * 4 + [True] * 4
+    assert predictor.calls == 2
+
+
+def test_what_is_for_the_caller_is_so_for_one_conversation_too():
+    class Dying(Stumbling):
+        def predict(self, conversations, sampling):
+            if len(conversations) == 1:
+                raise PredictionError("the server died")
+            return super().predict(conversations, sampling)
+
+    with pytest.raises(PredictionError, match="the server died"):
+        rollout(Dying(1), instances(4), Echo, sampling=SAMPLING)

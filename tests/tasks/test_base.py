@@ -138,3 +138,30 @@ def test_the_domain_in_the_documentation_works_as_it_stands():
     task = namespace["EchoTask"]()
     completed = task.evaluate(Parrot())
     assert [c.was_correct for c in completed] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("loaded", "expected"),
+    [
+        (None, r"task 'echo', split 'train': load\(\) returned None, expected a sequence"),
+        ({"a": 1}, r"load\(\) returned {'a': 1}, expected a sequence of TaskInstance"),
+        ("abc", r"load\(\) returned 'abc', expected a sequence"),
+        ([{"id": "a"}], r"item 0 of load\(\) is {'id': 'a'}, expected a TaskInstance"),
+        ((), "there are no instances"),
+    ],
+)
+def test_what_load_may_not_return_is_named(loaded, expected):
+    class Odd(EchoTask):
+        def load(self, split):
+            return loaded
+
+    with pytest.raises(InvalidInstanceError, match=expected):
+        _ = Odd(split="train").instances
+
+
+def test_load_may_be_a_generator():
+    class Lazy(EchoTask):
+        def load(self, split):
+            yield from super().load(split)
+
+    assert len(Lazy().instances) == 3

@@ -6,7 +6,12 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
-from dataenvgym.errors import ConfigurationError, InvalidActionError, InvalidInstanceError
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    InvalidActionError,
+    InvalidInstanceError,
+)
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
@@ -165,3 +170,33 @@ def test_vector_environments_take_text_of_any_script(kind):
 def test_shared_memory_is_refused_with_a_way_out():
     with pytest.raises(ValueError, match="shared_memory=False"):
         gymnasium.vector.AsyncVectorEnv([lambda: Echo(INSTANCES)], shared_memory=True)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (None, r"Odd.respond\(\) returned None, expected an Outcome: return Outcome\(reward="),
+        (True, r"Odd.respond\(\) returned True, expected an Outcome"),
+        (Outcome(reward="1"), r"Odd.respond\(\) gave the reward '1', expected a number"),
+        (Outcome(messages=("Nein.",)), r"Odd.respond\(\) gave \('Nein.',\), expected a tuple of"),
+    ],
+)
+def test_what_respond_may_not_return_is_named(outcome, expected):
+    class Odd(TaskEnvironment):
+        def respond(self, instance, conversation):
+            return outcome
+
+    environment = Odd(INSTANCES)
+    environment.reset()
+    with pytest.raises(EvaluationError, match=expected):
+        environment.step("Größe")
+
+
+@pytest.mark.parametrize("begun", [None, "Sag was!", [{"role": "user", "content": "Sag was!"}]])
+def test_what_begin_may_not_return_is_named(begun):
+    class Odd(Echo):
+        def begin(self, instance):
+            return begun
+
+    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) gave .* expected a tuple of"):
+        Odd(INSTANCES).reset()

@@ -213,9 +213,13 @@ class SkillTree(TeachingEnvironment):
     ) -> tuple[Assignment, ...]:
         from dataenvgym.agents.plans import Assignment  # agents know environments already
 
+        needs_examples = getattr(self.engine, "needs_examples", False)
         assignments = []
         for tree in plan.trees:
-            wrong = [c for c in examples.get(tree.skill, ()) if not c.was_correct]
+            tried = examples.get(tree.skill, ())
+            wrong = [c for c in tried if not c.was_correct]
+            if needs_examples and not wrong:
+                wrong = list(tried)
             belongs = [subskill_of(self.engine, tree, c.instance.instruction) for c in wrong]
             for s in tree.subskills:
                 own = [c for c, name in zip(wrong, belongs, strict=True) if name == s.name]
@@ -271,7 +275,9 @@ class SkillTree(TeachingEnvironment):
             seen = {(t.skill, s.name): s.generated for t in plan.trees for s in t.subskills}
             rng = derive_rng(self._seed, files.number, "trained")
             with self.clock("generate"):
-                sample = renewed_sample(self._trained, accepted, seen, self.train_sample, rng)
+                sample = renewed_sample(
+                    self._trained, accepted, seen, self.train_sample, rng, self.task
+                )
                 completed = answer_again(self.task, self.predictor, sample)
             tree_files.write_trained(completed)
         return completed

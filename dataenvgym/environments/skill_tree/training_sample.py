@@ -7,7 +7,8 @@ same probability, and nothing but the sample and the number of records so far ha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from dataenvgym.records import (
 from dataenvgym.rollouts import rollout
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.prompt_template import PromptTemplate, prompt_template_of
 
+ProblemOf = Callable[[SupervisedDatum], TaskInstance | None]
 _SUBSKILL = "subskill"
 
 
@@ -32,22 +35,27 @@ def renewed_sample(
     seen: Mapping[Key, int],
     size: int,
     rng: np.random.Generator,
+    task: object = None,
 ) -> list[TaskInstance]:
-    """Up to `size` records of each subskill as problems, with their final answer as gold answer.
+    """Up to `size` records of each subskill as problems.
 
-    Records without a subskill, and those that are no question with a final answer, are left out.
+    Records without a subskill, and those that cannot be judged as problems, are left out.
 
     Args:
         before: the sample so far.
         new: records that were trained on since.
         seen: how many records of each subskill there were before.
+        task: makes problems of records, if it has `problem_of_record`; otherwise they are
+            questions whose final answer is the gold answer.
     """
+    template = prompt_template_of(task)
+    problem_of = getattr(task, "problem_of_record", None) or partial(_with_answer, template)
     sample: defaultdict[Key, list[TaskInstance]] = defaultdict(list)
     for instance in before:
         sample[_key(instance)].append(instance)
     count = dict(seen)
-    for problem in map(_problem, new):
-        if problem is None:
+    for record in new:
+        if (problem := _problem(record, problem_of)) is None:
             continue
         key = _key(problem)
         count[key] = count.get(key, 0) + 1
@@ -64,14 +72,17 @@ def answer_again(
     """The student's answers, graded by the task's own scorer; none if it is no `Task`."""
     if not isinstance(task, Task) or not sample:
         return []
-    return rollout(
+    asked = [instance.model_copy(update={"task": task.name}) for instance in sample]
+    completed = rollout(
         predictor,
-        [instance.model_copy(update={"task": task.name}) for instance in sample],
+        [_without_subskill(instance) for instance in asked],
         task.make_environment,
         sampling=task.sampling,
         chunk_size=task.chunk_size,
         threads=task.threads,
     )
+    pairs = zip(completed, asked, strict=True)
+    return [c.model_copy(update={"instance": instance}) for c, instance in pairs]
 
 
 def subskill_taught(completed: CompletedTaskInstance) -> str:
@@ -79,21 +90,32 @@ def subskill_taught(completed: CompletedTaskInstance) -> str:
     return _key(completed.instance)[1]
 
 
-def _problem(record: TrainingDatum) -> TaskInstance | None:
+def _problem(record: TrainingDatum, problem_of: ProblemOf) -> TaskInstance | None:
     source = record.provenance
-    if not isinstance(record, SupervisedDatum) or record.system or record.history:
+    if not isinstance(record, SupervisedDatum) or source.skill is None or source.subskill is None:
         return None
+    if (problem := problem_of(record)) is None:
+        return None
+    data = {**problem.data, _SUBSKILL: source.subskill}
+    return problem.model_copy(update={"id": source.id, "skill": source.skill, "data": data})
+
+
+def _with_answer(template: PromptTemplate, record: SupervisedDatum) -> TaskInstance | None:
+    """The record as a question with a final answer, if it is one."""
+    plain = template.unframe(record)
+    assert isinstance(plain, SupervisedDatum)
     answer = extract_final_answer(record.output)
-    if answer is None or source.skill is None or source.subskill is None:
+    if plain.system or plain.history or answer is None:
         return None
     return TaskInstance(
-        id=source.id,
-        task="records",
-        instruction=record.prompt[-1].content,
-        answer=answer,
-        skill=source.skill,
-        data={_SUBSKILL: source.subskill},
+        id="record", task="records", instruction=plain.prompt[-1].content, answer=answer
     )
+
+
+def _without_subskill(instance: TaskInstance) -> TaskInstance:
+    """The instance as the task's environment knows it."""
+    data = {name: value for name, value in instance.data.items() if name != _SUBSKILL}
+    return instance.model_copy(update={"data": data})
 
 
 def _key(instance: TaskInstance) -> Key:

@@ -34,6 +34,7 @@ from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.storage import read_json
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers.interface import options_of
 
 
 class VllmPredictor:
@@ -118,8 +119,8 @@ class VllmPredictor:
         self.sleep = sleep
         self._asking = Asking(concurrency, timeout, retries, api_key_variable)
         self._source: StartedHere | RunsAlready
-        rank = _lora_rank(self.trainer.config, self.adapter)
-        _check_trainer(self.trainer.config, base_url)
+        rank = _lora_rank(options_of(self.trainer), self.adapter)
+        _check_trainer(options_of(self.trainer), base_url)
         if base_url is None:
             started = server_options(
                 self.student,
@@ -262,7 +263,7 @@ class VllmPredictor:
     def describe(self) -> dict[str, Any]:
         """Who the student is and how it learns, for the run directory."""
         name = type(self).__name__
-        return describe_learner(name, self.student, self.adapter, self.trainer.config)
+        return describe_learner(name, self.student, self.adapter, options_of(self.trainer))
 
     def close(self) -> None:
         """Take the adapter off the server, and be done with it; the next question starts anew."""

@@ -18,8 +18,8 @@ from dataenvgym.tasks.code.judging import Verdict, judge
 from dataenvgym.tasks.code.problem import CodeProblem, problem_of
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
-INSTRUCTION = "{instruction}"
 FAILURE = "{failure}"
 FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."
 NO_CODE = "There is no Python code in your answer."
@@ -63,13 +63,15 @@ class CodeEnvironment(TaskEnvironment):
         template: str = INSTRUCTION,
         render_mode: str | None = None,
     ):
-        super().__init__(instances, render_mode=render_mode)
-        for name, text, mark in (
-            ("template", template, INSTRUCTION),
-            ("feedback", feedback, FAILURE),
-        ):
-            if mark not in text:
-                raise ConfigurationError(f"{name} is {text!r}, expected a text with {mark} in it")
+        super().__init__(
+            instances,
+            prompt_template=PromptTemplate(system_prompt, template),
+            render_mode=render_mode,
+        )
+        if FAILURE not in feedback:
+            raise ConfigurationError(
+                f"feedback is {feedback!r}, expected a text with {FAILURE} in it"
+            )
         most = type(self).max_turns
         if not 1 <= max_turns <= most:
             raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
@@ -78,8 +80,6 @@ class CodeEnvironment(TaskEnvironment):
         self.limits = checked_limits(limits)
         self.feedback = feedback
         self.message_limit = message_limit
-        self.system_prompt = system_prompt
-        self.template = template
         self._tries = max_turns
         self._owns_sandbox = not isinstance(sandbox, SharedSandbox)
         self._sandbox = (
@@ -89,9 +89,7 @@ class CodeEnvironment(TaskEnvironment):
 
     def begin(self, instance: TaskInstance) -> Conversation:
         self._problem = problem_of(instance)
-        question = self.template.replace(INSTRUCTION, instance.instruction)
-        system = [Message(role="system", content=self.system_prompt)] if self.system_prompt else []
-        return (*system, Message(role="user", content=question))
+        return super().begin(instance)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         problem = self._problem

@@ -13,9 +13,10 @@ import numpy as np
 
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.sandbox import Limits
+from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Split
 from dataenvgym.tasks.code.pocket_family import POCKET_CODE
-from dataenvgym.tasks.code.pocket_reading import signature_in
+from dataenvgym.tasks.code.pocket_reading import read, signature_in
 from dataenvgym.tasks.code.pocket_skills import SKILLS, PocketCodeProblem, draw_problem
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem
 from dataenvgym.tasks.code.sandboxed import SandboxedTask
@@ -59,6 +60,14 @@ class PocketCodeTask(ProceduralTask, SandboxedTask):
             "category": problem.skill.category,
             "data": _judged_by(problem, rng).data(),
         }
+
+    def known_problem(self, question: str) -> CodeProblem | None:
+        """A problem of the training split, or one of the family, with calls of its own."""
+        if (known := super().known_problem(question)) is not None:
+            return known
+        if (found := read(question)) is None:
+            return None
+        return _judged_by(found[0], derive_rng(0, self.name, "calls", question))
 
     def overlap_key(self, text: str) -> str:
         """Two problems with the same names are the same; without such names, the same words."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
-from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.tasks.base import Task
@@ -17,7 +17,6 @@ from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.code.environment import (
     DEFAULT_LIMITS,
     FEEDBACK,
-    INSTRUCTION,
     CodeEnvironment,
 )
 from dataenvgym.tasks.code.extraction import extract_code
@@ -25,6 +24,7 @@ from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem, StdioTest, problem_of
 from dataenvgym.tasks.code.reading import normalised, problem_in, with_known_names
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ class SandboxedTask(Task):
             "template": template,
         }
         CodeEnvironment(**self._options)  # an impossible option is told of here
+        self.prompt_template = PromptTemplate(system_prompt, template)
 
     def make_environment(self) -> CodeEnvironment:
         return CodeEnvironment(self.instances, **self._options)
@@ -101,6 +102,28 @@ class SandboxedTask(Task):
         """
         return all_hold([self._holds(claim) for claim in claims_of(record)])
 
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """The record as a problem, with the tests that `judge_record` judges it by; or None."""
+        plain = self.prompt_template.unframe(record)
+        if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
+            return None
+        question = plain.prompt[-1].content
+        if (problem := self.known_problem(question)) is None:
+            demanded = problem_in(question)
+            code = demanded and extract_code(record.output, demanded.entry_point)
+            problem = with_known_names(demanded, code) if demanded and code else None
+        if problem is None:
+            return None
+        name = record.provenance.id or "record"
+        return TaskInstance(id=name, task=self.name, instruction=question, data=problem.data())
+
+    def known_problem(self, question: str) -> CodeProblem | None:
+        """The problem that a question without its template puts, if the task knows it.
+
+        Here, it knows those of its training split.
+        """
+        return self._training_problems.get(question)
+
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """What replies to that instance have in common that do the same; None without code.
 
@@ -121,8 +144,9 @@ class SandboxedTask(Task):
 
     def _holds(self, claim: Claim) -> bool | None:
         """Whether a claim is true; None if that cannot be told."""
-        known = self._training_problems.get(claim.question)
-        problem = known or problem_in(claim.question)
+        question = self.prompt_template.instruction_in(claim.question)
+        known = self.known_problem(question)
+        problem = known or problem_in(question)
         if problem is None:
             return None
         code = extract_code(claim.answer, problem.entry_point, starter=problem.starter)
@@ -141,10 +165,9 @@ class SandboxedTask(Task):
 
     @cached_property
     def _training_problems(self) -> dict[str, CodeProblem]:
-        """The problems of the training split by what the student reads; none if there is none."""
-        train = self.on("train")
+        """The problems of the training split by their instructions; none if there is none."""
         try:
-            environment = train.make_environment()
+            instances = self.on("train").instances
         except ConfigurationError:
             return {}
-        return {environment.begin(i)[-1].content: problem_of(i) for i in train.instances}
+        return {instance.instruction: problem_of(instance) for instance in instances}

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
-from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.errors import EvaluationError, InvalidInstanceError
+from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-
-INSTRUCTION = "{instruction}"
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 
 class MathEnvironment(TaskEnvironment):
@@ -25,8 +24,8 @@ class MathEnvironment(TaskEnvironment):
 
     Args:
         system_prompt: a system message before the problem, or "" for none.
-        template: the user message, in which `{instruction}` stands for the problem; other braces
-            are left alone, so that LaTeX needs no escaping.
+        template: the user message, in which `{instruction}` stands for the problem (see
+            `PromptTemplate`).
         instances, render_mode: see `TaskEnvironment`.
     """
 
@@ -40,20 +39,16 @@ class MathEnvironment(TaskEnvironment):
         template: str = INSTRUCTION,
         render_mode: str | None = None,
     ):
-        super().__init__(instances, render_mode=render_mode)
-        if INSTRUCTION not in template:
-            raise ConfigurationError(
-                f"template is {template!r}, expected a text with {INSTRUCTION} in it"
-            )
-        self.system_prompt = system_prompt
-        self.template = template
+        super().__init__(
+            instances,
+            prompt_template=PromptTemplate(system_prompt, template),
+            render_mode=render_mode,
+        )
 
     def begin(self, instance: TaskInstance) -> Conversation:
         if instance.answer is None:
             raise InvalidInstanceError(f"instance {instance.id!r} has no gold answer to score with")
-        question = self.template.replace(INSTRUCTION, instance.instruction)
-        system = [Message(role="system", content=self.system_prompt)] if self.system_prompt else []
-        return (*system, Message(role="user", content=question))
+        return super().begin(instance)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         assert instance.answer is not None  # begin() has seen to it

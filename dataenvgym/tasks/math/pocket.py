@@ -23,6 +23,7 @@ from dataenvgym.tasks.math.pocket_family import POCKET_MATH
 from dataenvgym.tasks.math.pocket_reading import operands_of, solve
 from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem
 from dataenvgym.tasks.procedural import ProceduralTask
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 GREEDY = SamplingParameters(max_tokens=16)
 
@@ -31,6 +32,7 @@ class PocketMathTask(MathAnswers, ProceduralTask):
     """Problems of pocket math, the skills in equal shares.
 
     Args:
+        system_prompt, template: see `MathEnvironment`.
         sampling: how the student answers; the longest answer takes nine tokens.
         options: those of `ProceduralTask` and `Task`.
     """
@@ -38,8 +40,16 @@ class PocketMathTask(MathAnswers, ProceduralTask):
     name = "pocket_math"
     family = POCKET_MATH
 
-    def __init__(self, *, sampling: SamplingParameters = GREEDY, **options: Any):
+    def __init__(
+        self,
+        *,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        sampling: SamplingParameters = GREEDY,
+        **options: Any,
+    ):
         super().__init__(sampling=sampling, **options)
+        self.prompt_template = PromptTemplate(system_prompt, template)
 
     def draw(
         self, skill: str, split: Split, rng: np.random.Generator
@@ -49,11 +59,17 @@ class PocketMathTask(MathAnswers, ProceduralTask):
         return problem.question, lambda: fields
 
     def make_environment(self) -> TaskEnvironment:
-        return MathEnvironment(self.instances)
+        prompt = self.prompt_template
+        return MathEnvironment(
+            self.instances, system_prompt=prompt.system, template=prompt.template
+        )
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether what a training record claims holds; None if it is about something else."""
-        claims = [(claim, solve(claim.question)) for claim in claims_of(record)]
+        claims = [
+            (claim, solve(self.prompt_template.instruction_in(claim.question)))
+            for claim in claims_of(record)
+        ]
         return all_hold([None if gold is None else claim.holds(gold) for claim, gold in claims])
 
     def overlap_key(self, text: str) -> str:

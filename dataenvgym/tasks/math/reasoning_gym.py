@@ -23,11 +23,12 @@ import orjson
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Split, Task
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.prompt_template import PromptTemplate
 
 EVALUATES_ANSWERS = frozenset(
     {
@@ -92,7 +93,7 @@ class ReasoningGymTask(Task):
             self._families = {family: {} for family in families}
         self._sizes = sizes
         self._seed = seed
-        self._system_prompt = system_prompt
+        self.prompt_template = PromptTemplate(system_prompt)
         for family in self._families:
             _dataset(self._recipe(family, "test"))
 
@@ -106,7 +107,7 @@ class ReasoningGymTask(Task):
         return [instance for turn in zip(*columns, strict=True) for instance in turn]
 
     def make_environment(self) -> TaskEnvironment:
-        return ReasoningGymEnvironment(self.instances, system_prompt=self._system_prompt)
+        return ReasoningGymEnvironment(self.instances, system_prompt=self.prompt_template.system)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The answer of the reply, as text: families judge answers, and do not compare them."""
@@ -185,12 +186,8 @@ class ReasoningGymEnvironment(TaskEnvironment):
         system_prompt: str = PROMPT,
         render_mode: str | None = None,
     ):
-        super().__init__(instances, render_mode=render_mode)
-        self.system_prompt = system_prompt
-
-    def begin(self, instance: TaskInstance) -> Conversation:
-        system = [Message(role="system", content=self.system_prompt)] if self.system_prompt else []
-        return (*system, Message(role="user", content=instance.instruction))
+        template = PromptTemplate(system_prompt)
+        super().__init__(instances, prompt_template=template, render_mode=render_mode)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         answer = _answer_in(conversation[-1].content)

@@ -14,8 +14,9 @@ from dataenvgym.scoring import gold_problems
 from dataenvgym.tasks.base import Split
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.math.answers import MathAnswers
-from dataenvgym.tasks.math.environment import INSTRUCTION, MathEnvironment
+from dataenvgym.tasks.math.environment import MathEnvironment
 from dataenvgym.tasks.math.loaders import Format, to_instance
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.sourced import Source, SourcedTask
 from dataenvgym.tasks.sources import Row
 
@@ -50,8 +51,7 @@ class MathTask(MathAnswers, SourcedTask):
     ):
         super().__init__(sources, name=name, sampling=sampling, **options)
         self._format = format
-        self._system_prompt = system_prompt
-        self._template = template
+        self.prompt_template = PromptTemplate(system_prompt, template)
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         """The problems of that split, with gold answers that the scorer can read.
@@ -73,8 +73,9 @@ class MathTask(MathAnswers, SourcedTask):
         return to_instance(row, task=self.name, format=self._format)
 
     def make_environment(self) -> TaskEnvironment:
+        prompt = self.prompt_template
         return MathEnvironment(
-            self.instances, system_prompt=self._system_prompt, template=self._template
+            self.instances, system_prompt=prompt.system, template=prompt.template
         )
 
     def overlap_key(self, text: str) -> str:

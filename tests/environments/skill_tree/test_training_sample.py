@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 
 import numpy as np
+import pytest
 
-from dataenvgym.environments.skill_tree.training_sample import answer_again, renewed_sample
+from dataenvgym.environments.skill_tree.training_sample import (
+    answer_again,
+    renewed_sample,
+    subskill_taught,
+)
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TextDatum
+from dataenvgym.tasks.code.pocket import PocketCodeTask
+from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def record(number: int, subskill: str | None = "x", **fields: object) -> SupervisedDatum:
@@ -53,3 +62,51 @@ def test_the_answers_are_graded_by_the_tasks_own_scorer(numbers, student):
 def test_a_task_of_another_make_is_not_asked(student):
     sample = renewed_sample((), [record(5)], {}, 5, np.random.default_rng(0))
     assert answer_again(object(), student, sample) == []
+
+
+def test_a_record_in_the_tasks_prompt_is_asked_again_in_that_prompt():
+    task = PocketMathTask(n_validation=2, system_prompt="Be brief.", template="Do: {instruction}")
+    asked = []
+
+    def answer(conversation):
+        asked.append(conversation)
+        return "#### 5"
+
+    framed = task.prompt_template.frame(record(5))
+    sample = renewed_sample((), [framed], {}, 5, np.random.default_rng(0), task)
+    (again,) = answer_again(task, ScriptedPredictor(answer), sample)
+    assert asked == [framed.prompt]
+    assert (again.was_correct, again.instance.data["subskill"]) == (True, "x")
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)")
+def test_records_of_code_are_judged_by_their_tests():
+    task = PocketCodeTask(n_train=2, n_validation=2, template="Write this: {instruction}")
+    (first, second) = (
+        task.family.draw(skill, "train", np.random.default_rng(9)) for skill in ("maximum", "tail")
+    )
+    asserted = "Write inc(x).\n\nassert inc(1) == 2"
+    source = Provenance(id="r", skill="a", subskill="x")
+    records = [
+        SupervisedDatum(instruction=question, output=output, provenance=source)
+        for question, output in (
+            (first.question, first.output),
+            (second.question, second.output),
+            (asserted, "def inc(x):\n    return x + 1"),
+            ("Write something.", "def something():\n    pass"),
+        )
+    ]
+    records = [task.prompt_template.frame(r) for r in records]
+    replies = {
+        records[0].prompt: first.output,
+        records[1].prompt: first.output,
+        records[2].prompt: "def inc(y):\n    return 1 + y",
+    }
+    sample = renewed_sample((), records, {}, 9, np.random.default_rng(0), task)
+    try:
+        completed = answer_again(task, ScriptedPredictor(replies.__getitem__), sample)
+    finally:
+        task.close()
+    assert [c.error for c in completed] == [None] * 3
+    assert [c.was_correct for c in completed] == [True, False, True]
+    assert {subskill_taught(c) for c in completed} == {"x"}

@@ -1,0 +1,175 @@
+"""From an instruction to the prompt that the student reads, and back: one way for all.
+
+    instruction --PromptTemplate--> system message, earlier turns, user message
+
+A task's environment begins a conversation by its template, and engines put the instructions of
+training records into the same one (`prompt_template_of`), so that the student is trained and
+evaluated on equal prompts. Checks that compare problems take the template off again (`unframe`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar, cast
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+)
+
+_log = logging.getLogger(__name__)
+INSTRUCTION = "{instruction}"
+PromptedT = TypeVar("PromptedT", bound=SupervisedDatum | PreferenceDatum | KTODatum)
+
+
+@dataclass(frozen=True)
+class PromptTemplate:
+    """What surrounds an instruction; by default, nothing.
+
+    Attributes:
+        system: a system message before it, or "" for none.
+        template: the user message, in which `{instruction}` stands for the instruction; other
+            braces are left alone, so that LaTeX needs no escaping.
+        history: (user, assistant) turns between the two, oldest first.
+
+    Raises:
+        ConfigurationError: if the template has no place for the instruction.
+    """
+
+    system: str = ""
+    template: str = INSTRUCTION
+    history: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if INSTRUCTION not in self.template:
+            raise ConfigurationError(
+                f"template is {self.template!r}, expected a text with {INSTRUCTION} in it"
+            )
+
+    def text(self, instruction: str) -> str:
+        """The user message."""
+        return self.template.replace(INSTRUCTION, instruction)
+
+    def conversation(self, instruction: str) -> Conversation:
+        """The prompt: what the student sees first."""
+        messages = [Message(role="system", content=self.system)] if self.system else []
+        for question, reply in self.history:
+            messages.append(Message(role="user", content=question))
+            messages.append(Message(role="assistant", content=reply))
+        return (*messages, Message(role="user", content=self.text(instruction)))
+
+    def instruction_in(self, text: str) -> str:
+        """The instruction in a user message; a text that is not in the template, as it is."""
+        before, *others = self.template.split(INSTRUCTION)
+        around = len(before) + sum(map(len, others))
+        length, rest = divmod(len(text) - around, len(others))
+        instruction = text[len(before) : len(before) + max(length, 0)]
+        fits = length > 0 and not rest and self.text(instruction) == text
+        return instruction if fits else text
+
+    def frame(self, record: PromptedT) -> PromptedT:
+        """The record with this prompt around its instruction, if it is not there yet.
+
+        A record with a system message or earlier turns of its own is left as it is.
+        """
+        if self == PLAIN or record.system or record.history:
+            return record
+        instruction = self.instruction_in(record.prompt[-1].content)
+        changes = {"system": self.system, "history": self.history, "input": ""}
+        changes["instruction"] = self.text(instruction)
+        return cast(PromptedT, record.model_copy(update=changes))
+
+    def unframe(self, record: TrainingDatum) -> TrainingDatum:
+        """The record without what every prompt of the task has: for comparisons."""
+        if self == PLAIN:
+            return record
+        changes: dict[str, Any] = {}
+        match record:
+            case SupervisedDatum() | PreferenceDatum() | KTODatum():
+                changes["instruction"] = self.instruction_in(record.instruction)
+                if record.history == self.history:
+                    changes["history"] = ()
+            case ChatDatum():
+                changes["messages"] = tuple(map(self._unframed_message, record.messages))
+            case _:
+                return record
+        if record.system == self.system:
+            changes["system"] = ""
+        return record.model_copy(update=changes)
+
+    def _unframed_message(self, message: Message) -> Message:
+        if message.role != "user":
+            return message
+        return message.model_copy(update={"content": self.instruction_in(message.content)})
+
+
+PLAIN = PromptTemplate()
+
+
+def prompt_template_of(task: object) -> PromptTemplate:
+    """The template of a task's prompts.
+
+    It is the task's own (`prompt_template`), as those have that come with the package. For any
+    other task with instances and environments, it is read off the prompts of two instances; a
+    task whose prompts do not consist of the instruction and a fixed text around it has none.
+    """
+    own = getattr(task, "prompt_template", None)
+    if isinstance(own, PromptTemplate):
+        return own
+    if not hasattr(task, "make_environment"):
+        return PLAIN
+    instances = tuple(islice(getattr(task, "instances", ()), 2))
+    return _read_off(task, instances) or PLAIN
+
+
+def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
+    """The fields of a record with that prompt; None if it is not a chain of turns of a user.
+
+    A record holds a system message, turns of user and assistant, and a last user message.
+    """
+    system = conversation[0].content if conversation and conversation[0].role == "system" else ""
+    turns = conversation[1:] if system else conversation
+    roles = [message.role for message in turns]
+    if roles != ["user", "assistant"] * (len(turns) // 2) + ["user"]:
+        return None
+    if any(message.tool_calls for message in turns):
+        return None
+    texts = [message.content for message in turns]
+    history = tuple(zip(texts[0:-1:2], texts[1::2], strict=True))
+    return {"system": system, "history": history, "instruction": texts[-1]}
+
+
+def _read_off(task: Any, instances: Sequence[TaskInstance]) -> PromptTemplate | None:
+    try:
+        shown = _shown(task.make_environment(), instances)
+    except Exception as error:  # of somebody's own code; an evaluation says what is wrong
+        _log.warning("the prompts of %s could not be looked at: %r", task, error)
+        return None
+    fields = prompt_fields(shown[0]) if shown else None
+    if fields is None or not (instruction := instances[0].instruction):
+        return None
+    text = fields["instruction"].replace(instruction, INSTRUCTION)
+    if INSTRUCTION not in text:
+        return None
+    found = PromptTemplate(fields["system"], text, fields["history"])
+    pairs = zip(instances, shown, strict=True)
+    return found if all(found.conversation(i.instruction) == c for i, c in pairs) else None
+
+
+def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversation]:
+    """What the student sees first of each instance."""
+    try:
+        return [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
+    finally:
+        if hasattr(environment, "close"):
+            environment.close()

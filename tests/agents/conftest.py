@@ -1,0 +1,131 @@
+"""A teacher and a student for every engine: they read any prompt, and err on half of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from itertools import count
+from typing import Any
+from zlib import crc32
+
+import pytest
+from omegaconf import OmegaConf
+
+from dataenvgym.config import compose
+from dataenvgym.config.composition import config_directory
+from dataenvgym.config.targets import build_value
+from dataenvgym.interfaces import Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks import Task
+from dataenvgym.tasks.prompt_template import prompt_template_of
+
+WRONG = {"pocket_math": "#### 99999", "pocket_code": "def wrong(x):\n    return wrong"}
+
+
+class WillingTeacher:
+    """Writes the records, the rewrites and the subskills that it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._numbers = count(100)
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.asked += [c[-1].content for c in conversations]
+        answer = getattr(self, f"_{purpose}")
+        return [Reply(text=json.dumps(answer(c[-1].content))) for c in conversations]
+
+    def _records(self, request: str) -> dict[str, Any]:
+        write = self._with_tests if '"tests"' in request else self._sum
+        wanted = int(re.search(r"Write (\d+) new", request)[1])
+        return {"records": [write(next(self._numbers)) for _ in range(wanted)]}
+
+    def _sum(self, n: int) -> dict[str, Any]:
+        return {"instruction": f"What is {n} + {n}?", "output": f"#### {2 * n}"}
+
+    def _with_tests(self, n: int) -> dict[str, Any]:
+        return {
+            "instruction": f"Write add{n}(x), which returns x + {n}.",
+            "output": f"def add{n}(x):\n    return x + {n}",
+            "tests": [f"assert add{n}(1) == {n + 1}", f"assert add{n}({n})"],
+        }
+
+    def _rewrites(self, request: str) -> dict[str, Any]:
+        seed = re.search(r"Instruction: (.*)\n\nOutput: (.*)\n\nReply", request, re.DOTALL)
+        return {"records": [{"instruction": f"Please: {seed[1]}", "output": seed[2]}]}
+
+    def _subskills(self, request: str) -> dict[str, Any]:
+        wanted = int(re.search(r"Name (\d+) new", request)[1])
+        return {"subskills": [f"part {next(self._numbers)}" for _ in range(wanted)]}
+
+    def _actions(self, request: str) -> dict[str, Any]:
+        return {"action": "explore", "subskills": 1, "records": 2}
+
+
+def right_answer(instance: TaskInstance) -> str:
+    return str(instance.data.get("solution") or f"#### {instance.answer}")
+
+
+def half_a_student(task: Task) -> ScriptedPredictor:
+    """Knows about half of the task's problems in the prompts of its evaluation, and nothing else.
+
+    Of the train split it knows the first problem of every skill, and then every other one.
+    """
+    template = prompt_template_of(task)
+    known = {}
+    seen: Counter[str | None] = Counter()
+    for instance in task.on("train").instances:
+        seen[instance.skill] += 1
+        if seen[instance.skill] % 2:
+            known[template.text(instance.instruction)] = right_answer(instance)
+    for instance in task.on("validation").instances:
+        if crc32(instance.instruction.encode()) % 2:
+            known[template.text(instance.instruction)] = right_answer(instance)
+
+    def answer(conversation):
+        wrong = WRONG[task.name].replace("wrong", f"wrong{crc32(repr(conversation).encode()) % 7}")
+        return known.get(conversation[-1].content, wrong)
+
+    return ScriptedPredictor(answer)
+
+
+@pytest.fixture
+def willing_teacher() -> WillingTeacher:
+    return WillingTeacher()
+
+
+@pytest.fixture(scope="session")
+def make_half_a_student() -> Callable[[Task], ScriptedPredictor]:
+    return half_a_student
+
+
+@cache
+def section(group: str, name: str) -> Any:
+    """The configuration of a policy or an engine, as a plain value."""
+    agent = "skill_tree" if name.startswith("tree_") else "skill_list"
+    config = compose([f"agent={agent}", f"agent/{group}={name}"])
+    return OmegaConf.to_container(config.agent[group], resolve=True)
+
+
+@pytest.fixture
+def build_part(willing_teacher: WillingTeacher) -> Callable[[str, str, Task], Any]:
+    """Builds the "policy" or "engine" of that name for a task."""
+
+    def build(group: str, name: str, task: Task) -> Any:
+        return build_value(section(group, name), group, {"task": task, "teacher": willing_teacher})
+
+    return build
+
+
+def names_of(group: str) -> list[str]:
+    return sorted(path.stem for path in (config_directory() / group).glob("*.yaml"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`engine_name` and `policy_name` are all that the configuration has."""
+    for fixture, group in (("engine_name", "agent/engine"), ("policy_name", "agent/policy")):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, names_of(group))

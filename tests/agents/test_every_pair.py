@@ -1,0 +1,111 @@
+"""Every policy and every engine on every pocket task: it writes records, or says why it cannot."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from dataenvgym.agents import Agent, TreeAgent
+from dataenvgym.config import check_fit
+from dataenvgym.environments import IterationFiles, SkillTree
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.code.pocket import PocketCodeTask
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+SMALL = {"n_validation": 20, "n_test": 20}
+
+
+@pytest.fixture(scope="module")
+def math(make_half_a_student):
+    task = PocketMathTask(n_train=100, **SMALL)
+    return task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
+
+
+@pytest.fixture(scope="module")
+def code(make_half_a_student):
+    if shutil.which("bwrap") is None:
+        pytest.skip("needs bubblewrap (Debian: bubblewrap)")
+    task = PocketCodeTask(n_train=24, **SMALL)
+    yield task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
+    task.close()
+
+
+@pytest.fixture
+def setting(request):
+    return request.getfixturevalue(request.param)
+
+
+def written(task, student, completed, policy_name, engine_name, build):
+    """The records of one iteration; ConfigurationError if the two are refused beforehand."""
+    policy = build("policy", policy_name, task)
+    engine = build("engine", engine_name, task)
+    kind = TreeAgent if policy_name.startswith("tree_") else Agent
+    agent = kind(policy, engine, name="a", records_per_iteration=6)
+    check_fit(task, agent, shows_skills=True)
+    if kind is Agent:
+        return agent(completed, student)
+    environment = SkillTree(task, student, engine)
+    try:
+        observation, _ = environment.reset(seed=0)
+        observation, *_ = environment.step(agent.act(observation, student))
+        if engine_name == "pocket":
+            trained = [s for tree in observation["forest"].trees for s in tree.subskills]
+            assert any(s.train_accuracy is not None for s in trained)
+        return IterationFiles(environment.directory / "iterations", 1).read_submitted()
+    finally:
+        environment.close()
+
+
+def refusal(task, policy, engine) -> str | None:
+    """What the refusal of the pair has to say, or None if there has to be no refusal."""
+    if task.name == "pocket_math" and engine.startswith("execution"):
+        return "task's sandbox"
+    if policy == "none" and engine not in ("none", "gold"):
+        return "NoPolicy plans nothing"
+    if engine == "none" and policy != "none":
+        return "NoEngine writes nothing"
+    if policy == "free" and engine in ("pocket", "preference", "pool_influence"):
+        return "FreePolicy leaves the choice to the engine"
+    if policy == "random" and engine == "gold":
+        return "draws from the engine's skills, and GoldEngine names none"
+    if policy == "random" and engine == "pool_influence":
+        return "RandomPolicy gives no examples"
+    return None
+
+
+def check_pair(setting, policy, engine, build):
+    task, *_ = setting
+    if (reason := refusal(task, policy, engine)) is not None:
+        with pytest.raises(ConfigurationError, match=reason):
+            written(*setting, policy, engine, build)
+    else:
+        records = written(*setting, policy, engine, build)
+        assert bool(records) == (engine != "none")
+
+
+@pytest.mark.parametrize("setting", ["math", "code"], indirect=True)
+def test_every_engine(setting, engine_name, build_part):
+    check_pair(setting, "skill_list", engine_name, build_part)
+
+
+@pytest.mark.parametrize("setting", ["math", "code"], indirect=True)
+def test_every_policy(setting, policy_name, build_part):
+    check_pair(setting, policy_name, "pocket", build_part)
+
+
+@pytest.mark.parametrize(
+    ("policy", "engine"),
+    [
+        *(("none", "gold"), ("none", "none"), ("free", "llm"), ("free", "pool_influence")),
+        *(("random", "pool_influence"), ("tree_random", "pool_influence"), ("tree_llm", "none")),
+        *(("random", "gold"), ("tree_alternating", "self_consistency")),
+    ],
+)
+def test_what_fits_and_what_does_not(math, policy, engine, build_part):
+    check_pair(math, policy, engine, build_part)
+
+
+@pytest.mark.slow
+def test_every_pair(math, policy_name, engine_name, build_part):
+    check_pair(math, policy_name, engine_name, build_part)

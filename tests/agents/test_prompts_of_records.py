@@ -1,0 +1,109 @@
+"""Training and evaluation prompts are equal, whichever engine writes."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, RandomSelection
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import SupervisedDatum
+from dataenvgym.storage import write_jsonl
+from dataenvgym.tasks.code.pocket import PocketCodeTask
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+SMALL = {"n_train": 24, "n_validation": 20, "n_test": 20}
+BEFORE, AFTER = "Read this twice, and work it out in 1 step:\n", "\nEnd with your answer."
+FRAME = {"system_prompt": "You are brief.", "template": f"{BEFORE}{{instruction}}{AFTER}"}
+NO_FIT = {("pocket_math", "execution"), ("pocket_math", "execution_preference")}
+
+
+@pytest.fixture(scope="module", params=["pocket_math", "pocket_code"])
+def task(request):
+    if request.param == "pocket_math":
+        yield PocketMathTask(**SMALL, **FRAME)
+    else:
+        if shutil.which("bwrap") is None:
+            pytest.skip("needs bubblewrap (Debian: bubblewrap)")
+        code = PocketCodeTask(**SMALL, **FRAME)
+        yield code
+        code.close()
+
+
+@pytest.fixture(scope="module")
+def student(task, make_half_a_student):
+    return make_half_a_student(task)
+
+
+@pytest.fixture(scope="module")
+def plan(task, student):
+    completed = task.evaluate(student)
+    wrong = [c for c in completed if not c.was_correct][:3]
+    return tuple(Assignment(2, skill=c.instance.skill, examples=[c]) for c in wrong)
+
+
+def written_by(engine, plan, student):
+    return engine.generate(plan, student, np.random.default_rng(0))
+
+
+def shown_in_evaluation(task, instruction):
+    """What the task's environment shows for a problem with that instruction."""
+    instance = task.instances[0].model_copy(update={"instruction": instruction})
+    environment = task.make_environment()
+    try:
+        return environment.reset(seed=0, options={"instance": instance})[0]
+    finally:
+        environment.close()
+
+
+def test_the_prompt_of_a_record_is_that_of_an_evaluation(
+    engine_name, task, student, plan, build_part, willing_teacher
+):
+    if (task.name, engine_name) in NO_FIT:
+        with pytest.raises(ConfigurationError, match="task's sandbox"):
+            build_part("engine", engine_name, task)
+        return
+    records = written_by(build_part("engine", engine_name, task), plan, student)
+    assert bool(records) == (engine_name != "none")
+    for record in records:
+        text = record.instruction
+        assert text.startswith(BEFORE)
+        assert text.endswith(AFTER)
+        instruction = text[len(BEFORE) : -len(AFTER)]
+        assert BEFORE not in instruction
+        assert record.prompt == shown_in_evaluation(task, instruction)
+    assert not any(BEFORE in request for request in willing_teacher.asked)
+
+
+def test_without_a_template_a_record_has_the_instruction_alone():
+    task = PocketMathTask(**SMALL)
+    plan = (Assignment(3, skill="reversed"),)
+    for record in written_by(PocketEngine(task), plan, None):
+        assert record.prompt == shown_in_evaluation(task, record.instruction)
+        assert (record.system, len(record.prompt)) == ("", 1)
+
+
+def test_records_of_a_file_get_the_tasks_prompt_once(tmp_path):
+    task = PocketMathTask(**SMALL, **FRAME)
+    plain = SupervisedDatum(instruction="What is 1 + 1?", output="#### 2")
+    framed = task.prompt_template.frame(plain.model_copy(update={"instruction": "What is 2?"}))
+    own = plain.model_copy(update={"system": "Another one.", "instruction": "What is 3?"})
+    path = tmp_path / "pool.jsonl"
+    write_jsonl(path, [record.model_dump(mode="json") for record in (plain, framed, own)])
+    engine = PoolEngine(RandomSelection(), task, path=path)
+    records = engine.generate((Assignment(3),), None, np.random.default_rng(0))
+    assert {r.prompt for r in records} == {
+        task.prompt_template.conversation("What is 1 + 1?"),
+        task.prompt_template.conversation("What is 2?"),
+        own.prompt,
+    }
+
+
+def test_a_file_of_questions_with_an_input_gets_both_into_the_prompt(tmp_path):
+    task = PocketMathTask(**SMALL, **FRAME)
+    record = SupervisedDatum(instruction="Add these:", input="1 2", output="#### 3")
+    assert task.prompt_template.frame(record).prompt == task.prompt_template.conversation(
+        "Add these:\n1 2"
+    )

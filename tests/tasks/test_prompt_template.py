@@ -1,0 +1,136 @@
+"""From an instruction to a prompt and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import (
+    ChatDatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TaskInstance,
+    TextDatum,
+)
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.prompt_template import (
+    PLAIN,
+    PromptTemplate,
+    prompt_fields,
+    prompt_template_of,
+)
+
+FRAMED = PromptTemplate("Be brief.", "Solve: {instruction}\nUse \\frac{a}{b}.")
+TWICE = PromptTemplate(template="{instruction}\nAgain: {instruction}!")
+FEW_SHOT = PromptTemplate(history=(("1 + 1?", "2"),))
+
+
+@pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
+@pytest.mark.parametrize("instruction", ["What is 2?", "x", "{instruction}", "Solve: a\nb", " a "])
+def test_the_instruction_is_found_again_in_its_prompt(template, instruction):
+    conversation = template.conversation(instruction)
+    assert template.instruction_in(conversation[-1].content) == instruction
+
+
+@pytest.mark.parametrize(
+    "text", ["", "What is 2?", "Solve: x", "Use \\frac{a}{b}.", "Solve: \nUse"]
+)
+def test_a_text_that_is_not_in_the_template_stays_as_it_is(text):
+    assert FRAMED.instruction_in(text) == TWICE.instruction_in(text) == text
+
+
+def test_a_template_without_a_place_for_the_instruction_is_refused():
+    with pytest.raises(ConfigurationError, match=r"expected a text with \{instruction\}"):
+        PromptTemplate(template="Solve it.")
+
+
+@pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
+def test_a_record_is_framed_once_and_unframed_as_it_was(template):
+    for record in (
+        SupervisedDatum(instruction="What is 2?", output="#### 2"),
+        PreferenceDatum(instruction="What is 2?", chosen="#### 2", rejected="#### 3"),
+    ):
+        framed = template.frame(record)
+        assert framed.prompt == template.conversation("What is 2?")
+        assert template.frame(framed) == framed
+        assert template.unframe(framed) == record
+        assert template.unframe(record) == record
+
+
+def test_other_kinds_of_records_are_unframed_too():
+    chat = ChatDatum(
+        system=FRAMED.system,
+        messages=(
+            Message(role="user", content=FRAMED.text("a")),
+            Message(role="assistant", content=FRAMED.text("b")),
+        ),
+    )
+    plain = FRAMED.unframe(chat)
+    assert (plain.system, plain.messages[0].content) == ("", "a")
+    assert plain.messages[1] == chat.messages[1]
+    text = TextDatum(text=FRAMED.text("a"))
+    assert FRAMED.unframe(text) == text
+
+
+def test_a_chain_of_turns_is_a_records_prompt_and_nothing_else_is():
+    fields = prompt_fields(FEW_SHOT.conversation("3 + 3?"))
+    assert fields == {"system": "", "history": (("1 + 1?", "2"),), "instruction": "3 + 3?"}
+    assistant = Message(role="assistant", content="Hello")
+    for conversation in ((), (assistant,), (*FRAMED.conversation("a"), assistant)):
+        assert prompt_fields(conversation) is None
+
+
+class Own(Task):
+    """Its environment puts problems as `shown` says."""
+
+    name = "own"
+
+    def __init__(self, shown):
+        super().__init__()
+        self.shown = shown
+
+    def load(self, split):
+        return [TaskInstance(id=w, task="own", instruction=w) for w in ("one", "two")]
+
+    def make_environment(self):
+        environment = OwnEnvironment(self.instances)
+        environment.shown = self.shown
+        return environment
+
+
+class OwnEnvironment(TaskEnvironment):
+    def begin(self, instance):
+        return self.shown(instance)
+
+    def respond(self, instance, conversation):
+        return Outcome()
+
+
+@pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
+def test_the_template_of_a_task_of_ones_own_is_read_off_its_environment(template):
+    task = Own(lambda instance: template.conversation(instance.instruction))
+    assert prompt_template_of(task) == template
+
+
+def test_prompts_that_have_no_template_are_none():
+    def persona(instance):
+        return PromptTemplate(f"You are {instance.id}.").conversation(instance.instruction)
+
+    def hidden(instance):
+        return (Message(role="user", content="Guess."),)
+
+    def broken(instance):
+        raise ZeroDivisionError
+
+    for shown in (persona, hidden, broken):
+        assert prompt_template_of(Own(shown)) == PLAIN
+    assert prompt_template_of(None) == prompt_template_of(object()) == PLAIN
+
+
+def test_a_task_says_itself_what_its_template_is():
+    task = PocketMathTask(system_prompt=FRAMED.system, template=FRAMED.template)
+    assert prompt_template_of(task) == FRAMED
+    (prompt, _) = task.make_environment().reset(seed=0)
+    assert FRAMED.instruction_in(prompt[-1].content) in {i.instruction for i in task.instances}
