@@ -39,7 +39,29 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
                 hint += " Values of the configuration have no dashes: KEY=VALUE."
             (command or parser).error(f"there is no argument {word!r}.{hint}")
         arguments.overrides.append(word)
+    if hasattr(arguments, "overrides"):
+        arguments.overrides = _joined(arguments.overrides)
     return arguments
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words, those put together that a shell took apart: `KEY={a:`, `1,`, `b:`, `2}`."""
+    joined: list[str] = []
+    i = 0
+    while i < len(words):
+        ends = range(i + 1, len(words) + 1)
+        end = next((n for n in ends if _is_closed(" ".join(words[i:n]))), i + 1)
+        joined.append(" ".join(words[i:end]))
+        i = end
+    return joined
+
+
+def _is_closed(text: str) -> bool:
+    """Whether the value closes every bracket that it opens; a value without `={` or `=[` does."""
+    _, _, value = text.partition("=")
+    if not value.startswith(("{", "[")):
+        return True
+    return value.count("{") <= value.count("}") and value.count("[") <= value.count("]")
 
 
 def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
@@ -141,7 +163,12 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
         ),
     )
     _add_overrides(evaluate)
-    evaluate.add_argument("--split", default="validation", help="train, validation or test")
+    evaluate.add_argument(
+        "--split",
+        metavar="NAME",
+        help="train, validation, test, or all: every problem of the one file that a task has "
+        "(default: all where there is one, unless the student has learned from it; validation)",
+    )
     source = evaluate.add_mutually_exclusive_group()
     source.add_argument("--adapter", metavar="DIR", help="an adapter for the student")
     source.add_argument("--run", metavar="RUN", help="a run whose student to take")

@@ -22,6 +22,7 @@ from dataenvgym.config.overrides import (
     check_values,
     parse_overrides,
 )
+from dataenvgym.config.source_overrides import is_source, lay_sources
 from dataenvgym.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -64,8 +65,11 @@ def compose(
     check_choices(parsed, groups, ())
     choices = [o for o in parsed if o.key in groups]
     default = _compose(choices, config_dir, name)
+    sources = [o for o in parsed if is_source(o, default)]
+    parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, default, groups)
     config = _compose(parsed, config_dir, name) if len(choices) < len(parsed) else default
+    _lay_sources(config, sources)
     _check_resolvable(config)
     check_values([o for o in parsed if o.key not in groups], config, default)
     return config
@@ -87,6 +91,8 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     from omegaconf.errors import OmegaConfBaseException
 
     parsed = parse_overrides(overrides)
+    sources = [o for o in parsed if is_source(o, config)]
+    parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, config, ())
     changed = copy.deepcopy(config)
     try:
@@ -94,6 +100,7 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
             _lay(changed, override)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigurationError(_explained(error, parsed)) from error
+    _lay_sources(changed, sources)
     _check_resolvable(changed)
     check_values(parsed, changed, config)
     return changed
@@ -146,6 +153,16 @@ def _compose(
                 return hydra.compose(name, texts, return_hydra_config=with_hydra)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigurationError(_explained(error, overrides)) from error
+
+
+def _lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        lay_sources(config, overrides)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigurationError(_explained(error, overrides)) from error
 
 
 def _lay(config: DictConfig, override: HydraOverride) -> None:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
-from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import change, plain, several, sparkline
 from dataenvgym.progress import listening
 
@@ -57,6 +57,8 @@ class PlainProgress(EpisodeCallback):
         self._listening.begin(self._hear)
         going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
         self._print(f"{_title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
+        for line in shares(plan.problems):
+            self._print(line)
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "begin":
@@ -136,6 +138,8 @@ class LiveProgress(EpisodeCallback):
         self._stop()
         if self._view.plan is not None:
             self._console.print(Text(_title(self._view.plan), style="bold"))
+            for line in shares(self._view.plan.problems):
+                self._console.print(Text(line), soft_wrap=True)
         if summary.iterations:
             self._console.print(iteration_table(summary.iterations, self._console.width))
         self._console.print(Text(outcome(summary)))
@@ -195,10 +199,12 @@ class _Frame:
         plan, iterations = self._view.plan, self._view.iterations
         if plan is None:
             return []
-        parts: list[RenderableType] = [Text(_title(plan), style="bold"), self._bar(console, plan)]
+        parts: list[RenderableType] = [Text(_title(plan), style="bold")]
+        told_of = [Text(line, no_wrap=True, overflow="ellipsis") for line in shares(plan.problems)]
+        parts += [*told_of, self._bar(console, plan)]
         if told := self._view.told:
             parts.append(Text(told, style="dim", no_wrap=True, overflow="ellipsis"))
-        room = max(1, console.height - 8 - bool(told))
+        room = max(1, console.height - 8 - bool(told) - len(told_of))
         if len(iterations) > room:
             hidden = several(len(iterations) - room, "earlier iteration")
             parts.append(Text(f"({hidden})", style="dim"))

@@ -17,7 +17,7 @@ from dataenvgym.environments import PHASES
 from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
-from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import (
     cell,
     change,
@@ -62,6 +62,8 @@ def render_report(run_directory: str | Path, console: Console) -> None:
     run = RunFiles(run_directory)
     console.print(Text(plain(_title(run)), style="bold"))
     console.print(Text(outcome(run.summary)))
+    for line in shares(run.summary.problems):
+        console.print(Text(line), soft_wrap=True)
     console.print()
     console.print(iteration_table(run.summary.iterations, console.width))
     if not console.options.ascii_only:
@@ -98,7 +100,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
 
 def _what_ran(run: RunFiles) -> Iterator[str]:
     summary = run.summary
-    rows = {
+    rows: dict[str, object] = {
         "task": summary.task,
         "agent": summary.agent,
         "seed": summary.seed,
@@ -107,9 +109,11 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
         "mode": run.environment.get("mode", "-"),
         "status": summary.status,
         "iterations": len(summary.iterations) - 1,
-        "validation instances": summary.iterations[0].n_val,
+        "validation instances": summary.problems.get("validation", summary.iterations[0].n_val),
         "training records": summary.iterations[-1].n_records_total,
     }
+    if "test" in summary.problems:
+        rows["test instances"] = summary.problems["test"]
     if summary.teacher is not None:
         rows["teacher"] = _asked(summary.teacher)
     yield from _section("What ran")

@@ -9,7 +9,7 @@ goes on from the last finished phase, called again after the end it changes noth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 
@@ -61,7 +61,7 @@ def run_episode(
     if test_task is None:
         test_task = _test_split(teaching.task)
     log = EventLog(teaching.directory / "events.jsonl")
-    books = Bookkeeping(teaching, agent, seed, (log, *callbacks))
+    books = Bookkeeping(teaching, agent, seed, (log, *callbacks), test_task)
     kept = KeptAgent(agent, teaching)
     # nobody comes back to a temporary folder: each call there is an episode of its own
     options = {"fresh": True} if teaching.is_temporary else {"resume": True}
@@ -105,4 +105,6 @@ def refuse_misfit(teaching: object, agent: object) -> None:
 
 def _test_split(task: TaskInterface) -> TaskInterface | None:
     on = getattr(task, "on", None)
-    return on("test") if on is not None else None
+    if on is None or "test" not in getattr(task, "splits", ("test",)):
+        return None
+    return cast(TaskInterface, on("test"))

@@ -51,6 +51,8 @@ class Summary(Model):
         ended: what ended a finished episode before its last iteration, such as a spent budget.
         teacher: what its teacher was asked and cost, or None if it had none.
         error: why a failed episode failed.
+        problems: of each split that is only a part of its source, which part: {"validation":
+            "2 of 20 problems (validation is 10%)"}.
     """
 
     task: str
@@ -64,6 +66,7 @@ class Summary(Model):
     ended: str | None = None
     teacher: TeacherUsage | None = None
     error: str | None = None
+    problems: dict[str, str] = {}
 
     @property
     def best(self) -> IterationSummary:

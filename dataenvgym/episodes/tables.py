@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.table import Table
@@ -68,6 +68,11 @@ def outcome(summary: Summary) -> str:
     if summary.error is not None and summary.status == "failed":
         text += f"; {summary.error}"
     return plain(text)
+
+
+def shares(problems: Mapping[str, str]) -> list[str]:
+    """A line for each split that is only a part of its source."""
+    return [plain(f"{split}: {text}") for split, text in problems.items()]
 
 
 def _style(difference: float | None) -> str:
