@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 
 from dataenvgym.cli.console import open_console
@@ -10,11 +11,13 @@ from dataenvgym.config.run_directory import find_run
 
 
 def report(arguments: Namespace) -> None:
-    """Show how a run went."""
+    """Show how a run went; write its report and its curve where they are missing."""
+    from dataenvgym.episodes.report import render_report, write_missing_report
 
-    from dataenvgym.episodes.report import render_report
-
-    render_report(find_run(arguments.run, arguments.runs_dir), open_console())
+    directory = find_run(arguments.run, arguments.runs_dir)
+    with suppress(OSError):  # a folder that may only be read is shown all the same
+        write_missing_report(directory)
+    render_report(directory, open_console())
 
 
 def show(arguments: Namespace) -> None:

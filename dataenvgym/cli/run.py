@@ -64,10 +64,9 @@ def _show_end(directory: Path, console: Console) -> None:
 
 
 def _show_finished(directory: Path, console: Console) -> None:
-    from dataenvgym.episodes.report import render_report, write_report
+    from dataenvgym.episodes.report import render_report, write_missing_report
 
-    if not (directory / "report.md").exists() or not (directory / "curve.png").exists():
-        write_report(directory)
+    write_missing_report(directory)
     render_report(directory, console)
     console.print(
         "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew.",

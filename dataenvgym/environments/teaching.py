@@ -275,6 +275,14 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         """Whether the target score or the record budget is reached."""
         return self.options.end_at(self._history.last)
 
+    def keep_in(self, directory: str | Path) -> None:
+        """Keep the next episode in that folder; for an environment made without one.
+
+        Raises:
+            ConfigurationError: if it has another directory.
+        """
+        self._episode.move_to(directory)
+
     def load_iteration(self, number: int) -> None:
         """Let the predictor answer as after that finished iteration."""
         self._student.load(self._history.results[number].adapter)

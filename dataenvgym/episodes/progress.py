@@ -34,6 +34,21 @@ def make_progress(console: Console) -> EpisodeCallback:
     return PlainProgress(console)
 
 
+def automatic_progress(wanted: bool | None) -> list[EpisodeCallback]:
+    """The display of an episode that is run in Python, or none.
+
+    Args:
+        wanted: True always shows one, False never; None does on a terminal and in a notebook.
+    """
+    if wanted is False:
+        return []
+    console = Console(stderr=True, highlight=False, markup=False)
+    if console.is_jupyter:  # plain lines: its own display would need widgets
+        console = Console(force_jupyter=False, force_terminal=False, highlight=False, markup=False)
+        return [PlainProgress(console)]
+    return [make_progress(console)] if wanted or console.file.isatty() else []
+
+
 class PlainProgress(EpisodeCallback):
     """One line for each finished iteration and each long phase, written at once.
 

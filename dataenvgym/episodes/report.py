@@ -17,6 +17,7 @@ from dataenvgym.environments import PHASES
 from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import (
     cell,
@@ -51,6 +52,14 @@ def write_report(run_directory: str | Path) -> Path:
     path = run.directory / "report.md"
     write_text(path, "\n".join(_lines(run)) + "\n")
     return path
+
+
+def write_missing_report(run_directory: str | Path) -> None:
+    """Write the report of a finished run that lacks it, as one made in Python does."""
+    directory = Path(run_directory)
+    is_whole = all((directory / name).exists() for name in ("report.md", "curve.png"))
+    if not is_whole and read_summary(directory).status == "finished":
+        write_report(directory)
 
 
 def render_report(run_directory: str | Path, console: Console) -> None:
