@@ -91,7 +91,7 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
             "examples:\n"
             "  dataenvgym run\n"
             "  dataenvgym run agent=open_ended episode.iterations=8 seed=1\n"
-            "  dataenvgym run agent=custom agent._target_=my_module.MyAgent\n\n"
+            "  dataenvgym run agent=my_module.MyAgent\n\n"
             "The same command goes on with a run that was interrupted, shows the report of one\n"
             "that is finished, and extends it where it asks for more iterations.\n"
             "`dataenvgym list` shows what there is to choose from."

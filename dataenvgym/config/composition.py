@@ -22,6 +22,7 @@ from dataenvgym.config.overrides import (
     check_values,
     parse_overrides,
 )
+from dataenvgym.config.own_classes import with_own_classes
 from dataenvgym.config.source_overrides import is_source, lay_sources
 from dataenvgym.errors import ConfigurationError
 
@@ -52,7 +53,8 @@ def compose(
     """The configuration that the overrides ask for; interpolations resolve when they are read.
 
     Args:
-        overrides: Hydra's, e.g. "agent=random" or "environment.replay=200".
+        overrides: Hydra's, e.g. "agent=random" or "environment.replay=200"; also
+            "agent=my_module.MyAgent" (see `own_classes`).
         config_dir: a folder with more YAML files, laid out like ours (`agent/mine.yaml`).
         name: the YAML file to begin with: "config", or "eval" for an evaluation.
 
@@ -60,8 +62,8 @@ def compose(
         ConfigurationError: for a group, option or key that there is not, for a value of another
             type than the one it replaces, and for a value that is still missing.
     """
-    parsed = parse_overrides(overrides)
     groups = options_by_group(config_dir)
+    parsed = with_own_classes(parse_overrides(overrides), groups)
     check_choices(parsed, groups, ())
     choices = [o for o in parsed if o.key in groups]
     default = _compose(choices, config_dir, name)
