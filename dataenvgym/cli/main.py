@@ -57,6 +57,7 @@ _COMMANDS = {
     "show": "inspect:show",
     "export": "inspect:export",
     "list": "listing:list_options",
+    "config": "configuration:show_configuration",
     "external": "external:external",
     "doctor": "doctor:doctor",
 }

@@ -231,6 +231,21 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     listing.add_argument("group", nargs="?", help="only this group, such as agent")
     listing.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
 
+    composed = command(
+        "config",
+        "print the configuration that overrides compose, with its comments",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym config\n"
+            "  dataenvgym config agent=skill_tree trainer=llama_factory > mine.yaml\n\n"
+            "What must still be given stands there as ???."
+        ),
+    )
+    _add_overrides(composed)
+    composed.add_argument(
+        "--resolve", action="store_true", help="values in place of references such as ${seed}"
+    )
+
     external = command(
         "external",
         "install LLaMA-Factory or vLLM, each in a pinned environment of its own",

@@ -49,6 +49,7 @@ def compose(
     *,
     config_dir: str | Path | None = None,
     name: str = "config",
+    allow_missing: bool = False,
 ) -> DictConfig:
     """The configuration that the overrides ask for; interpolations resolve when they are read.
 
@@ -57,6 +58,8 @@ def compose(
             "agent=my_module.MyAgent" (see `own_classes`).
         config_dir: a folder with more YAML files, laid out like ours (`agent/mine.yaml`).
         name: the YAML file to begin with: "config", or "eval" for an evaluation.
+        allow_missing: leave values that must be given (`???`), and references to what is not
+            there, as they are; for looking at a configuration.
 
     Raises:
         ConfigurationError: for a group, option or key that there is not, for a value of another
@@ -72,7 +75,8 @@ def compose(
     check_keys(parsed, default, groups)
     config = _compose(parsed, config_dir, name) if len(choices) < len(parsed) else default
     _lay_sources(config, sources)
-    _check_resolvable(config)
+    if not allow_missing:
+        _check_resolvable(config)
     check_values([o for o in parsed if o.key not in groups], config, default)
     return config
 
@@ -119,10 +123,24 @@ def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
     return groups
 
 
+def chosen_options(
+    overrides: Sequence[str] = (), config_dir: str | Path | None = None
+) -> dict[str, str]:
+    """The option of each group that these overrides choose or leave.
+
+    A group whose values are put elsewhere has that place behind an `@`: "prompt@skills.prompt".
+    """
+    groups = options_by_group(config_dir)
+    parsed = with_own_classes(parse_overrides(overrides), groups)
+    choices = [o for o in parsed if o.key in groups]
+    found = _compose(choices, config_dir, with_hydra=True).hydra.runtime.choices
+    ours = {str(group): str(found[group]) for group in found}
+    return {group: ours[group] for group in ours if not group.startswith("hydra/")}
+
+
 def default_options() -> dict[str, str]:
     """The option of each group in the default configuration."""
-    choices = _compose([], None, with_hydra=True).hydra.runtime.choices
-    return {str(group): str(choices[group]) for group in choices}
+    return chosen_options()
 
 
 def _own_folder(config_dir: str | Path | None) -> list[Path]:
