@@ -99,6 +99,11 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     )
     _add_overrides(run)
     run.add_argument("--fresh", action="store_true", help="start anew: remove what the run has")
+    run.add_argument(
+        "--dry",
+        action="store_true",
+        help="show what would run, with the first prompts of student and teacher; ask nobody",
+    )
     run.add_argument("--plain", action="store_true", help="plain lines, no live display")
 
     study = command(
@@ -218,6 +223,11 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     show.add_argument("--iteration", type=int, metavar="N", help="(default: the best)")
     show.add_argument("--skill", metavar="NAME", help="only this skill")
     show.add_argument("--wrong", action="store_true", help="only what was answered wrong")
+    show.add_argument(
+        "--calls",
+        action="store_true",
+        help="instead, what the teacher was asked and answered (--wrong: what it did not answer)",
+    )
     show.add_argument("--limit", type=int, default=20, metavar="N", help="(default: 20)")
 
     export = command("export", "write a run's records as a Hugging Face dataset")

@@ -25,9 +25,14 @@ def run(arguments: Namespace) -> None:
     config = configuration.compose(arguments.overrides, config_dir=arguments.config_dir)
     if not arguments.fresh:
         check_run(config)
-        if configuration.is_done(config):
-            _show_finished(run_directory(config), console)
-            return
+    if arguments.dry:
+        from dataenvgym.cli.dry import show_plan
+
+        show_plan(config, run_directory(config), console, fresh=arguments.fresh)
+        return
+    if not arguments.fresh and configuration.is_done(config):
+        _show_finished(run_directory(config), console)
+        return
     _run(config, fresh=arguments.fresh, console=console)
 
 

@@ -53,3 +53,13 @@ def test_config_prints_what_the_overrides_compose_and_can_be_read_back(dataenvgy
     wrong = dataenvgym("config", "agnet=random")
     assert (wrong.code, wrong.out) == (2, "")
     assert "Did you mean 'agent'?" in wrong.err
+
+
+def test_the_teachers_calls_are_shown_or_it_is_said_that_there_are_none(dataenvgym, small, folder):
+    assert dataenvgym("run", *small, "episode.iterations=1", "name=r").code == 0
+    none = dataenvgym("show", "r", "--calls")
+    assert (none.code, none.out) == (2, "")
+    assert "no teacher was asked in this run" in none.err
+    both = dataenvgym("show", "r", "--calls", "--iteration", "1")
+    assert (both.code, both.out) == (2, "")
+    assert "--iteration cannot go with it" in both.err
