@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dataenvgym.config.run_directory import read_config
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.tasks.base import SPLITS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -23,14 +24,22 @@ def on_split(task: TaskInterface, split: str) -> TaskInterface:
     Raises:
         ConfigurationError: if it has no such split, or none at all.
     """
-    method = "whole" if split == ALL else "on"
-    choose = getattr(task, method, None)
+    names = (*SPLITS, ALL)
+    if split not in names:
+        raise ConfigurationError(
+            f"--split is {split!r}, expected one of {', '.join(names)}.{did_you_mean(split, names)}"
+        )
+    choose = getattr(task, "whole" if split == ALL else "on", None)
     if choose is not None:
         return cast(TaskInterface, choose() if split == ALL else choose(split))
+    if split == ALL:
+        raise ConfigurationError(
+            f"{type(task).__name__} is not read from one file, so --split {ALL} cannot be: choose "
+            f"one of {', '.join(SPLITS)}"
+        )
     if split != "validation":
         raise ConfigurationError(
-            f"{type(task).__name__} has no method `{method}`, which --split {split} needs: leave "
-            "--split out, or name another one (train, validation, test)"
+            f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
         )
     return task
 

@@ -74,6 +74,15 @@ def test_a_run_on_a_task_without_a_test_split_ends_without_a_test_score(dataenvg
     assert read_json(own / "runs" / "r" / "summary.json")["test_score_after"] is None
 
 
+def test_a_split_that_there_is_not_is_refused(dataenvgym, small, own):
+    assert (
+        "--split is 'al', expected one of" in dataenvgym("eval", *OWN, *PUPIL, "--split", "al").err
+    )
+    result = dataenvgym("eval", *small, "--split", "all")
+    assert (result.code, result.out) == (2, "")
+    assert "PocketMathTask is not read from one file" in result.err
+
+
 @pytest.mark.parametrize("text", ["a={b: 1, c: [2, 3]}", "a=[1, 2]"])
 def test_what_a_shell_took_apart_is_put_together(text):
     arguments = parse_arguments(["eval", "task=x", *text.split(), "d={e", "--split", "test", "f=1"])
