@@ -61,6 +61,7 @@ setup(
     ],
     extras_require={
         "datasets": ["datasets>=3.0"],
+        "pandas": ["pandas>=2.0"],
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],
         "rl": ["stable-baselines3>=2.4"],

@@ -1,9 +1,11 @@
 """A data-generation agent of one's own: no base class, two methods, one screen.
 
-It looks for lists that the student failed to reverse, and writes records about reversing.
+It writes each problem again with other digits, and solves it by a rule: mostly what the student got
+wrong, and some of what it can, which it would forget otherwise.
 """
 
 import random
+import re
 
 from dataenvgym.environments import OpenEnded
 from dataenvgym.episodes import run_episode
@@ -11,29 +13,39 @@ from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
+RULES = {  # a word of a problem, and the answer that its digits have
+    "backwards": lambda digits: digits[::-1],
+    "falling": lambda digits: sorted(digits, reverse=True),
+    "smallest": lambda digits: min(digits),
+    "second": lambda digits: digits[1],
+    "middle": lambda digits: digits[2],
+    "outer": lambda digits: [digits[-1], *digits[1:-1], digits[0]],
+    "total": lambda digits: [str(sum(map(int, digits)))],
+    "halved": lambda digits: [str(sum(d in "02468" for d in digits))],
+}
 
-class ReversingAgent:
-    """Teaches the one thing it knows, as much as the student needs it."""
 
-    name = "reversing"
+class RewritingAgent:
+    """Teaches what it has a rule for: four records for a wrong answer, one for a right one."""
+
+    name = "rewriting"
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
 
     def __call__(self, completed, predictor):
-        wrong = [
-            c for c in completed
-            if "backwards" in c.instance.instruction and not c.was_correct and c.error is None
-        ]  # fmt: skip
-        return [self.record() for _ in range(10 * len(wrong))]
+        return [
+            self.record(c.instance.instruction, rule)
+            for c in completed
+            for word, rule in RULES.items()
+            if word in c.instance.instruction and c.error is None
+            for _ in range(1 if c.was_correct else 4)
+        ]
 
-    def record(self):
-        digits = [str(self.rng.randint(0, 9)) for _ in range(self.rng.randint(4, 6))]
-        verb = self.rng.choice(["Write", "Read", "Give"])
-        return SupervisedDatum(
-            instruction=f"{verb} {' '.join(digits)} backwards.",
-            output=f"#### {' '.join(reversed(digits))}",
-        )
+    def record(self, question, rule):
+        question = re.sub(r"\d", lambda _: str(self.rng.randint(0, 9)), question)
+        answer = " ".join(rule(re.findall(r"\d", question)))
+        return SupervisedDatum(instruction=question, output=f"#### {answer}")
 
     def step(self):
         pass
@@ -41,8 +53,8 @@ class ReversingAgent:
 
 if __name__ == "__main__":
     environment = OpenEnded(PocketMathTask(), InProcessPredictor())
-    summary = run_episode(environment, ReversingAgent(seed=0), iterations=2)
+    summary = run_episode(environment, RewritingAgent(seed=0), iterations=2)
     for iteration in summary.iterations:
-        skill = iteration.val_score_by_skill["reversed"]
-        print(f"{iteration.n_records_total:4} records: reversed {skill:.2f}, "
-              f"all {iteration.val_score:.3f}, dropped {iteration.dropped}")  # fmt: skip
+        print(f"{iteration.n_records_total:4} records: validation {iteration.val_score:.3f}, "
+              f"dropped {iteration.dropped}")  # fmt: skip
+    print(f"test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")

@@ -97,4 +97,17 @@ def test_the_readmes_task_and_predictor_work_together(tmp_path):
 def test_the_readmes_agent_and_environment_run(block, tmp_path):
     script = tmp_path / "readme.py"
     script.write_text(block)
-    run(script, folder=tmp_path)
+    shown = run(script, folder=tmp_path)
+    if block == README[0]:  # it does what the README shows below it: the student learns
+        before, after = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)[0]
+        assert float(after) > float(before) + 0.05
+        scores = [float(score) for score in re.findall(r"validation (0\.\d+)", shown)]
+        assert max(scores) > scores[0] + 0.05
+
+
+def test_the_readme_shows_what_its_first_example_prints():
+    text = (ROOT / "README.md").read_text()
+    output = text.partition(README[0])[2].partition("**A task**")[0]
+    assert len(re.findall(r"^ +\d+ records: validation 0\.\d{3}$", output, flags=re.M)) == 3
+    before, after = re.findall(r"test (0\.\d{3}) -> (0\.\d{3})", output)[0]
+    assert float(after) > float(before)

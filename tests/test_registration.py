@@ -55,6 +55,16 @@ def test_gymnasiums_checker_passes_with_warnings_as_errors(name):
 
 
 @pytest.mark.parametrize("name", list(TEACHING_ENVIRONMENTS))
+def test_gymnasiums_checker_passes_with_rendering_too(name):
+    task = PocketMathTask(n_validation=20, n_test=20)
+    student = ScriptedPredictor(lambda conversation: "#### 1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = gymnasium.make(name, task=task, predictor=student, render_mode="ansi")
+        check_env(made.unwrapped)
+
+
+@pytest.mark.parametrize("name", list(TEACHING_ENVIRONMENTS))
 def test_a_bare_make_is_the_environment_of_the_default_run(name):
     bare = gymnasium.make(name)
     agents = {"SkillList": "skill_list", "SkillTree": "skill_tree", "OpenEnded": "open_ended"}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console
 from dataenvgym.cli.quiet import quieten
+from dataenvgym.cli.splits import ALL, default_split, on_split, problems_of
 from dataenvgym.config.evaluated_run import compose_for_run
 from dataenvgym.config.evaluation_directory import (
     check_evaluation,
@@ -17,6 +18,7 @@ from dataenvgym.config.evaluation_directory import (
     evaluation_files,
     evaluation_settings,
     open_evaluation,
+    read_evaluation,
     remove_evaluation,
 )
 from dataenvgym.config.overrides import parse_overrides
@@ -73,6 +75,7 @@ def evaluate(arguments: Namespace) -> None:
     overrides = [quoted_metrics(text) for text in arguments.overrides]
     adapter = Path(arguments.adapter).expanduser() if arguments.adapter else None
     student = "the student" if adapter is None else f"the student with {adapter}"
+    run: Path | None = None
     if arguments.run is None:
         config = configuration.compose(overrides, config_dir=arguments.config_dir, name="eval")
     else:
@@ -81,10 +84,12 @@ def evaluate(arguments: Namespace) -> None:
         student = f"iteration {iteration} of {run.name}"
 
     _draw_if_greedy(config, overrides)
-    task = on_split(configuration.build_task(config), arguments.split)
-    settings = evaluation_settings(
-        config, split=arguments.split, limit=arguments.limit, adapter=adapter
-    )
+    task = configuration.build_task(config)
+    learned = [run, adapter, config.student.get("adapter")]
+    students = [Path(path) for path in learned if path is not None]
+    split = arguments.split or default_split(task, config, students)
+    task = on_split(task, split)
+    settings = evaluation_settings(config, split=split, limit=arguments.limit, adapter=adapter)
     samples = int(settings.samples)
     metrics = parse_metrics(settings.metrics, samples)
     sign = "" if "sampling" in config.task else "+"
@@ -98,6 +103,7 @@ def evaluate(arguments: Namespace) -> None:
     doubt = _changed(directory, task, config) if was_finished else None
     if not was_finished:
         instances = instances_of(task, samples, arguments.limit)
+        settings.problems = problems_of(task, arguments.limit)
         predictor = configuration.build_predictor(config, trainable=False)
         if arguments.run is not None or adapter is not None:
             _take_up(adapter, predictor)
@@ -121,11 +127,14 @@ def evaluate(arguments: Namespace) -> None:
     results = sum_up(files, task, metrics, samples)
     if arguments.output is not None:
         write_completed(Path(arguments.output).expanduser(), completed_of(files, samples))
-    title = f"{arguments.split} split: {student}"
+    title = f"{'all problems' if split == ALL else f'{split} split'}: {student}"
     if samples > 1:
         temperature = getattr(task, "sampling", SamplingParameters()).temperature
         title += f", {samples} samples of each problem at temperature {temperature}"
-    _show(results, files, title, console)
+    problems = read_evaluation(directory).get("problems")
+    if problems is not None and split != ALL and getattr(task, "has_one_source", False):
+        problems += f"; --split {ALL} takes all"
+    _show(results, files, title, problems, console)
     if arguments.output is not None:
         console.print(f"transcripts: {arguments.output}", soft_wrap=True)
     if was_finished:
@@ -135,22 +144,6 @@ def evaluate(arguments: Namespace) -> None:
         console.print(said, soft_wrap=True)
     if doubt is not None:
         console.print(doubt, soft_wrap=True)
-
-
-def on_split(task: TaskInterface, split: str) -> TaskInterface:
-    """The task on that split.
-
-    Raises:
-        ConfigurationError: if it has no such split, or none at all.
-    """
-    on = getattr(task, "on", None)
-    if on is not None:
-        return cast(TaskInterface, on(split))
-    if split != "validation":
-        raise ConfigurationError(
-            f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
-        )
-    return task
 
 
 def _student_of(run: Path, number: int | None) -> tuple[int, Path | None]:
@@ -235,7 +228,13 @@ def _known(
     return identity
 
 
-def _show(results: EvaluationResults, files: EvaluationFiles, title: str, console: Console) -> None:
+def _show(
+    results: EvaluationResults,
+    files: EvaluationFiles,
+    title: str,
+    problems: str | None,
+    console: Console,
+) -> None:
     from rich.text import Text
 
     from dataenvgym.cli.evaluation_tables import metric_table, skill_table
@@ -246,6 +245,8 @@ def _show(results: EvaluationResults, files: EvaluationFiles, title: str, consol
         raise EvaluationError(f"no sample could be scored: {reason}; {again}")
     named = Text(f"{results.report.task}, {title}", style="italic")
     console.print(named, soft_wrap=True)
+    if problems is not None:
+        console.print(Text(problems), soft_wrap=True)
     console.print(skill_table(results.report))
     console.print()
     console.print(metric_table(results.metrics), crop=False)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.config.run_directory import find_run
+from dataenvgym.errors import ConfigurationError
 
 
 def report(arguments: Namespace) -> None:
-    """Show how a run went."""
+    """Show how a run went; write its report and its curve where they are missing."""
+    from dataenvgym.episodes.report import render_report, write_missing_report
 
-    from dataenvgym.episodes.report import render_report
-
-    render_report(find_run(arguments.run, arguments.runs_dir), open_console())
+    directory = find_run(arguments.run, arguments.runs_dir)
+    with suppress(OSError):  # a folder that may only be read is shown all the same
+        write_missing_report(directory)
+    render_report(directory, open_console())
 
 
 def show(arguments: Namespace) -> None:
     """Show records and transcripts of one iteration, beside those of the base student."""
+    if arguments.calls:
+        _show_calls(arguments)
+        return
     from dataenvgym.episodes.show import show_iteration
 
     show_iteration(
@@ -27,6 +34,24 @@ def show(arguments: Namespace) -> None:
         iteration=arguments.iteration,
         skill=arguments.skill,
         wrong=arguments.wrong,
+        limit=arguments.limit,
+    )
+
+
+def _show_calls(arguments: Namespace) -> None:
+    """Show what the run's teacher was asked and answered."""
+    from dataenvgym.episodes.show_calls import show_calls
+
+    for name in ("iteration", "skill"):
+        if getattr(arguments, name) is not None:
+            raise ConfigurationError(
+                f"--calls shows the calls of the whole run, so --{name} cannot go with it: leave "
+                "one of both out"
+            )
+    show_calls(
+        find_run(arguments.run, arguments.runs_dir),
+        open_console(),
+        failed=arguments.wrong,
         limit=arguments.limit,
     )
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.own_classes import offered
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
 ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "teacher", "episode")
@@ -30,6 +31,9 @@ def list_options(arguments: Namespace) -> None:
             for name, file in sorted(groups[group].items()):
                 star = "*" if defaults.get(group) == name else " "
                 print(f" {star} {name:15} {first_comment(file)}")
+            for offer in offered(group).values():
+                if offer.name not in groups[group]:
+                    print(f"   {offer.name:15} From {offer.package}: {offer.target}")
             print()
     if wanted in (None, "ids"):
         print("gymnasium.make(...)")
@@ -38,6 +42,7 @@ def list_options(arguments: Namespace) -> None:
         print()
     if wanted is None:
         print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
+        print("Where there is `custom`: also a class of yours, agent=my_module.MyAgent")
 
 
 def first_comment(file: Path) -> str:

@@ -58,6 +58,7 @@ _COMMANDS = {
     "show": "inspect:show",
     "export": "inspect:export",
     "list": "listing:list_options",
+    "config": "configuration:show_configuration",
     "external": "external:external",
     "doctor": "doctor:doctor",
 }
@@ -163,7 +164,7 @@ def _sigterm_interrupts() -> Iterator[None]:
 
 
 def _import_from_current_folder() -> None:
-    """Let `agent._target_=my_module.MyAgent` find my_module.py, as `python` itself would."""
+    """Let `agent=my_module.MyAgent` find my_module.py, as `python` itself would."""
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
 

@@ -39,7 +39,29 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
                 hint += " Values of the configuration have no dashes: KEY=VALUE."
             (command or parser).error(f"there is no argument {word!r}.{hint}")
         arguments.overrides.append(word)
+    if hasattr(arguments, "overrides"):
+        arguments.overrides = _joined(arguments.overrides)
     return arguments
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words, those put together that a shell took apart: `KEY={a:`, `1,`, `b:`, `2}`."""
+    joined: list[str] = []
+    i = 0
+    while i < len(words):
+        ends = range(i + 1, len(words) + 1)
+        end = next((n for n in ends if _is_closed(" ".join(words[i:n]))), i + 1)
+        joined.append(" ".join(words[i:end]))
+        i = end
+    return joined
+
+
+def _is_closed(text: str) -> bool:
+    """Whether the value closes every bracket that it opens; a value without `={` or `=[` does."""
+    _, _, value = text.partition("=")
+    if not value.startswith(("{", "[")):
+        return True
+    return value.count("{") <= value.count("}") and value.count("[") <= value.count("]")
 
 
 def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
@@ -69,7 +91,7 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
             "examples:\n"
             "  dataenvgym run\n"
             "  dataenvgym run agent=open_ended episode.iterations=8 seed=1\n"
-            "  dataenvgym run agent=custom agent._target_=my_module.MyAgent\n\n"
+            "  dataenvgym run agent=my_module.MyAgent\n\n"
             "The same command goes on with a run that was interrupted, shows the report of one\n"
             "that is finished, and extends it where it asks for more iterations.\n"
             "`dataenvgym list` shows what there is to choose from."
@@ -77,6 +99,11 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     )
     _add_overrides(run)
     run.add_argument("--fresh", action="store_true", help="start anew: remove what the run has")
+    run.add_argument(
+        "--dry",
+        action="store_true",
+        help="show what would run, with the first prompts of student and teacher; ask nobody",
+    )
     run.add_argument("--plain", action="store_true", help="plain lines, no live display")
 
     study = command(
@@ -141,7 +168,12 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
         ),
     )
     _add_overrides(evaluate)
-    evaluate.add_argument("--split", default="validation", help="train, validation or test")
+    evaluate.add_argument(
+        "--split",
+        metavar="NAME",
+        help="train, validation, test, or all: every problem of the one file that a task has "
+        "(default: all where there is one, unless the student has learned from it; validation)",
+    )
     source = evaluate.add_mutually_exclusive_group()
     source.add_argument("--adapter", metavar="DIR", help="an adapter for the student")
     source.add_argument("--run", metavar="RUN", help="a run whose student to take")
@@ -191,6 +223,11 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     show.add_argument("--iteration", type=int, metavar="N", help="(default: the best)")
     show.add_argument("--skill", metavar="NAME", help="only this skill")
     show.add_argument("--wrong", action="store_true", help="only what was answered wrong")
+    show.add_argument(
+        "--calls",
+        action="store_true",
+        help="instead, what the teacher was asked and answered (--wrong: what it did not answer)",
+    )
     show.add_argument("--limit", type=int, default=20, metavar="N", help="(default: 20)")
 
     export = command("export", "write a run's records as a Hugging Face dataset")
@@ -203,6 +240,21 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     listing = command("list", "list what there is to choose from")
     listing.add_argument("group", nargs="?", help="only this group, such as agent")
     listing.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
+
+    composed = command(
+        "config",
+        "print the configuration that overrides compose, with its comments",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym config\n"
+            "  dataenvgym config agent=skill_tree trainer=llama_factory > mine.yaml\n\n"
+            "What must still be given stands there as ???."
+        ),
+    )
+    _add_overrides(composed)
+    composed.add_argument(
+        "--resolve", action="store_true", help="values in place of references such as ${seed}"
+    )
 
     external = command(
         "external",

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console
-from dataenvgym.cli.evaluate import on_split
 from dataenvgym.cli.evaluation_tables import change_table
 from dataenvgym.cli.quiet import quieten
+from dataenvgym.cli.splits import on_split
 from dataenvgym.config.evaluation_directory import (
     evaluation_files,
     find_evaluation,

@@ -25,9 +25,14 @@ def run(arguments: Namespace) -> None:
     config = configuration.compose(arguments.overrides, config_dir=arguments.config_dir)
     if not arguments.fresh:
         check_run(config)
-        if configuration.is_done(config):
-            _show_finished(run_directory(config), console)
-            return
+    if arguments.dry:
+        from dataenvgym.cli.dry import show_plan
+
+        show_plan(config, run_directory(config), console, fresh=arguments.fresh)
+        return
+    if not arguments.fresh and configuration.is_done(config):
+        _show_finished(run_directory(config), console)
+        return
     _run(config, fresh=arguments.fresh, console=console)
 
 
@@ -64,10 +69,9 @@ def _show_end(directory: Path, console: Console) -> None:
 
 
 def _show_finished(directory: Path, console: Console) -> None:
-    from dataenvgym.episodes.report import render_report, write_report
+    from dataenvgym.episodes.report import render_report, write_missing_report
 
-    if not (directory / "report.md").exists() or not (directory / "curve.png").exists():
-        write_report(directory)
+    write_missing_report(directory)
     render_report(directory, console)
     console.print(
         "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew.",

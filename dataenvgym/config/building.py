@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 import gymnasium
 
 from dataenvgym.config.composition import compose
+from dataenvgym.config.shapes import (
+    check_agent_parts,
+    check_environment_options,
+    check_trainer,
+    make_own_environment,
+)
 from dataenvgym.config.targets import (
     build_section,
     build_value,
@@ -69,7 +75,7 @@ def build_predictor(
     given: dict[str, Any] = {}
     parameters = inspect.signature(section_target(config, "predictor")).parameters
     if "trainer" in parameters and "trainer" not in config.predictor:
-        given["trainer"] = build_section(config, "trainer")
+        given["trainer"] = check_trainer(build_section(config, "trainer"))
     if "task" in parameters and "task" not in config.predictor:
         given["task"] = build_task(config) if task is None else task
     predictor = build_section(config, "predictor", **given)
@@ -108,6 +114,7 @@ def build_agent(
     if teacher is not None:
         given["teacher"] = teacher
     agent = build_section(config, "agent", **given)
+    check_agent_parts(agent)
     if isinstance(agent, ActingAgentInterface):
         return agent
     expected = DataGenerationAgentInterface
@@ -136,10 +143,14 @@ def build_environment(
     options = _environment_options(
         config, task=task, predictor=predictor, teacher=teacher, directory=directory
     )
+    iterations = _at_least(1, config, "episode.iterations")
+    if "_target_" in config.environment:
+        own = section_target(config, "environment")
+        return make_own_environment(own, iterations, task, predictor, directory, options)
     try:
         return gymnasium.make(
             str(config.environment.id),
-            max_episode_steps=_at_least(1, config, "episode.iterations"),
+            max_episode_steps=iterations,
             disable_env_checker=True,
             directory=directory,
             task=task,
@@ -210,12 +221,14 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
             raise ConfigurationError(f"environment.{name} is {value!r}, expected a number or null")
     given = {name: thing for name, thing in given.items() if thing is not None}
     section = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
-    section.pop("id")
+    for name in ("id", "_target_"):
+        section.pop(name, None)
     options = cast(dict[str, Any], build_value(section, "environment", given))
     if config.skills.get("_target_") is not None:
         options["labeler"] = build_section(config, "skills", **given)
     if checks := build_section(config, "quality", **given)["checks"]:
         options["quality"] = tuple(checks.values())
+    check_environment_options(options)
     return options
 
 

@@ -22,6 +22,8 @@ from dataenvgym.config.overrides import (
     check_values,
     parse_overrides,
 )
+from dataenvgym.config.own_classes import with_own_classes
+from dataenvgym.config.source_overrides import is_source, lay_sources
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import keep_secrets_of
 
@@ -48,13 +50,17 @@ def compose(
     *,
     config_dir: str | Path | None = None,
     name: str = "config",
+    allow_missing: bool = False,
 ) -> DictConfig:
     """The configuration that the overrides ask for; interpolations resolve when they are read.
 
     Args:
-        overrides: Hydra's, e.g. "agent=random" or "environment.replay=200".
+        overrides: Hydra's, e.g. "agent=random" or "environment.replay=200"; also
+            "agent=my_module.MyAgent" (see `own_classes`).
         config_dir: a folder with more YAML files, laid out like ours (`agent/mine.yaml`).
         name: the YAML file to begin with: "config", or "eval" for an evaluation.
+        allow_missing: leave values that must be given (`???`), and references to what is not
+            there, as they are; for looking at a configuration.
 
     Raises:
         ConfigurationError: for a group, option or key that there is not, for a value of another
@@ -62,14 +68,18 @@ def compose(
     """
     for override in overrides:
         keep_secrets_of(override)
-    parsed = parse_overrides(overrides)
     groups = options_by_group(config_dir)
+    parsed = with_own_classes(parse_overrides(overrides), groups)
     check_choices(parsed, groups, ())
     choices = [o for o in parsed if o.key in groups]
     default = _compose(choices, config_dir, name)
+    sources = [o for o in parsed if is_source(o, default)]
+    parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, default, groups)
     config = _compose(parsed, config_dir, name) if len(choices) < len(parsed) else default
-    _check_resolvable(config)
+    _lay_sources(config, sources)
+    if not allow_missing:
+        _check_resolvable(config)
     check_values([o for o in parsed if o.key not in groups], config, default)
     return config
 
@@ -90,6 +100,8 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     from omegaconf.errors import OmegaConfBaseException
 
     parsed = parse_overrides(overrides)
+    sources = [o for o in parsed if is_source(o, config)]
+    parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, config, ())
     changed = copy.deepcopy(config)
     try:
@@ -97,6 +109,7 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
             _lay(changed, override)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigurationError(_explained(error, parsed)) from error
+    _lay_sources(changed, sources)
     _check_resolvable(changed)
     check_values(parsed, changed, config)
     return changed
@@ -113,10 +126,24 @@ def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
     return groups
 
 
+def chosen_options(
+    overrides: Sequence[str] = (), config_dir: str | Path | None = None
+) -> dict[str, str]:
+    """The option of each group that these overrides choose or leave.
+
+    A group whose values are put elsewhere has that place behind an `@`: "prompt@skills.prompt".
+    """
+    groups = options_by_group(config_dir)
+    parsed = with_own_classes(parse_overrides(overrides), groups)
+    choices = [o for o in parsed if o.key in groups]
+    found = _compose(choices, config_dir, with_hydra=True).hydra.runtime.choices
+    ours = {str(group): str(found[group]) for group in found}
+    return {group: ours[group] for group in ours if not group.startswith("hydra/")}
+
+
 def default_options() -> dict[str, str]:
     """The option of each group in the default configuration."""
-    choices = _compose([], None, with_hydra=True).hydra.runtime.choices
-    return {str(group): str(choices[group]) for group in choices}
+    return chosen_options()
 
 
 def _own_folder(config_dir: str | Path | None) -> list[Path]:
@@ -149,6 +176,16 @@ def _compose(
                 return hydra.compose(name, texts, return_hydra_config=with_hydra)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigurationError(_explained(error, overrides)) from error
+
+
+def _lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        lay_sources(config, overrides)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigurationError(_explained(error, overrides)) from error
 
 
 def _lay(config: DictConfig, override: HydraOverride) -> None:

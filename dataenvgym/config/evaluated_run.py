@@ -7,14 +7,18 @@ anew. `student=...` may choose its predictor, so that one is composed anew with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.building import build_predictor, build_task
 from dataenvgym.config.composition import compose, options_by_group, overlay
+from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.resolved import literal
-from dataenvgym.config.run_directory import find_run, read_config
+from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
+from dataenvgym.environments.identity import identity_of, read_identity
+from dataenvgym.errors import RunDirectoryError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -34,7 +38,8 @@ def compose_for_run(
 
     Raises:
         ConfigurationError: as `compose`; an option is checked against the section it changes.
-        RunDirectoryError: if there is no such run.
+        RunDirectoryError: if there is no such run; if it was made in Python, on another task or
+            student than the one that `overrides` compose.
     """
     parsed = parse_overrides(overrides)
     chosen = {o.section for o in parsed if o.section in SECTIONS and _chooses(o)}
@@ -44,11 +49,50 @@ def compose_for_run(
     anew = [o.text for o in parsed if o.section not in taken]
     config = compose(anew, config_dir=config_dir, name="eval")
     directory = find_run(run, str(config.runs_dir))
+    if is_hand_made(directory):
+        config = compose(overrides, config_dir=config_dir, name="eval")
+        _refuse_another(directory, config, chosen)
+        return config, directory
     before = read_config(directory)
     for section in taken:
         config[section] = before[section]
     _relink(config, [s for s in taken if s in ("predictor", "trainer")], config_dir)
     return overlay(config, [o.text for o in parsed if o.section in taken]), directory
+
+
+def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]) -> None:
+    """Check a configuration against a run made in Python, which has none of its own.
+
+    What such a run knows of its task and its student is enough to tell that they are others.
+
+    Args:
+        chosen: sections that the user chose; they are taken as they are.
+
+    Raises:
+        RunDirectoryError: if the task or the student is not the run's, and was not chosen.
+    """
+    known = read_identity(directory) or {}
+    task = build_task(config)
+    found = identity_of("", task, build_predictor(config, trainable=False, task=task), {})
+    for section, key, ways in (
+        ("task", "instances", "task=NAME task.KEY=VALUE"),
+        ("predictor", "predictor", "student=NAME, predictor=NAME or model=KIND/NAME"),
+    ):
+        before, now = (_answering(identity.get(key)) for identity in (known, found))
+        if section not in chosen and before != now:
+            raise RunDirectoryError(
+                f"{directory} was made in Python, so it has no config.yaml that names its "
+                f"{section}, and it is not {short_name(config[section])!r} as composed here: "
+                f"name it ({ways}; a class of your own as {section}=my_module.MyClass), or "
+                "evaluate in Python: predictor.load(ADAPTER), then task.evaluate(predictor)"
+            )
+
+
+def _answering(described: Any) -> Any:
+    """What is said of a student, without how it learned."""
+    if not isinstance(described, dict):
+        return described
+    return {name: value for name, value in described.items() if name != "training"}
 
 
 def _chooses(override: Override) -> bool:

@@ -3,7 +3,8 @@
 `config.yaml` there has the sections that determine what is answered (task, student, predictor,
 trainer) and the settings of the evaluation, resolved. The same ones go on with it; others are
 refused by the names of the keys that differ, except for `samples` and `metrics`: more samples
-extend the evaluation, and metrics are made of what is drawn already.
+extend the evaluation, and metrics are made of what is drawn already. `problems` says what part of
+the task's problems was put.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _SECTIONS = ("task", "student", "predictor", "trainer")
-_FREE = ("samples", "metrics")
+_FREE = ("samples", "metrics", "problems")
 
 
 def evaluation_settings(
@@ -60,6 +61,7 @@ def evaluation_settings(
     content: dict[str, Any] = {name: values[name] for name in _SECTIONS}
     content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
     content |= {"split": split, "limit": limit, "adapter": _fingerprint(adapter)}
+    content |= {"problems": None}  # how many of how many, once they are loaded
     settings: DictConfig = OmegaConf.create(literal(content))
     return settings
 

@@ -136,6 +136,6 @@ def _can_read(
         raise ConfigurationError(
             f"{engine} writes records for problems that it can read, and task {task!r} has other "
             f"problems, such as {strange.id!r}: {strange.instruction[:80]!r}. Choose another "
-            "engine (`dataenvgym list` shows them), your own agent (agent=custom), or "
+            "engine (`dataenvgym list` shows them), your own agent (agent=my_module.MyAgent), or "
             "task=pocket_math or another pocket task for agent/engine=pocket"
         )

@@ -72,10 +72,12 @@ def check_choices(
         if override.key in groups:
             options = sorted(groups[override.key])
             if override.value is not None and override.value not in options:
+                own = f", or a class of yours ({override.key}=my_module.MyClass)"
                 raise ConfigurationError(
                     f"there is no {override.text.lstrip('+')}."
                     f"{did_you_mean(override.value, options)} "
-                    f"The options of {override.key} are: {', '.join(options)}."
+                    f"The options of {override.key} are: {', '.join(options)}"
+                    f"{own if 'custom' in options else ''}."
                 )
         elif "/" in override.key:
             raise ConfigurationError(

@@ -128,6 +128,11 @@ def read_config(directory: Path) -> DictConfig:
     from omegaconf import DictConfig, OmegaConf
 
     path = directory / "config.yaml"
+    if is_hand_made(directory):
+        raise RunDirectoryError(
+            f"{directory} is a run made in Python, so it has no config.yaml: go on with it in "
+            "Python, or choose another folder (name=..., runs_dir=...)"
+        )
     if not path.exists():
         raise RunDirectoryError(f"{directory} is no run directory: it has no config.yaml")
     try:
@@ -139,6 +144,13 @@ def read_config(directory: Path) -> DictConfig:
     return config
 
 
+def is_hand_made(directory: Path) -> bool:
+    """Whether it is the folder of a run made in Python, which has no configuration."""
+    has_config = (directory / "config.yaml").exists()
+    is_run = (directory / "environment.json").exists() and (directory / "iterations").is_dir()
+    return is_run and not has_config
+
+
 def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
     """The folder of a run, given its path or its name.
 
@@ -147,10 +159,14 @@ def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
     """
     for directory in (Path(name).expanduser(), Path(runs_dir) / name):
         if directory.is_dir():
-            if not (directory / "config.yaml").exists():
-                raise RunDirectoryError(f"{directory} is no run directory: it has no config.yaml")
+            if not (directory / "config.yaml").exists() and not is_hand_made(directory):
+                raise RunDirectoryError(
+                    f"{directory} is not a run directory: it has neither a config.yaml nor an "
+                    "environment.json with iterations"
+                )
             return directory
-    names = [p.parent.name for p in sorted(Path(runs_dir).glob("*/config.yaml"))]
+    folders = sorted(Path(runs_dir).glob("*"))
+    names = [p.name for p in folders if (p / "config.yaml").exists() or is_hand_made(p)]
     there = f"{runs_dir} holds {len(names)} runs" if names else f"there are no runs in {runs_dir}"
     raise RunDirectoryError(f"there is no run {name!r}.{did_you_mean(name, names)} ({there})")
 

@@ -67,8 +67,9 @@ def section_target(config: DictConfig, section: str) -> Callable[..., Any]:
 def check_protocol(thing: Any, protocol: type, section: str) -> Any:
     """`thing`, if it has the methods of `protocol`; a ConfigurationError if not."""
     if not isinstance(thing, protocol):
-        names = [n for n in dir(protocol) if n == "__call__" or not n.startswith("_")]
-        missing = [n for n in names if not callable(getattr(thing, n, None))]
+        known = sorted({*dir(protocol), *getattr(protocol, "__annotations__", {})})
+        names = [n for n in known if n == "__call__" or not n.startswith("_")]
+        missing = [n for n in names if not hasattr(thing, n)]
         raise ConfigurationError(
             f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
             f"what {protocol.__name__} asks for"

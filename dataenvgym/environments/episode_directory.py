@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from dataenvgym.environments.record_index import INDEX_FILE
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
 
 class EpisodeDirectory:
@@ -44,6 +44,22 @@ class EpisodeDirectory:
     def is_temporary(self) -> bool:
         """Whether it goes when the environment is closed."""
         return self._path is None or self._forget_temporary is not None
+
+    def move_to(self, path: str | Path) -> None:
+        """Keep the next episode in that folder, in place of a temporary one.
+
+        Raises:
+            ConfigurationError: if it is kept in another folder already.
+        """
+        if not self.is_temporary:
+            if self.path.absolute() != Path(path).absolute():
+                raise ConfigurationError(
+                    f"directory is {str(path)!r}, and the environment keeps its episode in "
+                    f"{str(self.path)!r}: give only one of both"
+                )
+            return
+        self.close()
+        self._path, self._is_mine = Path(path), False
 
     def refuse_strange(self) -> None:
         """Raise RunDirectoryError if it holds an episode that did not begin here."""

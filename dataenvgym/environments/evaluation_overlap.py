@@ -66,7 +66,9 @@ class EvaluationOverlap:
         A task that offers splits (`on`, `instances`) is asked for its validation and test
         instances, one that only has `instances` for those; any other has no overlap.
         """
-        splits = [task.on(s) for s in ("validation", "test")] if hasattr(task, "on") else [task]
+        there = getattr(task, "splits", ("validation", "test"))
+        evaluated = [s for s in ("validation", "test") if s in there]
+        splits = [task.on(s) for s in evaluated] if hasattr(task, "on") else [task]
         instances = [i for split in splits for i in getattr(split, "instances", ())]
         return cls(
             (instance.instruction for instance in instances),

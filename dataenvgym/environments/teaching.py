@@ -37,6 +37,7 @@ from dataenvgym.environments.iterations import (
 from dataenvgym.environments.options import Mode, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.record_index import INDEX_FILE, RecordIndex
+from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
 from dataenvgym.environments.student import Student
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import (
@@ -63,6 +64,7 @@ class EnvironmentOptions(TypedDict, total=False):
     similarity: float
     labeler: SkillLabelerInterface | None
     quality: Sequence[RecordCheckInterface]
+    render_mode: str | None
 
 
 class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
@@ -89,9 +91,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         similarity: Jaccard threshold of the near-duplicate check.
         labeler: says which skills the instances need, in place of the task's gold skills.
         quality: further checks of records, by which what fails is dropped.
+        render_mode: "ansi" makes `render` return text: the score, and the skills as a table where
+            the agent sees them.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 1}  # type: ignore[misc]
     shows_skills = True
     takes_records = True
 
@@ -108,7 +112,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         similarity: float = 0.9,
         labeler: SkillLabelerInterface | None = None,
         quality: Sequence[RecordCheckInterface] = (),
+        render_mode: str | None = None,
     ) -> None:
+        self.render_mode = checked_mode(render_mode)
         self.task = task
         self.predictor = predictor
         self.options = TeachingOptions(mode, replay, target_score, max_records, similarity)
@@ -223,6 +229,19 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self._finish(files, result, checked.accepted, began)
         return self._observation(completed), result.reward, self.is_over, False, self._info()
 
+    def render(self) -> str | None:
+        """The episode as text; None without a render mode, with a warning as gymnasium's own.
+
+        Raises:
+            ResetNeeded: before the first `reset`.
+        """
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() shows nothing without render_mode="ansi"')
+            return None
+        if not self._history.results:
+            raise ResetNeeded("render() needs an episode in progress: call reset() first")
+        return f"{headline(self.results)}\n\n{self.picture()}\n"
+
     def close(self) -> None:
         """Remove the temporary folder, if there is one."""
         self._episode.close()
@@ -266,6 +285,12 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         """What the agent sees of that."""
         return {"completed": completed, "report": report}
 
+    def picture(self) -> str:
+        """What `render` shows below the score: the skills as a table, if the agent sees them."""
+        if not self.shows_skills:
+            return "(this environment hides the skills)"
+        return skill_table(self.results[0].report, self._history.last.report)
+
     # --- what a runner asks ---
 
     @property
@@ -287,6 +312,14 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def is_over(self) -> bool:
         """Whether the target score or the record budget is reached."""
         return self.options.end_at(self._history.last)
+
+    def keep_in(self, directory: str | Path) -> None:
+        """Keep the next episode in that folder; for an environment made without one.
+
+        Raises:
+            ConfigurationError: if it has another directory.
+        """
+        self._episode.move_to(directory)
 
     def load_iteration(self, number: int) -> None:
         """Let the predictor answer as after that finished iteration."""

@@ -7,7 +7,8 @@ the student of iteration NNN answered it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 
 from dataenvgym.environments.iterations import read_completed, write_completed
 from dataenvgym.environments.teaching import TeachingEnvironment
@@ -19,7 +20,7 @@ from dataenvgym.episodes.summary import (
     read_summary,
     summarize_iteration,
 )
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.storage import write_json
@@ -33,6 +34,7 @@ class Bookkeeping:
         agent: who teaches, known by its name here.
         seed: of the episode.
         callbacks: told of everything.
+        test_task: scored at the end, or None.
     """
 
     def __init__(
@@ -41,12 +43,14 @@ class Bookkeeping:
         agent: object,
         seed: int,
         callbacks: Sequence[EpisodeCallback],
+        test_task: TaskInterface | None = None,
     ) -> None:
         self.teaching = teaching
         self.agent_name = name_of(agent)
         self.seed = seed
         self.callbacks = callbacks
         self.directory = teaching.directory
+        self._tasks = {"validation": teaching.task, "test": test_task}
         self._announced = 0
         self._started: list[EpisodeCallback] = []
         self._has_ended = False
@@ -89,6 +93,7 @@ class Bookkeeping:
             n_iterations=iterations,
             n_finished=len(list(self.directory.glob("iterations/*/iteration.json"))),
             directory=self.directory,
+            problems=self._problems,
         )
         self.teaching.clock.listeners.append(self._on_phase)
         try:
@@ -198,7 +203,20 @@ class Bookkeeping:
             ended=ended,
             teacher=read_usage(self.directory),
             error=error,
+            problems=self._problems,
         )
+
+    @cached_property
+    def _problems(self) -> dict[str, str]:
+        """What part of its source each split is, where a task can tell and it is not the whole."""
+        shares: dict[str, str] = {}
+        for split, task in self._tasks.items():
+            # where problems cannot be loaded, the evaluation that needs them says so
+            with suppress(DataEnvGymError, OSError):
+                share = getattr(task, "share", None)
+                if share is not None and (text := share()) is not None:
+                    shares[split] = text
+        return shares
 
     def _write(self, summary: Summary) -> None:
         write_json(self.directory / "summary.json", summary.model_dump(mode="json"))

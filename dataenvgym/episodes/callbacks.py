@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ class EpisodePlan:
         n_iterations: how many there will be, the base student's evaluation not counted.
         n_finished: how many are already there, the base student's evaluation counted.
         directory: the run directory.
+        problems: what part of its source a split is, as in the `Summary`.
     """
 
     name: str
@@ -42,6 +44,7 @@ class EpisodePlan:
     n_iterations: int
     n_finished: int
     directory: Path
+    problems: Mapping[str, str] = field(default_factory=dict)
 
 
 class EpisodeCallback:

@@ -18,6 +18,7 @@ from dataenvgym.storage import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _LINE = "#1f5f99"
 _TEST = "#c8501e"
@@ -28,7 +29,24 @@ _MOST_NUMBERS = 14  # iterations up to which the cells of the heatmap have room 
 def draw_curve(
     summary: Summary, path: Path, *, categories: Mapping[str, str | None] | None = None
 ) -> None:
-    """Draw the episode to `path` (PNG), atomically.
+    """Draw the episode to `path` (PNG), atomically; see `curve_figure`."""
+    write_bytes(path, curve_bytes(summary, categories=categories))
+
+
+def curve_bytes(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> bytes:
+    """The PNG of `curve_figure`."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        figure = curve_figure(summary, categories=categories)
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> Figure:
+    """The episode as a figure of matplotlib.
 
     Left, the validation score by iteration, the best one marked, and the test scores of the base
     and of the best iteration. Right, the score of every skill in every iteration, in the order of
@@ -60,9 +78,7 @@ def draw_curve(
             _draw_skills(axes[1], summary, skills, categories or {})
         title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
         figure.suptitle(one_line(title), fontsize=13, fontweight="bold", parse_math=False)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-    write_bytes(path, buffer.getvalue())
+    return figure
 
 
 def _draw_scores(axes: Axes, summary: Summary) -> None:

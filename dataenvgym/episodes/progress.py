@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
-from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import change, plain, several, sparkline
 from dataenvgym.progress import listening
 
@@ -32,6 +32,21 @@ def make_progress(console: Console) -> EpisodeCallback:
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console)
     return PlainProgress(console)
+
+
+def automatic_progress(wanted: bool | None) -> list[EpisodeCallback]:
+    """The display of an episode that is run in Python, or none.
+
+    Args:
+        wanted: True always shows one, False never; None does on a terminal and in a notebook.
+    """
+    if wanted is False:
+        return []
+    console = Console(stderr=True, highlight=False, markup=False)
+    if console.is_jupyter:  # plain lines: its own display would need widgets
+        console = Console(force_jupyter=False, force_terminal=False, highlight=False, markup=False)
+        return [PlainProgress(console)]
+    return [make_progress(console)] if wanted or console.file.isatty() else []
 
 
 class PlainProgress(EpisodeCallback):
@@ -57,6 +72,8 @@ class PlainProgress(EpisodeCallback):
         self._listening.begin(self._hear)
         going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
         self._print(f"{_title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
+        for line in shares(plan.problems):
+            self._print(line)
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "begin":
@@ -136,6 +153,8 @@ class LiveProgress(EpisodeCallback):
         self._stop()
         if self._view.plan is not None:
             self._console.print(Text(_title(self._view.plan), style="bold"))
+            for line in shares(self._view.plan.problems):
+                self._console.print(Text(line), soft_wrap=True)
         if summary.iterations:
             self._console.print(iteration_table(summary.iterations, self._console.width))
         self._console.print(Text(outcome(summary, with_error=False)))
@@ -195,10 +214,12 @@ class _Frame:
         plan, iterations = self._view.plan, self._view.iterations
         if plan is None:
             return []
-        parts: list[RenderableType] = [Text(_title(plan), style="bold"), self._bar(console, plan)]
+        parts: list[RenderableType] = [Text(_title(plan), style="bold")]
+        told_of = [Text(line, no_wrap=True, overflow="ellipsis") for line in shares(plan.problems)]
+        parts += [*told_of, self._bar(console, plan)]
         if told := self._view.told:
             parts.append(Text(told, style="dim", no_wrap=True, overflow="ellipsis"))
-        room = max(1, console.height - 8 - bool(told))
+        room = max(1, console.height - 8 - bool(told) - len(told_of))
         if len(iterations) > room:
             hidden = several(len(iterations) - room, "earlier iteration")
             parts.append(Text(f"({hidden})", style="dim"))

@@ -17,7 +17,8 @@ from dataenvgym.environments import PHASES
 from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
-from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.summary import read_summary
+from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import (
     cell,
     change,
@@ -53,6 +54,14 @@ def write_report(run_directory: str | Path) -> Path:
     return path
 
 
+def write_missing_report(run_directory: str | Path) -> None:
+    """Write the report of a finished run that lacks it, as one made in Python does."""
+    directory = Path(run_directory)
+    is_whole = all((directory / name).exists() for name in ("report.md", "curve.png"))
+    if not is_whole and read_summary(directory).status == "finished":
+        write_report(directory)
+
+
 def render_report(run_directory: str | Path, console: Console) -> None:
     """Show the short version: the result, the iterations, what was learnt and forgotten.
 
@@ -62,6 +71,8 @@ def render_report(run_directory: str | Path, console: Console) -> None:
     run = RunFiles(run_directory)
     console.print(Text(plain(_title(run)), style="bold"))
     console.print(Text(outcome(run.summary)))
+    for line in shares(run.summary.problems):
+        console.print(Text(line), soft_wrap=True)
     console.print()
     console.print(iteration_table(run.summary.iterations, console.width))
     if not console.options.ascii_only:
@@ -98,7 +109,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
 
 def _what_ran(run: RunFiles) -> Iterator[str]:
     summary = run.summary
-    rows = {
+    rows: dict[str, object] = {
         "task": summary.task,
         "agent": summary.agent,
         "seed": summary.seed,
@@ -107,9 +118,11 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
         "mode": run.environment.get("mode", "-"),
         "status": summary.status,
         "iterations": len(summary.iterations) - 1,
-        "validation instances": summary.iterations[0].n_val,
+        "validation instances": summary.problems.get("validation", summary.iterations[0].n_val),
         "training records": summary.iterations[-1].n_records_total,
     }
+    if "test" in summary.problems:
+        rows["test instances"] = summary.problems["test"]
     if summary.teacher is not None:
         rows["teacher"] = _asked(summary.teacher)
     yield from _section("What ran")

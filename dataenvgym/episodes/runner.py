@@ -9,7 +9,8 @@ goes on from the last finished phase, called again after the end it changes noth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import gymnasium
 
@@ -17,6 +18,7 @@ from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog
 from dataenvgym.episodes.kept_agent import KeptAgent
+from dataenvgym.episodes.progress import automatic_progress
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeachingAgent
@@ -30,6 +32,8 @@ def run_episode(
     seed: int = 0,
     test_task: TaskInterface | None = None,
     callbacks: Sequence[EpisodeCallback] = (),
+    directory: str | Path | None = None,
+    progress: bool | None = None,
 ) -> Summary:
     """Let `agent` teach in `environment` for `iterations`, or until the environment says so.
 
@@ -44,6 +48,11 @@ def run_episode(
         test_task: scored before and after, apart from what the agent sees. None takes the test
             split of the environment's task, where it has one.
         callbacks: told of everything. `events.jsonl` is kept in any case.
+        directory: the run directory, for an environment that was made without one, such as
+            "runs/mine"; `dataenvgym report`, `show`, `export`, `compare` and `eval --run` take it.
+        progress: show how far the episode is. None: on a terminal (on its standard error, so that
+            a script's own output stays clean) and in a notebook; True: also elsewhere, in plain
+            lines; False: nowhere.
 
     Returns:
         The summary, which also stands in `summary.json`. An episode whose teacher's budget is
@@ -58,10 +67,13 @@ def run_episode(
     if iterations < 1:
         raise ConfigurationError(f"iterations is {iterations}, expected 1 or more")
     refuse_misfit(teaching, agent)
+    if directory is not None:
+        teaching.keep_in(directory)
     if test_task is None:
         test_task = _test_split(teaching.task)
     log = EventLog(teaching.directory / "events.jsonl")
-    books = Bookkeeping(teaching, agent, seed, (log, *callbacks))
+    told = (log, *automatic_progress(progress), *callbacks)
+    books = Bookkeeping(teaching, agent, seed, told, test_task)
     kept = KeptAgent(agent, teaching)
     # nobody comes back to a temporary folder: each call there is an episode of its own
     options = {"fresh": True} if teaching.is_temporary else {"resume": True}
@@ -105,4 +117,6 @@ def refuse_misfit(teaching: object, agent: object) -> None:
 
 def _test_split(task: TaskInterface) -> TaskInterface | None:
     on = getattr(task, "on", None)
-    return on("test") if on is not None else None
+    if on is None or "test" not in getattr(task, "splits", ("test",)):
+        return None
+    return cast(TaskInterface, on("test"))

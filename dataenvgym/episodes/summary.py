@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
@@ -13,6 +13,10 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 
@@ -51,6 +55,8 @@ class Summary(Model):
         ended: what ended a finished episode before its last iteration, such as a spent budget.
         teacher: what its teacher was asked and cost, or None if it had none.
         error: why a failed episode failed.
+        problems: of each split that is only a part of its source, which part: {"validation":
+            "2 of 20 problems (validation is 10%)"}.
     """
 
     task: str
@@ -64,6 +70,7 @@ class Summary(Model):
     ended: str | None = None
     teacher: TeacherUsage | None = None
     error: str | None = None
+    problems: dict[str, str] = {}
 
     @property
     def best(self) -> IterationSummary:
@@ -73,6 +80,43 @@ class Summary(Model):
     def val_score_gain(self) -> float:
         """Validation score of the best iteration over the base student's."""
         return self.best.val_score - self.iterations[0].val_score
+
+    def to_pandas(self, *, by_skill: bool = False) -> pd.DataFrame:
+        """One row for each iteration; with `by_skill`, for each iteration and skill.
+
+        Raises:
+            ConfigurationError: if pandas is not installed.
+        """
+        from dataenvgym.episodes.notebook import to_frame
+
+        return to_frame(self, by_skill=by_skill)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The learning curve, overall and by skill, as a figure of matplotlib.
+
+        Args:
+            path: also write it there, in the format of its suffix (.png, .svg, .pdf).
+
+        Raises:
+            RunDirectoryError: if no iteration is finished yet.
+        """
+        from dataenvgym.episodes.plots import curve_figure
+
+        if not self.iterations:
+            raise RunDirectoryError(
+                "there is nothing to plot: the episode has no finished iteration, expected at "
+                "least the base student's"
+            )
+        figure = curve_figure(self)
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dataenvgym.episodes.notebook import to_html
+
+        return to_html(self)
 
 
 def summarize_iteration(result: IterationResult) -> IterationSummary:
@@ -96,13 +140,13 @@ def best_iteration(results: Sequence[IterationResult]) -> int:
     return max(results, key=lambda r: (r.report.score, -r.iteration)).iteration
 
 
-def read_summary(directory: Path) -> Summary:
+def read_summary(directory: str | Path) -> Summary:
     """The summary in a run directory.
 
     Raises:
         RunDirectoryError: if there is none, or it cannot be read.
     """
-    path = directory / "summary.json"
+    path = Path(directory) / "summary.json"
     if not path.exists():
         raise RunDirectoryError(
             f"{directory} holds no summary.json, expected the directory of a run "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.table import Table
@@ -72,6 +72,11 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
     if with_error and summary.error is not None and summary.status == "failed":
         text += f"; {summary.error.partition(chr(10))[0]}"
     return plain(text)
+
+
+def shares(problems: Mapping[str, str]) -> list[str]:
+    """A line for each split that is only a part of its source."""
+    return [plain(f"{split}: {text}") for split, text in problems.items()]
 
 
 def _style(difference: float | None) -> str:

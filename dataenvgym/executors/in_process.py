@@ -33,6 +33,7 @@ def _run(episode: Episode) -> Outcome:
                 iterations=config.episode.iterations,
                 seed=config.seed,
                 callbacks=episode.callbacks,
+                progress=False,
             )
             environment.close()
             write_report(directory)

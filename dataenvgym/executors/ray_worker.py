@@ -106,6 +106,7 @@ def _run(order: EpisodeOrder, directory: Path, predictor: RemotePredictor, tell:
                 iterations=config.episode.iterations,
                 seed=config.seed,
                 callbacks=[_Relay(tell, watch)],
+                progress=False,
             )
         finally:
             tell(Told(None, (), watch.changes()))

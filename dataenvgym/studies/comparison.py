@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.identity import decisive_values
-from dataenvgym.config.run_directory import read_config
+from dataenvgym.config.run_directory import is_hand_made, read_config
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.studies.described import described_config
 from dataenvgym.studies.fairness import (
     Difference,
     check_allowed_keys,
@@ -128,7 +129,7 @@ def _refuse_unfinished(directories: Sequence[Path]) -> None:
 
 
 def _read(directory: Path) -> _Run:
-    config = read_config(directory)
+    config = described_config(directory) if is_hand_made(directory) else read_config(directory)
     iterations = int(config.episode.iterations)
     measures = measure_run(directory, iterations=iterations)
     values = {**decisive_values(config), "episode.iterations": iterations}
@@ -187,10 +188,16 @@ def _task_runs(task: str, groups: Sequence[_Group]) -> TaskRuns:
 
 def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
     found: list[Difference] = []
-    for seed in sorted({run.seed for group in groups for run in group.runs}):
+    runs = [run for group in groups for run in group.runs]
+    # a run made in Python has no configuration: compare all of them by what they say of themselves
+    described = any(is_hand_made(run.directory) for run in runs)
+    configs = {
+        run.directory: described_config(run.directory) if described else run.config for run in runs
+    }
+    for seed in sorted({run.seed for run in runs}):
         of_seed = [(g, run) for g in groups for run in g.runs if run.seed == seed]
-        taught = {g.name: run.config for g, run in of_seed if g.role == "strategy"}
+        taught = {g.name: configs[run.directory] for g, run in of_seed if g.role == "strategy"}
         found += config_differences(taught, budget=True)
-        both = {g.name: run.config for g, run in of_seed if g.role != "floor"}
+        both = {g.name: configs[run.directory] for g, run in of_seed if g.role != "floor"}
         found += config_differences(both, budget=False)
     return found

@@ -101,6 +101,18 @@ class Task(ABC):
             self._loaded[self.split] = _checked_instances(self, self.load(self.split))
         return self._loaded[self.split]
 
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The splits that there are; here, all three."""
+        return SPLITS
+
+    def share(self) -> str | None:
+        """What part of its source the split is, such as "2 of 20 problems (validation is 10%)".
+
+        None if it is all of it, as it is here.
+        """
+        return None
+
     def on(self, split: Split) -> Self:
         """The same task on another split; what is loaded is shared."""
         other = copy.copy(self)

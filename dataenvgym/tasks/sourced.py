@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import math
@@ -9,9 +10,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import SPLITS, Split, Task
@@ -75,6 +76,7 @@ class SourcedTask(Task):
         self._limit = limit
         self._seed = seed
         self._warned_of: set[Path | HubDataset] = set()  # shared with the task's other splits
+        self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
 
     @abstractmethod
     def to_instance(self, row: Row) -> TaskInstance | None:
@@ -83,6 +85,49 @@ class SourcedTask(Task):
         Raises:
             InvalidInstanceError: naming where the row was found, and what is amiss.
         """
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """Those that have a source."""
+        return tuple(self._sources)
+
+    @property
+    def has_one_source(self) -> bool:
+        """Whether all three splits share one source."""
+        return len(self._sources) == len(SPLITS) and len(set(self._sources.values())) == 1
+
+    def whole(self) -> Self:
+        """The same task with all problems of its one source in one split.
+
+        Raises:
+            ConfigurationError: if the splits have sources of their own.
+        """
+        if not self.has_one_source:
+            raise ConfigurationError(
+                f"task {self.name!r} has no one source for all splits, so they cannot be taken "
+                f"together: choose one of {', '.join(self._sources)}"
+            )
+        whole = copy.copy(self)
+        whole.split = "validation"
+        whole._sources = {"validation": next(iter(self._sources.values()))}
+        whole._loaded, whole._totals = {}, {}
+        return whole
+
+    def share(self) -> str | None:
+        chosen = len(self.instances)
+        if chosen == self._totals.get(self.split, chosen):
+            return None
+        return self._of(self.split, chosen)
+
+    def _of(self, split: Split, chosen: int = 0) -> str:
+        reasons = []
+        sharing = self._sharing(split)
+        if len(sharing) > 1 and (whole := self._fraction_of(sharing)) > 0:
+            percent = 100 * self._fractions.get(split, 0.0) / whole
+            reasons.append(f"{split} is {percent:.3g}%")
+        if chosen == self._limit:
+            reasons.append(f"limit is {self._limit}")
+        return f"{chosen} of {self._totals[split]} problems ({', '.join(reasons)})"
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         """The problems of that split.
@@ -95,7 +140,16 @@ class SourcedTask(Task):
 
     def located(self, split: Split) -> list[Located]:
         """The problems of that split, and where they are from; raises what `load` does."""
-        return self._chosen(split, self._read(split))
+        problems = self._read(split)
+        self._totals[split] = len(problems)
+        chosen = self._chosen(split, problems)
+        if problems and not chosen:
+            raise InvalidInstanceError(
+                f"task {self.name!r} has no instances for split {split!r}: {self._of(split)}. Name "
+                "a file for each split, such as task.sources={validation: a.jsonl, test: b.jsonl}, "
+                "or other shares (task.fractions)"
+            )
+        return chosen
 
     def _read(self, split: Split) -> list[Located]:
         if split not in self._sources:
@@ -151,10 +205,10 @@ class SourcedTask(Task):
 
     def _chosen(self, split: Split, problems: list[Located]) -> list[Located]:
         """The split's share of the problems, and of it the sample."""
-        sharing = [s for s in SPLITS if self._sources.get(s) == self._sources[split]]
-        total = sum(self._fractions.get(s, 0.0) for s in sharing)
+        sharing = self._sharing(split)
+        total = self._fraction_of(sharing)
         if len(sharing) > 1 and total > 0:
-            before = sum(self._fractions.get(s, 0.0) for s in sharing[: sharing.index(split)])
+            before = self._fraction_of(sharing[: sharing.index(split)])
             after = before + self._fractions.get(split, 0.0)
             ranks = sorted({p.rank for p in problems})
             low, high = round(len(ranks) * before / total), round(len(ranks) * after / total)
@@ -162,6 +216,13 @@ class SourcedTask(Task):
             problems = [p for p in problems if p.rank in own]
         sample = sorted(problems, key=lambda p: (p.rank, p.position))[: self._limit]
         return sorted(sample, key=lambda p: p.position)
+
+    def _sharing(self, split: Split) -> list[Split]:
+        """The splits that have the same source as that one, itself included."""
+        return [s for s in SPLITS if self._sources.get(s) == self._sources[split]]
+
+    def _fraction_of(self, splits: Sequence[Split]) -> float:
+        return sum(self._fractions.get(s, 0.0) for s in splits)
 
 
 def _content(instance: TaskInstance) -> tuple[str, str | None]:

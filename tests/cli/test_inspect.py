@@ -38,3 +38,28 @@ def test_a_run_that_there_is_not_is_answered_with_the_closest(dataenvgym, run):
         result = dataenvgym(*command, "rr")
         assert result.code == 2
         assert "there is no run 'rr'. Did you mean 'r'?" in result.err
+
+
+def test_config_prints_what_the_overrides_compose_and_can_be_read_back(dataenvgym, folder):
+    from omegaconf import OmegaConf
+
+    from dataenvgym.config import compose
+
+    result = dataenvgym("config", "agent=random", "seed=3")
+    assert (result.code, result.err) == (0, "")
+    assert OmegaConf.create(result.out) == compose(["agent=random", "seed=3"])
+    assert "seed: 3  # every random choice derives from it" in result.out
+    assert "seed: 3\n" in dataenvgym("config", "seed=3", "--resolve").out
+    wrong = dataenvgym("config", "agnet=random")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "Did you mean 'agent'?" in wrong.err
+
+
+def test_the_teachers_calls_are_shown_or_it_is_said_that_there_are_none(dataenvgym, small, folder):
+    assert dataenvgym("run", *small, "episode.iterations=1", "name=r").code == 0
+    none = dataenvgym("show", "r", "--calls")
+    assert (none.code, none.out) == (2, "")
+    assert "no teacher was asked in this run" in none.err
+    both = dataenvgym("show", "r", "--calls", "--iteration", "1")
+    assert (both.code, both.out) == (2, "")
+    assert "--iteration cannot go with it" in both.err

@@ -95,6 +95,40 @@ def test_an_engine_that_cannot_work_on_the_task_is_refused_at_once(dataenvgym, s
     assert not (folder / "runs").exists()
 
 
+OWN_AGENT = """
+class MyAgent:
+    def __call__(self, completed, predictor):
+        return [{"instruction": f"Say {i}.", "output": str(i)} for i in range(3)]
+
+    def step(self):
+        pass
+"""
+
+
+def test_a_class_in_the_current_folder_is_an_agent(dataenvgym, small, folder):
+    (folder / "my_module.py").write_text(OWN_AGENT)
+    result = dataenvgym("run", *small[:4], "agent=my_module.MyAgent", "episode.iterations=1")
+    assert (result.code, result.err) == (0, "")
+    assert only_run(folder).name.startswith("pocket_math-my_agent-seed0-")
+
+
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [
+        ("my_modul.MyAgent", "there is no module 'my_modul' in the current folder"),
+        ("my_module.MyAgnet", "Did you mean 'MyAgent'?"),
+        ("my_module.__name__", "has no class '__name__'"),
+        ("pathlib.Path", "agent is a PosixPath, which has no __call__, step"),
+    ],
+)
+def test_a_class_that_will_not_do_is_a_users_error(dataenvgym, small, folder, agent, expected):
+    (folder / "my_module.py").write_text(OWN_AGENT)
+    result = dataenvgym("run", *small[:4], f"agent={agent}")
+    assert (result.code, result.out) == (2, "")
+    assert expected in result.err
+    assert not (folder / "runs").exists()
+
+
 def own_agent(name: str) -> tuple[str, ...]:
     return (f"agent._target_=pupils.{name}", "episode.iterations=3")
 

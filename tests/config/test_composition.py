@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import compose, composition, config_directory
 from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 
@@ -93,9 +94,13 @@ OF_LLAMA_FACTORY = ["trainer=llama_factory"]
 GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
     "task=code_jsonl": ["task.sources=problems.jsonl"],
-    "task=custom": ["task._target_=my.Task"],
-    "agent=custom": ["agent._target_=my.Agent"],
-    "predictor=custom": ["predictor._target_=my.Student"],
+    **{
+        f"{group}=custom": [f"{group.replace('/', '.')}._target_=my.Class"]
+        for group in ENTRY_POINTS
+        if group not in ("quality", "skills/embedder")
+    },
+    "quality=custom": ["quality.checks.custom._target_=my.Check"],
+    "skills/embedder=custom": ["skills=clusters", "skills.embedder._target_=my.Embedder"],
     "predictor=openai": ["predictor.model=somebody"],
     "student=hf": ["student.path=somebody/model"],
     "teacher=openai": ["teacher.model=somebody"],

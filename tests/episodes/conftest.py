@@ -98,6 +98,7 @@ def play():
     def run(directory, *, iterations=3, agent=None, student=None, seed=0, task=None, **options):
         callbacks = options.pop("callbacks", ())
         test_task = options.pop("test_task", None)
+        progress = options.pop("progress", None)
         environment = SkillList(
             task or EchoTask(), student or Student(), directory=directory, replay=2, **options
         )
@@ -108,6 +109,7 @@ def play():
             seed=seed,
             callbacks=callbacks,
             test_task=test_task,
+            progress=progress,
         )
 
     return run

@@ -383,3 +383,47 @@ def test_only_teaching_environments_and_whole_iterations_are_run(tmp_path, make_
 
 def test_the_agents_state_is_saved_with_each_iteration(finished_run):
     assert read_json(finished_run / "agent" / "002.json") == {"calls": 2, "steps": 1}
+
+
+def test_an_environment_without_a_directory_is_given_one_and_goes_on_there(
+    tmp_path, echo_task, make_agent, make_student_of_echo
+):
+    def run(iterations):
+        environment = SkillList(echo_task(), make_student_of_echo(), replay=2)
+        return run_episode(
+            environment, make_agent(), iterations=iterations, directory=tmp_path / "run"
+        )
+
+    assert len(run(1).iterations) == 2
+    assert len(run(2).iterations) == 3
+    assert read_summary(tmp_path / "run") == run(2)
+
+
+def test_an_environment_with_another_directory_is_refused(
+    tmp_path, echo_task, make_agent, make_student_of_echo
+):
+    environment = SkillList(echo_task(), make_student_of_echo(), directory=tmp_path / "one")
+    with pytest.raises(ConfigurationError, match=r"directory is .*two.*give only one of both"):
+        run_episode(environment, make_agent(), iterations=1, directory=tmp_path / "two")
+    same = str(tmp_path / "one")
+    assert run_episode(environment, make_agent(), iterations=1, directory=same).best is not None
+
+
+@pytest.mark.parametrize(("progress", "shown"), [(None, False), (True, True), (False, False)])
+def test_progress_is_shown_on_the_standard_error_where_it_is_asked_for(
+    play, tmp_path, capsys, progress, shown
+):
+    play(tmp_path / "run", iterations=1, progress=progress)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert ("iteration 1/1: validation" in err) == shown
+
+
+def test_in_a_notebook_progress_is_plain_lines_on_the_standard_output(
+    play, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    play(tmp_path / "run", iterations=1)
+    out, err = capsys.readouterr()
+    assert "iteration 1/1: validation" in out
+    assert err == ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import gymnasium
 
 from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.skill_tree.accuracies import accuracies_of
 from dataenvgym.environments.skill_tree.actions import Explore, TreeAction, parse_tree_action
 from dataenvgym.environments.skill_tree.files import TreeFiles
@@ -187,6 +188,10 @@ class SkillTree(TeachingEnvironment):
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
     ) -> Observation:
         return {**super().observe(completed, report), "forest": self._forest}
+
+    def picture(self) -> str:
+        """The forest as a table."""
+        return forest_table(self._forest)
 
     # --- the records of an action ---
 

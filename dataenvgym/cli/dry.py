@@ -1,0 +1,118 @@
+"""`dataenvgym run --dry`: what a run would do, without doing it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.run_directory import is_done
+from dataenvgym.environments.iterations import finished_iterations
+from dataenvgym.episodes.show_calls import show_turn
+from dataenvgym.episodes.texts import plain, several
+from dataenvgym.executors.interface import build_episode
+from dataenvgym.executors.rehearsal import rehearse
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from dataenvgym.records import Conversation
+
+
+def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: bool) -> None:
+    """Show what would run where, and the first prompts of student and teacher.
+
+    Raises:
+        ConfigurationError: if the run could not begin.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    environment, agent = build_episode(config, directory)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, what in _facts(config, directory, environment.unwrapped, agent, fresh=fresh):
+        table.add_row(Text(name, style="bold"), Text(plain(what)))
+    console.print(table)
+    first = rehearse(config)
+    if first.student is not None:
+        _show_prompt(console, "The student's first prompt", first.student)
+    if first.teacher is not None:
+        _show_prompt(console, f"The teacher's first prompt ({first.purpose})", first.teacher)
+        console.print(
+            Text("\nWhat the student gets wrong is not known before it is asked: every problem "
+                 "counts as wrong here.", style="dim")
+        )  # fmt: skip
+    else:
+        console.print(Text(f"\nNo prompt of a teacher: {first.reason}."))
+    console.print(Text("\nNothing was run. Without --dry, this starts.", style="bold"))
+
+
+def _facts(
+    config: DictConfig, directory: Path, teaching: Any, agent: Any, *, fresh: bool
+) -> Iterator[tuple[str, str]]:
+    task, iterations = teaching.task, int(config.episode.iterations)
+    yield "run", f"{directory} ({_state(config, directory, fresh=fresh)})"
+    yield "task", f"{getattr(task, 'name', type(task).__name__)}: {_problems(task)}"
+    student = config.student.get("path") or "your own"
+    yield "student", f"{student}, by {type(teaching.predictor).__name__}"
+    if (trainer := getattr(teaching.predictor, "trainer", None)) is not None:
+        yield "trainer", type(trainer).__name__
+    yield "environment", type(teaching).__name__
+    yield "agent", f"{getattr(agent, 'name', type(agent).__name__)}{_parts(agent)}"
+    each = getattr(agent, "records_per_iteration", None)
+    records = "" if each is None else f" of {several(each, 'record')} at most"
+    yield "iterations", f"{iterations}{records}"
+    if teaching.quality:
+        yield "quality", ", ".join(check.reason for check in teaching.quality)
+    if config.teacher.get("_target_") is not None:
+        yield "teacher", _teacher(config)
+
+
+def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
+    finished = len(finished_iterations(directory / "iterations"))
+    if fresh and finished:
+        return "begun anew: --fresh removes what is there"
+    if not finished:
+        return "new"
+    if is_done(config):
+        return "finished already: its report would be shown"
+    return f"continued after iteration {finished - 1}"
+
+
+def _problems(task: Any) -> str:
+    """How many problems each split has that is evaluated, and what part of its source that is."""
+    splits = [s for s in ("validation", "test") if s in getattr(task, "splits", ())]
+    parts = []
+    for split in splits:
+        there = task.on(split)
+        parts.append(f"{split}: {there.share() or several(len(there.instances), 'problem')}")
+    return "; ".join(parts) or "your own class, which counts its problems itself"
+
+
+def _parts(agent: Any) -> str:
+    """The classes of policy and engine, where the agent has them."""
+    parts = [getattr(agent, name, None) for name in ("policy", "engine")]
+    names = [type(part).__name__ for part in parts if part is not None]
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _teacher(config: DictConfig) -> str:
+    """The model and its server, without what may be a key in its address."""
+    teacher = config.teacher
+    model, url = teacher.get("model"), teacher.get("base_url")
+    if model is None:
+        return str(teacher._target_).rsplit(".", 1)[-1]
+    where = re.sub(r"//[^/@]*@", "//", str(url)).partition("?")[0]
+    return f"{model}" if url is None else f"{model} at {where}"
+
+
+def _show_prompt(console: Console, title: str, conversation: Conversation) -> None:
+    from rich.text import Text
+
+    console.print(Text(f"\n{title}", style="bold cyan"))
+    for message in conversation:
+        show_turn(console, message.role, message.content)

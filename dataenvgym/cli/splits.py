@@ -1,0 +1,84 @@
+"""Which problems an evaluation is about: a split of the task, or all of the one file it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from dataenvgym.config.run_directory import read_config
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.tasks.base import SPLITS
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+ALL = "all"
+"""The split that stands for all problems of a task with one source."""
+
+
+def on_split(task: TaskInterface, split: str) -> TaskInterface:
+    """The task on that split, or with all its problems.
+
+    Raises:
+        ConfigurationError: if it has no such split, or none at all.
+    """
+    names = (*SPLITS, ALL)
+    if split not in names:
+        raise ConfigurationError(
+            f"--split is {split!r}, expected one of {', '.join(names)}.{did_you_mean(split, names)}"
+        )
+    choose = getattr(task, "whole" if split == ALL else "on", None)
+    if choose is not None:
+        return cast(TaskInterface, choose() if split == ALL else choose(split))
+    if split == ALL:
+        raise ConfigurationError(
+            f"{type(task).__name__} is not read from one file, so --split {ALL} cannot be: choose "
+            f"one of {', '.join(SPLITS)}"
+        )
+    if split != "validation":
+        raise ConfigurationError(
+            f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
+        )
+    return task
+
+
+def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Path]) -> str:
+    """All problems where the task has one source, unless a student has learned from it.
+
+    Args:
+        students: runs, or adapters of runs, that the student is from.
+    """
+    if not getattr(task, "has_one_source", False):
+        return "validation"
+    sources = _sources(config)
+    learned = any(_sources(run) == sources for path in students if (run := _run_of(path)))
+    return "validation" if learned else ALL
+
+
+def problems_of(task: TaskInterface, limit: int | None) -> str | None:
+    """What part of the task's problems is put, such as "2 of 20 problems (validation is 10%)".
+
+    None if it is all of them, or if the task cannot tell.
+    """
+    share = getattr(task, "share", None)
+    part: str | None = None if share is None else share()
+    n = len(getattr(task, "instances", ()))
+    if limit is None or limit >= n:
+        return part
+    return f"the first {limit} of {part or f'{n} problems'}"
+
+
+def _run_of(path: Path) -> DictConfig | None:
+    """The configuration of the run that a folder is, or that an adapter is from."""
+    for folder in (path, *path.absolute().parents[2:3]):
+        if (folder / "config.yaml").exists():
+            return read_config(folder)
+    return None
+
+
+def _sources(config: DictConfig) -> Any:
+    """The sources of the configured task; a path as it is from the root."""
+    sources = config.task.get("sources")
+    return str(Path(sources).expanduser().absolute()) if isinstance(sources, str) else sources

@@ -1,0 +1,174 @@
+"""A composed configuration as YAML with the comments of the files that it is made of.
+
+    annotated_yaml(["agent=random"])
+
+What is printed is valid YAML, and reads back as the same configuration.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from dataenvgym.config.comments import Comments, read_comments
+from dataenvgym.config.composition import (
+    chosen_options,
+    compose,
+    config_directory,
+    options_by_group,
+)
+from dataenvgym.config.resolved import literal
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+WIDTH = 80
+FULL = 80
+"""Characters from which on a line of a comment was wrapped, and the next one continues it."""
+
+
+def annotated_yaml(
+    overrides: Sequence[str] = (),
+    *,
+    config_dir: str | Path | None = None,
+    resolve: bool = False,
+) -> str:
+    """The configuration of `dataenvgym run` with these overrides, with its comments.
+
+    Args:
+        overrides, config_dir: as for `compose`. A value that is missing is printed as `???`.
+        resolve: print values in place of references such as `${seed}`.
+
+    Raises:
+        ConfigurationError: as `compose`; with `resolve`, also where a value is missing.
+    """
+    config = compose(overrides, config_dir=config_dir, allow_missing=not resolve)
+    if resolve:
+        config = _resolved(config)
+    comments = _Comments(chosen_options(overrides, config_dir), options_by_group(config_dir))
+    return "\n".join(_lines(config, comments)) + "\n"
+
+
+def _resolved(config: DictConfig) -> DictConfig:
+    from omegaconf import OmegaConf
+
+    resolved: DictConfig = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
+    return resolved
+
+
+class _Comments:
+    """The comments of the files of a configuration, by dotted key of the whole.
+
+    Args:
+        choices: the option of each group, where the group may name its package after an `@`.
+        groups: the file of each option.
+    """
+
+    def __init__(
+        self, choices: Mapping[str, str], groups: Mapping[str, Mapping[str, Path]]
+    ) -> None:
+        self.above: dict[str, list[str]] = {}
+        self.behind: dict[str, str] = {}
+        self._groups = groups
+        self._add(read_comments(config_directory() / "config.yaml"), "")
+        for choice, option in choices.items():
+            group, _, package = choice.partition("@")
+            if option in groups.get(group, {}):
+                self._add_option(group, option, package or group.replace("/", "."))
+
+    def _add_option(self, group: str, option: str, package: str) -> None:
+        comments = read_comments(self._groups[group][option])
+        for name in comments.included:
+            if name in self._groups[group]:
+                self._add(read_comments(self._groups[group][name]), package)
+        package = package if comments.package is None else comments.package
+        prefix = "" if package == "_global_" else package
+        if prefix:
+            head = self.above.setdefault(prefix, [])
+            first, *rest = _paragraphs(comments.head) or [""]
+            head += [f"{group}={option}: {first}", *rest]
+        self._add(comments, prefix)
+
+    def _add(self, comments: Comments, prefix: str) -> None:
+        dot = f"{prefix}." if prefix else ""
+        self.above |= {f"{dot}{k}": _paragraphs(lines) for k, lines in comments.above.items()}
+        self.behind |= {f"{dot}{key}": text for key, text in comments.behind.items()}
+
+
+def _lines(config: DictConfig, comments: _Comments) -> Iterator[str]:
+    from omegaconf import OmegaConf
+
+    values: Any = OmegaConf.to_container(config)
+    for i, (key, value) in enumerate(values.items()):
+        if i and isinstance(value, dict):
+            yield ""
+        yield from _entry(str(key), value, str(key), 0, comments)
+
+
+def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) -> Iterator[str]:
+    """One key with its comments: above it, and behind it where there is room."""
+    margin = " " * indent
+    for text in comments.above.get(path, ()):
+        yield from _comment(text, indent)
+    nested = isinstance(value, dict) and bool(value)
+    lines = [f"{key}:"] if nested else _leaf(key, value)
+    behind = comments.behind.get(path)
+    if behind is not None:
+        with_comment = f"{margin}{lines[0]}  # {behind}"
+        # not behind the first of several lines of a value: there a '#' may be part of it
+        if len(with_comment) <= WIDTH and len(lines) == 1:
+            lines[0] = with_comment.removeprefix(margin)
+        else:
+            yield from _comment(behind, indent)
+    yield from (f"{margin}{line}" if line else "" for line in lines)
+    if nested:
+        for name, inner in value.items():
+            yield from _entry(str(name), inner, f"{path}.{name}", indent + 2, comments)
+
+
+def _paragraphs(lines: Iterable[str]) -> list[str]:
+    """The lines of a comment, those put together again that were wrapped."""
+    paragraphs: list[str] = []
+    was_full = False
+    for line in lines:
+        if was_full:
+            paragraphs[-1] += f" {line}"
+        else:
+            paragraphs.append(line)
+        was_full = len(line) >= FULL
+    return paragraphs
+
+
+def _comment(text: str, indent: int) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text or "",
+        WIDTH,
+        initial_indent=" " * indent + "# ",
+        subsequent_indent=" " * indent + "# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [" " * indent + "#"]
+
+
+def _leaf(key: str, value: Any) -> list[str]:
+    """A key with a plain value, as lines; a text of several lines as a block where it can be."""
+    from omegaconf import OmegaConf
+
+    if isinstance(value, str) and "\n" in value:
+        mark = "|" if value.endswith("\n") else "|-"
+        lines = [f"{key}: {mark}", *(f"  {line}" if line else "" for line in _text_lines(value))]
+        try:
+            if yaml.safe_load("\n".join(lines) + "\n") == {key: value}:
+                return lines
+        except yaml.YAMLError:
+            pass  # such as a control character in it, which only a quoted text can have
+    text = OmegaConf.to_yaml(OmegaConf.create({key: value}))
+    return text.rstrip("\n").split("\n")
+
+
+def _text_lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")

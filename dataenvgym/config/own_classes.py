@@ -1,0 +1,87 @@
+"""Options that are no YAML files: a class of one's own, and what installed packages offer.
+
+    agent=my_module.MyAgent   the class MyAgent of my_module, from the current folder or installed
+    agent=fancy               a class that an installed package names, as an entry point
+                              "fancy = fancy_package:FancyAgent" of the group dataenvgym.agents
+
+Both are the group's option `custom` with the class as its `_target_`. Groups without `custom`, such
+as `student`, name no class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from dataenvgym.config.overrides import Override
+
+ENTRY_POINTS = {
+    "agent": "dataenvgym.agents",
+    "agent/engine": "dataenvgym.engines",
+    "agent/policy": "dataenvgym.policies",
+    "environment": "dataenvgym.environments",
+    "executor": "dataenvgym.executors",
+    "predictor": "dataenvgym.predictors",
+    "quality": "dataenvgym.quality",
+    "skills": "dataenvgym.skills",
+    "skills/embedder": "dataenvgym.embedders",
+    "task": "dataenvgym.tasks",
+    "teacher": "dataenvgym.teachers",
+    "trainer": "dataenvgym.trainers",
+}
+"""The groups that have an option `custom`, and the entry points of each."""
+
+_TARGET_KEYS = {"quality": "quality.checks.custom._target_"}
+"""Where the class of a group's `custom` stands, if not in `GROUP._target_`."""
+
+_CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A class that an installed package offers under a name."""
+
+    name: str
+    target: str
+    package: str
+
+
+def offered(group: str) -> dict[str, Offered]:
+    """What installed packages offer for a group, by name."""
+    if group not in ENTRY_POINTS:
+        return {}
+    found = sorted(entry_points(group=ENTRY_POINTS[group]), key=lambda point: point.name)
+    return {
+        point.name: Offered(
+            point.name,
+            point.value.replace(":", "."),
+            "an installed package" if point.dist is None else point.dist.name,
+        )
+        for point in found
+    }
+
+
+def with_own_classes(
+    overrides: Sequence[Override], groups: Mapping[str, Collection[str]]
+) -> list[Override]:
+    """The overrides; those that choose a class are replaced by `custom` and its `_target_`."""
+    return [part for override in overrides for part in _resolved(override, groups)]
+
+
+def _resolved(override: Override, groups: Mapping[str, Collection[str]]) -> list[Override]:
+    key, value = override.key, (override.value or "").strip("'\"")
+    if key not in ENTRY_POINTS or value in groups.get(key, ()):
+        return [override]
+    if _CLASS.fullmatch(value):
+        target = value.replace(":", ".")
+    elif (offer := offered(key).get(value)) is not None:
+        target = offer.target
+    else:
+        return [override]
+    target_key = _TARGET_KEYS.get(key, f"{key.replace('/', '.')}._target_")
+    return [
+        Override(f"{override.sign}{key}=custom", override.sign, key, "custom"),
+        Override(f"{target_key}={target}", "", target_key, target),
+    ]

@@ -1,0 +1,71 @@
+"""Whether what a configuration's classes made can be used: a class of the wrong shape is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from pydantic import ValidationError
+
+from dataenvgym.agents import Agent, TreeAgent
+from dataenvgym.agents.plans import Engine, Policy
+from dataenvgym.agents.tree_situation import TreePolicy
+from dataenvgym.config.targets import check_protocol
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import (
+    EnvironmentInterface,
+    PredictorInterface,
+    RecordCheckInterface,
+    SkillLabelerInterface,
+    TaskInterface,
+)
+
+
+def check_trainer(trainer: Any) -> Any:
+    """The trainer, if it can train."""
+    if not callable(getattr(trainer, "train", None)):
+        raise ConfigurationError(
+            f"trainer is a {type(trainer).__name__}, which has no method train(config_path): "
+            "expected what TrainerInterface asks for"
+        )
+    return trainer
+
+
+def check_agent_parts(agent: object) -> None:
+    """Refuse an agent of ours whose policy or engine is not one."""
+    if isinstance(agent, Agent):
+        check_protocol(agent.policy, Policy, "agent.policy")
+        check_protocol(agent.engine, Engine, "agent.engine")
+    elif isinstance(agent, TreeAgent):
+        check_protocol(agent.policy, TreePolicy, "agent.policy")
+
+
+def check_environment_options(options: dict[str, Any]) -> None:
+    """Refuse skills, quality checks or an engine of the wrong shape."""
+    if options.get("labeler") is not None:
+        check_protocol(options["labeler"], SkillLabelerInterface, "skills")
+    for check in options.get("quality", ()):
+        check_protocol(check, RecordCheckInterface, "quality")
+    if options.get("engine") is not None:
+        check_protocol(options["engine"], Engine, "agent.engine")
+
+
+def make_own_environment(
+    make: Callable[..., Any],
+    iterations: int,
+    task: TaskInterface,
+    predictor: PredictorInterface,
+    directory: str | Path | None,
+    options: dict[str, Any],
+) -> gymnasium.Env[Any, Any]:
+    """An environment of a user's own class, limited to so many steps."""
+    try:
+        environment = make(task, predictor, directory=directory, **options)
+    except (TypeError, ValidationError) as error:
+        raise ConfigurationError(
+            f"environment: {make.__qualname__} cannot be made: {error}"
+        ) from error
+    check_protocol(environment, EnvironmentInterface, "environment")
+    return gymnasium.wrappers.TimeLimit(environment, iterations)

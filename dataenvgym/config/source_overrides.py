@@ -1,0 +1,64 @@
+"""`task.sources`, however a user types it.
+
+    task.sources=a.jsonl                                one file for all splits
+    task.sources={validation: a.jsonl, test: b.jsonl}   a file for each split, and no others
+    task.sources.test=b.jsonl                           another file for one split
+    task.sources=test:b.jsonl                           the same; a shell makes this of {test:b,...}
+
+Hydra would merge the second form into the sources that a task has already, and refuse the third
+one where a task has none. So these overrides are taken out, and their result is put in afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.overrides import Override
+from dataenvgym.tasks.base import SPLITS
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+KEY = "task.sources"
+_OF_ONE_SPLIT = re.compile(rf"({'|'.join(SPLITS)}):\s*(\S.*)", re.DOTALL)
+
+
+def is_source(override: Override, config: DictConfig) -> bool:
+    """Whether the override is about the sources of a task that has some, as a whole or by split."""
+    names = (KEY, *(f"{KEY}.{split}" for split in SPLITS))
+    has_sources = "task" in config and "sources" in config.task.keys()  # noqa: SIM118 - also if ???
+    return has_sources and override.key in names and override.sign != "~"
+
+
+def lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
+    """Change `config.task.sources` as these overrides say, one after the other."""
+    from omegaconf import OmegaConf
+
+    if not overrides:
+        return
+    section: Any = OmegaConf.to_container(config.task)
+    sources = None if OmegaConf.is_missing(config.task, "sources") else section["sources"]
+    for override in overrides:
+        sources = _changed(sources, override)
+    OmegaConf.update(config, KEY, sources, merge=False)
+
+
+def _changed(sources: Any, override: Override) -> Any:
+    value = _value(override)
+    split = override.key.removeprefix(KEY).removeprefix(".")
+    if not split and isinstance(value, str) and (match := _OF_ONE_SPLIT.fullmatch(value)):
+        split, value = match.groups()
+    if not split:
+        return value
+    by_split = isinstance(sources, dict) and "dataset" not in sources
+    before = sources if by_split else dict.fromkeys(SPLITS if sources else (), sources)
+    return {**before, split: value}
+
+
+def _value(override: Override) -> Any:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    (parsed,) = OverridesParser.create().parse_overrides([override.text])
+    return parsed.value()

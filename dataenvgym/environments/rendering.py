@@ -1,0 +1,94 @@
+"""A teaching environment as text (`render_mode="ansi"`): how the student does, by skill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from dataenvgym.environments.iterations import IterationResult
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.records import PerformanceReport
+
+if TYPE_CHECKING:
+    from dataenvgym.environments.skill_tree import Forest
+
+RENDER_MODES = ("ansi",)
+_WIDEST = 23
+"""Characters of a name that are shown, so that a forest fits into 80 columns."""
+
+
+def checked_mode(mode: str | None) -> str | None:
+    """The render mode, if there is such a one.
+
+    Raises:
+        ConfigurationError: if not.
+    """
+    if mode is not None and mode not in RENDER_MODES:
+        raise ConfigurationError(
+            f"render_mode is {mode!r}, expected 'ansi' (text) or None."
+            f"{did_you_mean(str(mode), RENDER_MODES)}"
+        )
+    return mode
+
+
+def headline(results: Sequence[IterationResult]) -> str:
+    """The task, the iteration, the score with its last change, and the records so far."""
+    last = results[-1]
+    change = f" ({last.reward:+.3f})" if last.iteration else ""
+    return (
+        f"{last.report.task}, iteration {last.iteration}: score {last.report.score:.3f}{change}, "
+        f"{last.n_records_total} records"
+    )
+
+
+def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
+    """A row for each skill: its score with the untouched student, and now."""
+    before = {(s.category, s.skill): s.score for s in base.skills}
+    rows = [
+        (
+            s.category or "-",
+            s.skill or "(none)",
+            str(s.n),
+            _score(before.get((s.category, s.skill))),
+            _score(s.score),
+        )
+        for s in now.skills
+    ]
+    return _table(("category", "skill", "n", "base", "now"), rows, texts=2)
+
+
+def forest_table(forest: Forest) -> str:
+    """A row for each skill, and under it one for each of its subskills."""
+    rows = []
+    for tree in forest.trees:
+        accuracies = (_score(tree.val_accuracy), _score(tree.train_accuracy))
+        rows.append((tree.skill, "", str(tree.allocation), str(tree.generated), *accuracies))
+        for s in tree.subskills:
+            accuracies = (_score(s.val_accuracy), _score(s.train_accuracy))
+            rows.append(("", s.name, str(s.allocation), str(s.generated), *accuracies))
+    names = ("skill", "subskill", "allotted", "made", "valid.", "train")
+    return _table(names, rows, texts=2)
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -> str:
+    """Columns under their names; the first `texts` of them are left-aligned."""
+    lines = [names, *([_short(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
+    aligned = (
+        [
+            c.ljust(w) if i < texts else c.rjust(w)
+            for i, (c, w) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in lines
+    )
+    return "\n".join("  ".join(line).rstrip() for line in aligned)
+
+
+def _short(text: str) -> str:
+    """The text on one line, printable, and cut where it is too wide."""
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

@@ -1,0 +1,75 @@
+"""A `Summary` in a notebook: as a data frame, and as HTML with its learning curve."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import TYPE_CHECKING
+
+from dataenvgym.episodes.plots import curve_bytes
+from dataenvgym.episodes.tables import outcome, shares
+from dataenvgym.episodes.texts import change, plain, score
+from dataenvgym.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dataenvgym.episodes.summary import Summary
+
+
+def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
+    """See `Summary.to_pandas`."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ConfigurationError(
+            f"Summary.to_pandas() needs pandas ({error}): pip install 'dataenvgym[pandas]', or "
+            "use summary.iterations"
+        ) from error
+    if by_skill:
+        scores = [
+            {"iteration": one.iteration, "skill": skill, "val_score": value}
+            for one in summary.iterations
+            for skill, value in one.val_score_by_skill.items()
+        ]
+        return pd.DataFrame(scores, columns=["iteration", "skill", "val_score"])
+    names = ("iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total")
+    rows = [
+        {
+            **{name: getattr(one, name) for name in names},
+            "n_dropped": sum(one.dropped.values()),
+            "seconds": one.seconds.get("total"),
+        }
+        for one in summary.iterations
+    ]
+    return pd.DataFrame(rows, columns=[*names, "n_dropped", "seconds"])
+
+
+def to_html(summary: Summary) -> str:
+    """The outcome, a table of the iterations, and the learning curve, with nothing to load."""
+    title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
+    lines = [outcome(summary), *shares(summary.problems)]
+    parts = [f"<b>{escape(plain(title))}</b>", *(f"<p>{escape(line)}</p>" for line in lines)]
+    if summary.iterations:
+        image = base64.b64encode(curve_bytes(summary)).decode()
+        parts += [_table(summary), f'<img src="data:image/png;base64,{image}" width="720">']
+    return "\n".join(parts)
+
+
+def _table(summary: Summary) -> str:
+    names = ("iteration", "validation", "change", "records", "dropped", "seconds")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    rows, before = [], None
+    for one in summary.iterations:
+        values = (
+            str(one.iteration),
+            score(one.val_score),
+            change(None if before is None else one.val_score - before),
+            str(one.n_records),
+            str(sum(one.dropped.values())),
+            f"{one.seconds.get('total', 0.0):.1f}",
+        )
+        rows.append("".join(f"<td>{value}</td>" for value in values))
+        before = one.val_score
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

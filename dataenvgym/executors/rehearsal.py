@@ -1,0 +1,154 @@
+"""The first prompts of an episode, found without training and without asking anybody.
+
+Student and teacher are replaced by listeners: the first one that is asked tells what it was asked.
+Code that is not ours could ask (and pay for) models of its own, so it is not called.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dataenvgym.agents import Agent, TreeAgent
+from dataenvgym.config.building import build_agent, build_environment, build_task
+from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface, TrainingRun
+from dataenvgym.records import Conversation, TrainingDatum
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+ANSWER = "(the student's answer)"
+"""What stands for the student's answers in a teacher's prompt."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What an episode would ask first.
+
+    Attributes:
+        student: the first conversation that the student would answer, or None.
+        teacher: the first one that the teacher would, or None.
+        purpose: what the teacher would be asked for.
+        reason: why there is no prompt of the teacher.
+    """
+
+    student: Conversation | None
+    teacher: Conversation | None = None
+    purpose: str = ""
+    reason: str = ""
+
+
+def rehearse(config: DictConfig) -> Rehearsal:
+    """The first prompts of the episode that `config` describes; no file of it is touched."""
+    task = build_task(config)
+    student = _first_of_student(task)
+    if config.teacher.get("_target_") is None:
+        return Rehearsal(student, reason="there is no teacher (teacher=none)")
+    with tempfile.TemporaryDirectory(prefix="dataenvgym-") as directory:
+        listener, reason = _Teacher(), ""
+        with suppress(_Enough):
+            reason = _teach(config, task, listener, Path(directory))
+    if listener.heard is None:
+        return Rehearsal(student, reason=reason or "the first iteration does not ask it")
+    return Rehearsal(student, listener.heard, listener.purpose)
+
+
+class _Enough(BaseException):
+    """What was wanted is known. Not an `Exception`: nothing on the way takes it for a failure."""
+
+
+class _Teacher:
+    """Listens to the first question, and ends there."""
+
+    def __init__(self) -> None:
+        self.heard: Conversation | None = None
+        self.purpose = ""
+
+    def ask(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+        *,
+        purpose: str,
+    ) -> NoReturn:
+        self.heard, self.purpose = next(iter(conversations), None), purpose
+        raise _Enough
+
+
+class _Student:
+    """Answers each question with the same words, and ends where it would be trained.
+
+    Args:
+        listens: end at the first question.
+    """
+
+    def __init__(self, *, listens: bool = False) -> None:
+        self.heard: Conversation | None = None
+        self._listens = listens
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply]:
+        if self._listens:
+            self.heard = next(iter(conversations), None)
+            raise _Enough
+        return [Reply(text=ANSWER) for _ in conversations]
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
+        raise _Enough
+
+    def save(self, path: Path) -> None:
+        pass
+
+    def load(self, path: Path) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+
+def _first_of_student(task: TaskInterface) -> Conversation | None:
+    student = _Student(listens=True)
+    with suppress(_Enough):
+        task.evaluate(student)
+    return student.heard
+
+
+def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory: Path) -> str:
+    """Begin the episode; if that is not possible, the reason."""
+    student = _Student()
+    agent = build_agent(config, task=task, teacher=teacher)
+    environment = build_environment(
+        config, directory, task=task, predictor=student, teacher=teacher
+    )
+    teaching: Any = environment.unwrapped
+    if stranger := _stranger(config, task, agent, teaching):
+        return f"{stranger}, which could ask a model by itself, so it is not called"
+    observation, _ = environment.reset(seed=int(config.seed))
+    if isinstance(agent, Agent):
+        agent(observation["completed"], student)
+    elif isinstance(agent, TreeAgent):
+        environment.step(agent.act(observation, student))
+    return ""
+
+
+def _stranger(config: DictConfig, task: TaskInterface, agent: object, teaching: Any) -> str | None:
+    """What takes part and is not ours; None if all is."""
+    if config.skills.get("embedder", {}).get("_target_", "").endswith("EndpointEmbedder"):
+        return "skills.embedder is a server"
+    parts = {
+        "task": task,
+        "environment": teaching,
+        "skills": teaching.labeler,
+        "agent": agent,
+        "agent.policy": getattr(agent, "policy", None),
+        "agent.engine": getattr(agent, "engine", None),
+    }
+    for name, part in parts.items():
+        if part is not None and type(part).__module__.partition(".")[0] != "dataenvgym":
+            return f"{name} is your own {type(part).__name__}"
+    return None

@@ -1,0 +1,85 @@
+"""`run --dry`: what a run would do, without doing it."""
+
+from __future__ import annotations
+
+import pytest
+
+PUPIL = ("predictor=pupils.Pupil", "task.n_validation=20", "task.n_test=20")
+TEACHER = ("agent/engine=llm", "teacher=openai", "teacher.model=big")
+
+MINE = """
+class MyAgent:
+    def __call__(self, completed, predictor):
+        raise AssertionError("called")
+
+    def step(self):
+        pass
+"""
+
+
+@pytest.fixture
+def dry(dataenvgym, folder, monkeypatch):
+    """Runs `run --dry` in 80 columns; sees that nothing is left behind and nobody is asked."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+
+    def run(*arguments: str):
+        before = sorted(folder.rglob("*"))
+        result = dataenvgym("run", "--dry", *PUPIL, *arguments)
+        after = sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
+        assert [path for path in after if path not in before] == []
+        return result
+
+    return run
+
+
+def test_it_names_what_would_run_and_the_students_first_prompt(dry):
+    result = dry("episode.iterations=2")
+    assert (result.code, result.err) == (0, "")
+    for words in (
+        "agent        skill_list (SkillListPolicy, PocketEngine)",
+        "iterations   2 of 300 records at most",
+        "task         pocket_math: validation: 20 problems; test: 20 problems",
+        "The student's first prompt",
+        "No prompt of a teacher: there is no teacher (teacher=none).",
+        "Nothing was run.",
+    ):
+        assert words in result.out
+    assert "(new)" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("agent", ["skill_list", "skill_tree"])
+def test_it_shows_the_teachers_first_prompt(dry, agent):
+    result = dry(*TEACHER, f"agent={agent}", 'teacher.base_url="https://u:pw@host/v1?key=k"')
+    assert (result.code, result.err) == (0, "")
+    assert "big at https://host/v1" in result.out
+    assert "pw" not in result.out
+    purpose = "records" if agent == "skill_list" else "subskills"
+    assert f"The teacher's first prompt ({purpose})" in result.out
+    assert "(the student's answer)" in result.out
+
+
+def test_code_that_is_not_ours_is_not_called(dry, folder):
+    (folder / "mine_dry.py").write_text(MINE)
+    result = dry("agent=mine_dry.MyAgent", *TEACHER[1:])
+    assert (result.code, result.err) == (0, "")
+    assert "agent is your own MyAgent, which could ask a model by itself" in " ".join(
+        result.out.split()
+    )
+
+
+def test_what_could_not_run_is_refused_as_by_the_run_itself(dry, monkeypatch):
+    assert "Did you mean 'skill_list'?" in dry("agent=skil_list").err
+    monkeypatch.delenv("OPENAI_API_KEY")
+    result = dry(*TEACHER)
+    assert (result.code, result.out) == (2, "")
+    assert "OPENAI_API_KEY" in result.err
+
+
+def test_it_says_where_a_run_stands(dry, dataenvgym):
+    small = ("agent.records_per_iteration=20", "episode.iterations=1", "name=r")
+    assert dataenvgym("run", *PUPIL, *small).code == 0
+    assert "finished already" in dry(*small).out
+    assert "continued after iteration 1" in dry(*small[:1], "episode.iterations=2", "name=r").out
+    assert "begun anew" in dry(*small, "--fresh").out

@@ -1,0 +1,89 @@
+"""Which problems `eval` puts, and that it says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dataenvgym.cli.parser import parse_arguments
+from dataenvgym.storage import read_json
+
+OWN = ("task=math_jsonl", "task.sources=own.jsonl", "predictor=custom")
+PUPIL = ("predictor._target_=pupils.Pupil",)
+
+
+@pytest.fixture
+def own(folder):
+    """A file of 20 problems in the current folder."""
+    rows = [{"question": f"{i} + 1 = ?", "answer": f"#### {i + 1}"} for i in range(20)]
+    (folder / "own.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return folder
+
+
+def n_evaluated(out: str) -> int:
+    (line,) = (line for line in out.splitlines() if line.strip().startswith("all  "))
+    return int(line.split()[-1])
+
+
+def test_an_evaluation_of_one_file_is_about_all_its_rows(dataenvgym, own):
+    result = dataenvgym("eval", *OWN, *PUPIL)
+    assert (result.code, result.err, n_evaluated(result.out)) == (0, "", 20)
+    assert "math, all problems: the student" in result.out
+    (evaluation,) = (own / "evaluations").iterdir()
+    again = dataenvgym("rescore", evaluation.name)
+    assert (again.code, again.err) == (0, "")
+    assert "0 of 20 samples changed" in again.out
+
+
+def test_a_split_of_one_file_says_what_part_it_is_then_and_later(dataenvgym, own):
+    for _ in range(2):
+        result = dataenvgym("eval", *OWN, *PUPIL, "--split", "validation", "name=e")
+        assert n_evaluated(result.out) == 2
+        assert "2 of 20 problems (validation is 10%); --split all takes all" in result.out
+    kept = (own / "evaluations" / "e" / "config.yaml").read_text()
+    assert "problems: 2 of 20 problems (validation is 10%)" in kept
+    limited = dataenvgym("eval", *OWN, *PUPIL, "--limit", "3")
+    assert "the first 3 of 20 problems" in limited.out
+
+
+def test_a_run_says_what_part_its_splits_are_and_its_student_is_not_asked_what_it_learned(
+    dataenvgym, own
+):
+    run = ("run", *OWN, *PUPIL, "agent=none", "episode.iterations=1", "name=r")
+    result = dataenvgym(*run)
+    assert (result.code, result.err) == (0, "")
+    parts = {split: f"2 of 20 problems ({split} is 10%)" for split in ("validation", "test")}
+    for split, part in parts.items():
+        assert f"{split}: {part}" in result.out
+    assert read_json(own / "runs" / "r" / "summary.json")["problems"] == parts
+    assert f"| {parts['validation']} |" in (own / "runs" / "r" / "report.md").read_text()
+    assert parts["test"] in dataenvgym("report", "r").out
+    adapter = own / "runs" / "r" / "iterations" / "001" / "adapter"
+    adapter.mkdir(exist_ok=True)
+    (adapter / "scripted.json").write_text('{"trainings": 1, "records": 0}')
+    for chosen in (("--run", "r"), ("--run", "r", *OWN[:2]), (*OWN, *PUPIL, "--adapter", adapter)):
+        evaluated = dataenvgym("eval", *map(str, chosen))
+        assert parts["validation"] in evaluated.out, evaluated.err
+
+
+def test_a_run_on_a_task_without_a_test_split_ends_without_a_test_score(dataenvgym, own):
+    sources = "task.sources={validation: own.jsonl}"
+    run = ("run", OWN[0], sources, OWN[2], *PUPIL, "agent=none", "episode.iterations=1", "name=r")
+    assert dataenvgym(*run).code == 0
+    assert read_json(own / "runs" / "r" / "summary.json")["test_score_after"] is None
+
+
+def test_a_split_that_there_is_not_is_refused(dataenvgym, small, own):
+    assert (
+        "--split is 'al', expected one of" in dataenvgym("eval", *OWN, *PUPIL, "--split", "al").err
+    )
+    result = dataenvgym("eval", *small, "--split", "all")
+    assert (result.code, result.out) == (2, "")
+    assert "PocketMathTask is not read from one file" in result.err
+
+
+@pytest.mark.parametrize("text", ["a={b: 1, c: [2, 3]}", "a=[1, 2]"])
+def test_what_a_shell_took_apart_is_put_together(text):
+    arguments = parse_arguments(["eval", "task=x", *text.split(), "d={e", "--split", "test", "f=1"])
+    assert arguments.overrides == ["task=x", text, "d={e", "f=1"]

@@ -1,0 +1,203 @@
+"""Classes of one's own, and those that installed packages offer, as options of any group."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import build_agent, build_environment, build_predictor, build_task, compose
+from dataenvgym.config.composition import options_by_group
+from dataenvgym.config.own_classes import ENTRY_POINTS
+from dataenvgym.errors import ConfigurationError
+
+MODULE = """
+from dataenvgym.environments import OpenEnded
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class MyAgent:
+    def __init__(self, size=1):
+        self.size = size
+
+    def __call__(self, completed, predictor):
+        return []
+
+    def step(self):
+        pass
+
+
+class MyEngine:
+    skills = ("reversed",)
+
+    def generate(self, plan, predictor, rng):
+        return []
+
+
+class MyPolicy:
+    def plan(self, situation, count, rng):
+        return ()
+
+
+class MyTask(PocketMathTask):
+    def __init__(self):
+        super().__init__(n_validation=20, n_test=20)
+
+
+class MyStudent(ScriptedPredictor):
+    def __init__(self, trainer=None):
+        super().__init__(lambda conversation: "#### 1")
+        self.trainer = trainer
+
+
+class MyTrainer:
+    def train(self, config_path):
+        return config_path.parent
+
+
+class MyTeacher:
+    def ask(self, conversations, **options):
+        return []
+
+
+class MySkills:
+    def label(self, instances):
+        return []
+
+
+class MyCheck:
+    reason = "mine"
+
+    def passes(self, records, predictor):
+        return [True for _ in records]
+
+
+class MyEnvironment(OpenEnded):
+    pass
+
+
+class MyExecutor:
+    def run(self, episodes):
+        return []
+
+
+class Nothing:
+    pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_module(tmp_path: Path, monkeypatch):
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    return tmp_path
+
+
+def named(thing: object) -> str:
+    return type(thing).__name__
+
+
+def test_any_group_takes_a_class_by_its_dotted_name():
+    config = compose(
+        [
+            *("agent/engine=mine.MyEngine", "agent/policy=mine.MyPolicy", "task=mine.MyTask"),
+            *("predictor=mine.MyStudent", "trainer=mine.MyTrainer", "skills=mine.MySkills"),
+            *("quality=mine.MyCheck", "environment=mine.MyEnvironment"),
+        ]
+    )
+    task, student = build_task(config), build_predictor(config)
+    assert [named(task), named(student), named(student.trainer)] == [
+        "MyTask", "MyStudent", "MyTrainer",
+    ]  # fmt: skip
+    agent = build_agent(config)
+    assert [named(agent.policy), named(agent.engine)] == ["MyPolicy", "MyEngine"]
+    environment = build_environment(config, task=task, predictor=student).unwrapped
+    assert [named(environment), named(environment.labeler)] == ["MyEnvironment", "MySkills"]
+    assert [check.reason for check in environment.quality] == ["mine"]
+
+
+def test_arguments_of_a_class_are_added_and_a_colon_or_quotes_will_do():
+    for text in ("mine.MyAgent", "mine:MyAgent", "'mine.MyAgent'"):
+        agent = build_agent(compose([f"agent={text}", "+agent.size=3"]))
+        assert (named(agent), agent.size) == ("MyAgent", 3)
+
+
+def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_round():
+    groups = options_by_group()
+    assert {group for group in groups if "custom" in groups[group]} == set(ENTRY_POINTS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["agent=mine.MyAgnet"], "mine has no class 'MyAgnet'. Did you mean 'MyAgent'?"),
+        (["agent=nowhere.MyAgent"], "there is no module 'nowhere' in the current folder"),
+        (["agent=mine.Nothing"], "agent is a Nothing, which has no __call__, step"),
+        (["agent/engine=mine.Nothing"], "agent.engine is a Nothing, which has no generate, skills"),
+        (["agent/policy=mine.Nothing"], "agent.policy is a Nothing, which has no plan"),
+        (["agent=mine.MyAgent", "+agent.sise=3"], "unexpected keyword argument 'sise'"),
+    ],
+)
+def test_an_agent_that_will_not_do_is_refused_by_name(overrides, expected):
+    with pytest.raises(ConfigurationError) as caught:
+        build_agent(compose(overrides))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("task=mine.Nothing", "task is a Nothing, which has no evaluate"),
+        ("predictor=mine.Nothing", "predictor is a Nothing, which has no load"),
+        ("trainer=mine.Nothing", "trainer is a Nothing, which has no method train"),
+        ("skills=mine.Nothing", "skills is a Nothing, which has no label"),
+        ("quality=mine.Nothing", "quality is a Nothing, which has no passes, reason"),
+        ("teacher=mine.Nothing", "teacher is a Nothing"),
+        ("environment=mine.Nothing", "environment: Nothing cannot be made"),
+    ],
+)
+def test_any_other_class_of_the_wrong_shape_is_refused_by_name(override, expected):
+    with pytest.raises(ConfigurationError) as caught:
+        build_environment(compose([override]))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("override", ["student=mine.Student", "episode=mine.Episode"])
+def test_groups_that_name_no_class_take_none(override):
+    with pytest.raises(ConfigurationError, match=r"there is no .*=mine\."):
+        compose([override])
+
+
+def test_a_typo_in_a_group_with_custom_names_the_way_to_a_class():
+    with pytest.raises(ConfigurationError, match=r"or a class of yours \(agent=my_module\.MyClass"):
+        compose(["agent=randm"])
+
+
+@pytest.fixture
+def package(own_module):
+    """An installed package that offers an agent, a task, and a name that is taken already."""
+    folder = own_module / "fancy_package-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: fancy-package\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[dataenvgym.agents]\nfancy = mine:MyAgent\nrandom = mine:MyAgent\n"
+        "[dataenvgym.tasks]\nfancy_task = mine:MyTask\n"
+    )
+
+
+def test_an_installed_package_offers_options_and_hides_none_of_ours(package):
+    assert named(build_agent(compose(["agent=fancy"]))) == "MyAgent"
+    assert named(build_task(compose(["task=fancy_task"]))) == "MyTask"
+    assert compose(["agent=random"]).agent.name == "random"
+
+
+def test_what_packages_offer_is_listed(package, capsys):
+    from dataenvgym.cli.main import main
+
+    assert main(["list", "agent"]) == 0
+    out = capsys.readouterr().out
+    assert "   fancy           From fancy-package: mine.MyAgent\n" in out
+    assert "mine.MyAgent" not in "".join(line for line in out.splitlines() if " random " in line)

@@ -1,0 +1,62 @@
+"""Teaching environments as text."""
+
+from __future__ import annotations
+
+import gymnasium
+import pytest
+from gymnasium.error import ResetNeeded
+
+from dataenvgym.agents import PocketEngine
+from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+from dataenvgym.errors import ConfigurationError
+
+
+def test_the_skills_are_a_table_of_before_and_now(task, student, records):
+    environment = SkillList(task, student, render_mode="ansi")
+    environment.reset(seed=0)
+    environment.step(records)
+    lines = environment.render().splitlines()
+    assert lines[0] == "pocket_math, iteration 1: score 0.350 (+0.100), 4 records"
+    assert lines[2].split() == ["category", "skill", "n", "base", "now"]
+    assert len(lines) == 3 + 20
+    assert lines[-1].split()[:3] == ["selection", "smallest", "2"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_an_environment_that_hides_the_skills_does_not_show_them_either(task, student):
+    environment = OpenEnded(task, student, render_mode="ansi")
+    environment.reset(seed=0)
+    text = environment.render()
+    assert "score 0.250" in text
+    assert "reversed" not in text
+
+
+def test_a_skill_tree_shows_its_forest(task, student):
+    environment = SkillTree(task, student, PocketEngine(), render_mode="ansi")
+    environment.reset(seed=0)
+    environment.step(environment.action_space.sample())
+    lines = environment.render().splitlines()
+    assert lines[2].split()[:3] == ["skill", "subskill", "allotted"]
+    skills = [line.split()[0] for line in lines[3:] if not line.startswith(" ")]
+    assert skills == list(environment.forest.skills)
+    assert max(map(len, lines)) <= 80
+
+
+def test_gymnasium_makes_it_with_a_render_mode(task, student):
+    environment = gymnasium.make(
+        "dataenvgym/SkillList-v0", task=task, predictor=student, render_mode="ansi"
+    )
+    assert environment.render_mode == "ansi"
+    environment.reset(seed=0)
+    assert "reversed" in environment.render()
+
+
+def test_what_cannot_be_rendered_says_so(task, student, recwarn):
+    with pytest.raises(ConfigurationError, match="render_mode is 'human', expected 'ansi'"):
+        SkillList(task, student, render_mode="human")
+    with pytest.raises(ResetNeeded, match="call reset"):
+        SkillList(task, student, render_mode="ansi").render()
+    silent = SkillList(task, student)
+    silent.reset(seed=0)
+    assert silent.render() is None
+    assert 'without render_mode="ansi"' in str(recwarn[-1].message)

@@ -1,0 +1,70 @@
+"""A summary as a data frame, as a figure, and as a notebook shows it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dataenvgym.episodes import Summary, read_summary
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+
+
+@pytest.fixture(scope="module")
+def summary() -> Summary:
+    iterations = [
+        {
+            "iteration": i,
+            "val_score": 0.5 + i / 10,
+            "n_val": 10,
+            "n_errors": 0,
+            "n_records": 5 * i,
+            "n_records_total": 5 * i,
+            "dropped": {"duplicate": i},
+            "seconds": {"total": 1.5},
+            "val_score_by_skill": {"a": 0.5, "b": None},
+        }
+        for i in range(2)
+    ]
+    values = {"task": "<b>t", "agent": "a", "seed": 0, "status": "finished", "best_iteration": 1}
+    return Summary.model_validate({**values, "iterations": iterations})
+
+
+def test_a_data_frame_has_a_row_for_each_iteration_or_each_skill_of_one(summary):
+    pytest.importorskip("pandas", reason="needs the extra [pandas]")
+    frame = summary.to_pandas()
+    assert frame["val_score"].tolist() == [0.5, 0.6]
+    assert frame["n_dropped"].tolist() == [0, 1]
+    skills = summary.to_pandas(by_skill=True)
+    assert list(skills.columns) == ["iteration", "skill", "val_score"]
+    assert skills["skill"].tolist() == ["a", "b"] * 2
+
+
+def test_without_pandas_the_error_says_what_to_install(summary, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'dataenvgym\[pandas\]'"):
+        summary.to_pandas()
+
+
+def test_a_plot_is_a_figure_that_can_be_written(summary, tmp_path):
+    figure = summary.plot(tmp_path / "curve.svg")
+    assert [axes.get_title("left") for axes in figure.axes[:2]] == ["Overall", "By skill"]
+    assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
+    with pytest.raises(RunDirectoryError, match="nothing to plot"):
+        summary.model_copy(update={"iterations": ()}).plot()
+
+
+def test_a_notebook_shows_the_outcome_a_table_and_the_curve_and_no_markup_of_a_name(summary):
+    html = summary._repr_html_()
+    assert "&lt;b&gt;t, taught by a, seed 0" in html
+    assert "<td>+0.100</td>" in html
+    assert 'src="data:image/png;base64,' in html
+    assert (
+        "running"
+        in summary.model_copy(update={"iterations": (), "status": "running"})._repr_html_()
+    )
+
+
+def test_a_summary_is_read_from_a_path_in_words(play, tmp_path):
+    made = play(tmp_path / "run", iterations=1)
+    assert read_summary(str(tmp_path / "run")) == made

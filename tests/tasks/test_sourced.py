@@ -1,0 +1,52 @@
+"""What part of a source a split is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.tasks.math.task import MathTask
+
+
+@pytest.fixture
+def problems(tmp_path):
+    """Writes a file of so many problems."""
+
+    def write(name: str, n: int):
+        path = tmp_path / name
+        rows = [{"question": f"{name} {i} + 1 = ?", "answer": f"#### {i + 1}"} for i in range(n)]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return path
+
+    return write
+
+
+def test_a_task_says_what_part_of_its_source_a_split_is(problems):
+    own = problems("own.jsonl", 20)
+    assert MathTask(own).share() == "2 of 20 problems (validation is 10%)"
+    assert MathTask(own, split="train").share() == "16 of 20 problems (train is 80%)"
+    limited = MathTask(own, split="train", limit=5)
+    assert limited.share() == "5 of 20 problems (train is 80%, limit is 5)"
+
+
+def test_a_split_with_a_source_of_its_own_is_no_part(problems):
+    task = MathTask({"validation": problems("a.jsonl", 3), "test": problems("b.jsonl", 4)})
+    assert (task.share(), task.on("test").share()) == (None, None)
+    assert task.splits == ("validation", "test")
+
+
+def test_a_task_with_one_source_can_be_taken_whole(problems):
+    task = MathTask(problems("own.jsonl", 20))
+    whole = task.whole()
+    assert (len(whole.instances), whole.share()) == (20, None)
+    assert {i.id for i in task.instances} < {i.id for i in whole.instances}
+    assert len(task.instances) == 2
+    with pytest.raises(ConfigurationError, match="choose one of validation"):
+        MathTask({"validation": problems("a.jsonl", 3)}).whole()
+
+
+def test_a_share_without_problems_says_how_small_the_source_is(problems):
+    with pytest.raises(InvalidInstanceError, match=r"0 of 2 problems \(validation is 10%\)"):
+        _ = MathTask(problems("own.jsonl", 2)).instances
