@@ -125,7 +125,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
         Raises:
             RunDirectoryError: if `directory` holds an episode of somebody else and `options` do
-                not say what to do with it, or if it was begun with another student or task.
+                not say what to do with it, if it was begun with another student or task, or if
+                one of its files is damaged or gone.
         """
         super().reset(seed=seed)
         options = dict(options or {})
@@ -136,7 +137,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 f"reset() has no option {name!r}.{did_you_mean(name, ('resume', 'fresh'))} "
                 "It has: resume, fresh."
             )
-        finished = finished_iterations(self._root) if resume else []
+        finished = self._checked_iterations() if resume else []
         if not resume and not fresh:
             self._episode.refuse_strange()
         files = IterationFiles(self._root, 0)
@@ -189,9 +190,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             records = self.records_of(files, action)
             with self.clock("check"):
                 checked = self._check(files, records)
-            adapter = self._student.train(
-                checked.accepted, files, self._history, seed=self._seed, clock=self.clock
-            )
+            with files.training():
+                adapter = self._student.train(
+                    checked.accepted, files, self._history, seed=self._seed, clock=self.clock
+                )
             completed, report = self._evaluate(files)
             self.learn_from(files, checked.accepted, completed, report)
         except BaseException as error:  # Ctrl-C in a notebook too
@@ -303,10 +305,17 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     ) -> None:
         seconds = {**self.clock.seconds, "total": time.perf_counter() - began}
         result = result.model_copy(update={"seconds": seconds})
-        files.write_result(result)
+        result = files.write_result(result)
         self._history.append(result, accepted)
 
     # --- the episode ---
+
+    def _checked_iterations(self) -> list[IterationFiles]:
+        """The finished iterations, whose files, like those of the next one, are as written."""
+        finished = finished_iterations(self._root)
+        for files in (*finished, IterationFiles(self._root, len(finished))):
+            files.check()
+        return finished
 
     def _go_on_from(self, finished: list[IterationFiles]) -> tuple[Observation, dict[str, Any]]:
         self._student.load(self._history.last.adapter)

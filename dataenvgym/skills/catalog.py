@@ -97,7 +97,7 @@ def read_catalog(path: Path) -> SkillCatalog:
         )
     try:
         return SkillCatalog.model_validate(read_json(file))
-    except (orjson.JSONDecodeError, ValidationError) as error:
+    except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise ConfigurationError(
             f"{file} is no skill catalog: {reason}; remove it, and the skills are found again"
