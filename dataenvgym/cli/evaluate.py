@@ -95,7 +95,7 @@ def evaluate(arguments: Namespace) -> None:
         check_evaluation(directory, settings)
     files = evaluation_files(directory, settings)
     was_finished = files.has(samples) and not (arguments.fresh or arguments.retry_errors)
-    doubt = _changed(directory, task, config) if was_finished else None
+    doubt = _changed(files, task, config) if was_finished else None
     if not was_finished:
         instances = instances_of(task, samples, arguments.limit)
         predictor = configuration.build_predictor(config, trainable=False)
@@ -106,9 +106,10 @@ def evaluate(arguments: Namespace) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         with locked(directory), console.status(Text(said := f"{student} answers ...")) as status:
             check_evaluation(directory, settings)
-            identity = _known(directory, task, predictor)
+            identity = _known(files, task, predictor)
             files = open_evaluation(directory, settings)
-            write_identity(directory, identity)
+            if not files.is_begun:
+                write_identity(directory, identity)
             with listening(lambda text: status.update(Text(f"{said} {text}"))):
                 draw_samples(
                     files,
@@ -202,7 +203,7 @@ def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> No
             )
 
 
-def _changed(directory: Path, task: TaskInterface, config: DictConfig) -> str | None:
+def _changed(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
     """Refuse to show an evaluation of other problems or another student; None if it is the same.
 
     Where that cannot be seen any more, because the files are gone, what can be said of it.
@@ -212,20 +213,24 @@ def _changed(directory: Path, task: TaskInterface, config: DictConfig) -> str | 
         predictor = configuration.build_predictor(config, trainable=False)
     except (ConfigurationError, InvalidInstanceError) as error:
         return f"Whether student and problems are still the same cannot be seen: {error}"
-    _known(directory, task, predictor)
+    _known(files, task, predictor)
     return None
 
 
 def _known(
-    directory: Path, task: TaskInterface, predictor: PredictorInterface
+    files: EvaluationFiles, task: TaskInterface, predictor: PredictorInterface
 ) -> dict[str, object]:
     """Who answers what; refuse to go on with other problems or another student."""
+    directory = files.directory
     identity = identity_of("evaluation", task, predictor, {})
+    if not files.is_begun:
+        return identity
     try:
         refuse_another(directory, identity)
     except RunDirectoryError as error:
-        before = read_identity(directory) or {}
-        if {**before, "instances": identity["instances"]} != identity:
+        before = read_identity(directory)
+        if before is None or any(before.get(key) != identity[key] for key in identity
+                                 if key != "instances"):  # fmt: skip
             raise
         raise RunDirectoryError(
             f"{error}. The problems are others than then: `dataenvgym rescore {directory}` judges "

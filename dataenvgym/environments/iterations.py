@@ -199,7 +199,7 @@ class IterationFiles:
         if self.is_finished:
             self._refuse_damage(self.read_result())
         else:
-            self.marks.check()
+            self.marks.check(missing=False)
 
     def _refuse_damage(
         self, result: IterationResult, *, below: str = "", large: bool = False
@@ -224,8 +224,8 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
     for expected, number in enumerate(numbers):
         if number != expected:
             raise RunDirectoryError(
-                f"{root}: iteration {number:03d} is finished but {expected:03d} is not; "
-                "restore its folder, or start the run afresh"
+                f"{root / f'{expected:03d}' / 'iteration.json'} is missing, and iteration "
+                f"{number:03d} is finished: restore it, or start the run afresh"
             )
     return [IterationFiles(root, number) for number in numbers]
 

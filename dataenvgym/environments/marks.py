@@ -1,8 +1,10 @@
-"""How damage to an iteration's files is found: the size and the hash that each one was written with.
+"""How damage to a run's files is found: the size and the hash that each one was written with.
 
 While an iteration is in progress, its marks are in `files.json` in its folder; the finished
-iteration has them in `iteration.json`. The entry of a file goes before the file is replaced and
-comes back afterwards, so that a kill may leave a file without a mark, but never a wrong mark.
+iteration has them in `iteration.json`. The run directory's own `files.json` has those of the
+agent's states and of the answered test problems. The mark of a file goes before the file is
+replaced and comes back afterwards, so that a kill may leave a file without a mark, but never with
+a wrong one.
 """
 
 from __future__ import annotations
@@ -74,26 +76,37 @@ class MarkedFolder:
     def complete(self) -> dict[str, FileMark]:
         """The marks of all files; those without one are marked now."""
         marks = self.read()
-        there = {name: path for name, path in _files(self.directory)}
-        return {name: marks.get(name) or mark_of(path) for name, path in there.items()}
+        files = _files(self.directory)
+        return {name: marks.get(name) or mark_of(path) for name, path in files}
 
     def mark_all(self) -> None:
         """Mark the files that have no mark yet."""
-        self._write(self.complete())
+        if (complete := self.complete()) != self.read():
+            self._write(complete)
 
     def remove(self) -> None:
         """Remove the marks, once they are kept elsewhere."""
         (self.directory / MARKS_FILE).unlink(missing_ok=True)
 
-    def check(self) -> None:
-        """Compare the files that are there with their marks; a missing one is written anew.
+    def mark(self, name: str) -> None:
+        """Mark the file if a kill has left it without."""
+        if name not in (marks := self.read()):
+            self._write({**marks, name: mark_of(self.directory / name)})
+
+    def check(self, *, below: str = "", missing: bool = True) -> None:
+        """Compare the files with their marks.
+
+        Args:
+            below: only files whose path begins with this.
+            missing: False where a missing file is written anew.
 
         Raises:
             RunDirectoryError: naming the first file that is not as it was written.
         """
         marks = self.read()
-        there = {n: mark for n, mark in marks.items() if (self.directory / n).exists()}
-        refuse_damage(self.directory, there, self.way_out)
+        if not missing:
+            marks = {n: mark for n, mark in marks.items() if (self.directory / n).exists()}
+        refuse_damage(self.directory, marks, self.way_out, below=below)
 
     def read(self) -> dict[str, FileMark]:
         """The marks; none where nothing is marked yet.

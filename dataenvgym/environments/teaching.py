@@ -38,6 +38,7 @@ from dataenvgym.environments.iterations import (
 from dataenvgym.environments.options import Mode, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.record_index import INDEX_FILE, RecordIndex
+from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.student import Student
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import (
@@ -285,7 +286,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
         if (checked := files.read_checked()) is None:
-            judge = partial(judge_records, self.quality, self.predictor)
+            judge = partial(judge_records, self.quality, ShownStudent(self.predictor))
             stamped = stamp(records, files.number)
             checked = self._checks.check(stamped, judge, iteration=files.number)
             files.write_checked(checked)

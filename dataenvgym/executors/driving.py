@@ -11,7 +11,7 @@ from dataenvgym.config.run_directory import locked, open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
 from dataenvgym.episodes.log import log_to
 from dataenvgym.episodes.report import write_report
-from dataenvgym.episodes.summary import Status, Summary, read_summary
+from dataenvgym.episodes.summary import Status, Summary, whole_summary
 from dataenvgym.executors.interface import Episode, build_episode
 from dataenvgym.executors.parcels import Parcel
 from dataenvgym.executors.ray_worker import Told
@@ -96,8 +96,8 @@ class DrivenEpisode:
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         described = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         changes: dict[str, Any] = {"status": status, "error": described}
-        if (self.directory / "summary.json").exists():
-            return read_summary(self.directory).model_copy(update=changes)
+        if (before := whole_summary(self.directory)) is not None:
+            return before.model_copy(update=changes)
         return Summary(
             task=plan.task,
             agent=plan.agent,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SkillLabel

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from dataenvgym.environments.iterations import IterationFiles, read_completed, write_completed
 from dataenvgym.environments.skill_tree.actions import TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest
+from dataenvgym.environments.states import read_state
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.storage import read_json, write_json
@@ -56,22 +57,13 @@ class TreeFiles:
     def write_plan(self, forest: Forest) -> None:
         self._write("plan.json", forest.model_dump(mode="json"))
 
-    def read_engine(self) -> Any | None:
-        """The engine's state, or None if it has none."""
-        path = self.directory / "engine.json"
-        return read_json(path) if path.exists() else None
-
-    def needed_engine(self) -> Any:
-        """The engine's state.
+    def read_engine(self) -> dict[str, Any]:
+        """The state of an engine that has one.
 
         Raises:
-            RunDirectoryError: if it is gone.
+            RunDirectoryError: if it is gone or damaged.
         """
-        if (state := self.read_engine()) is None:
-            raise RunDirectoryError(
-                f"{self.directory / 'engine.json'} is missing; {self._marks.way_out}"
-            )
-        return state
+        return read_state(self.directory / "engine.json")
 
     def write_engine(self, state: Any) -> None:
         self._write("engine.json", state)
