@@ -16,11 +16,10 @@ from dataenvgym.config.evaluation_directory import (
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
-    open_evaluation,
-    remove_evaluation,
+    hold_evaluation,
+    keep_settings,
 )
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.run_directory import locked
 from dataenvgym.environments.identity import (
     identity_of,
     read_identity,
@@ -101,13 +100,12 @@ def evaluate(arguments: Namespace) -> None:
         predictor = configuration.build_predictor(config, trainable=False)
         if arguments.run is not None or adapter is not None:
             _take_up(adapter, predictor)
-        if arguments.fresh:
-            remove_evaluation(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        with locked(directory), console.status(Text(said := f"{student} answers ...")) as status:
-            check_evaluation(directory, settings)
+        with (
+            hold_evaluation(directory, settings, fresh=arguments.fresh) as files,
+            console.status(Text(said := f"{student} answers ...")) as status,
+        ):
             identity = _known(files, task, predictor)
-            files = open_evaluation(directory, settings)
+            keep_settings(directory, settings)
             if not files.is_begun:
                 write_identity(directory, identity)
             with listening(lambda text: status.update(Text(f"{said} {text}"))):

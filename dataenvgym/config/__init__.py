@@ -8,6 +8,7 @@
     fitting         whether the agent can work on the task, before minutes are spent
     resolved        its values as YAML, which is read back as the same values
     identity        the name of a run, and the values that determine its results
+    holding         the lock of a folder, which comes before any change
     run_directory   a DictConfig -> the folder of its run, new or gone on with
     evaluation_directory   the same for an evaluation
     evaluated_run   the task and the student of a run, for an evaluation

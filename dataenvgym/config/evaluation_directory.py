@@ -9,20 +9,22 @@ extend the evaluation, and metrics are made of what is drawn already.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dataenvgym.config.composition import overlay
+from dataenvgym.config.holding import held
 from dataenvgym.config.identity import decisive_values, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal, resolved_yaml
-from dataenvgym.config.run_directory import locked, refuse_changes
+from dataenvgym.config.run_directory import refuse_changes
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.storage import hash_files, remove_folder, write_text
+from dataenvgym.storage import hash_files, is_empty, write_text
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -77,18 +79,34 @@ def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
     return EvaluationFiles(directory, None if chunk is None else int(chunk))
 
 
-def open_evaluation(directory: Path, settings: DictConfig) -> EvaluationFiles:
-    """The evaluation's files and its `config.yaml`, new or gone on with.
+@contextmanager
+def hold_evaluation(
+    directory: Path, settings: DictConfig, *, fresh: bool = False
+) -> Iterator[EvaluationFiles]:
+    """Hold the evaluation's folder, new or gone on with; it is locked until the block ends.
+
+    Args:
+        fresh: remove what is there.
 
     Raises:
+        RunDirectoryError: if another process is at it, or the folder is no evaluation's.
         ConfigChangedError: as `check_evaluation`.
     """
-    check_evaluation(directory, settings)
+    with held(
+        directory,
+        fresh=fresh,
+        refuse_strange=lambda: read_evaluation(directory),
+        check=lambda: check_evaluation(directory, settings),
+    ):
+        yield evaluation_files(directory, settings)
+
+
+def keep_settings(directory: Path, settings: DictConfig) -> None:
+    """Write the `config.yaml` of an evaluation that is held."""
     text = resolved_yaml(settings)
     path = directory / "config.yaml"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)
-    return evaluation_files(directory, settings)
 
 
 def check_evaluation(directory: Path, settings: DictConfig) -> None:
@@ -98,7 +116,7 @@ def check_evaluation(directory: Path, settings: DictConfig) -> None:
         ConfigChangedError: naming the keys that differ.
         RunDirectoryError: if the folder is there and is no evaluation's.
     """
-    if not directory.exists() or not any(directory.iterdir()):
+    if is_empty(directory):
         return
     before = read_evaluation(directory)
     if evaluation_files(directory, before).is_begun:
@@ -164,20 +182,6 @@ def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> P
         f"{str(evaluations_dir)!r} holds {len(names) or 'none'}; another one is named with "
         "--evaluations-dir"
     )
-
-
-def remove_evaluation(directory: Path) -> None:
-    """Remove an evaluation; it vanishes at once, so that a kill leaves no half of it.
-
-    Raises:
-        RunDirectoryError: if the folder is no evaluation's.
-    """
-    if not directory.exists():
-        return
-    if any(directory.iterdir()):
-        read_evaluation(directory)
-    with locked(directory):
-        remove_folder(directory)
 
 
 def _name(config: DictConfig, settings: DictConfig) -> str:

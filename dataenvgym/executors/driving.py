@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dataenvgym.config.resolved import resolved_yaml
-from dataenvgym.config.run_directory import locked, open_run
+from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
 from dataenvgym.episodes.log import log_to
 from dataenvgym.episodes.report import write_report
@@ -37,10 +37,9 @@ class DrivenEpisode:
         return resolved_yaml(self.config)
 
     def open(self) -> None:
-        """Check the configuration; then, and only then, open the run directory and lock it."""
+        """Check the configuration; then, and only then, lock the run directory and open it."""
         build_episode(self.config, self.directory)
-        open_run(self.config, fresh=self._episode.fresh)
-        self._open.enter_context(locked(self.directory))
+        self._open.enter_context(open_run(self.config, fresh=self._episode.fresh))
 
     def files(self) -> Parcel:
         """All that the run directory holds."""

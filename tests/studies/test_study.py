@@ -13,7 +13,7 @@ import time
 import pytest
 
 from dataenvgym.cli.parser import parse_arguments
-from dataenvgym.config.run_directory import locked
+from dataenvgym.config.holding import locked
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json
 from dataenvgym.studies import Study, plan_study, run_study
