@@ -75,7 +75,9 @@ def evaluate(arguments: Namespace) -> None:
     if arguments.run is None:
         config = configuration.compose(overrides, config_dir=arguments.config_dir, name="eval")
     else:
-        config, run = compose_for_run(arguments.run, overrides, config_dir=arguments.config_dir)
+        config, run = compose_for_run(
+            arguments.run, overrides, config_dir=arguments.config_dir, trust=arguments.trust
+        )
         iteration, adapter = _student_of(run, arguments.iteration)
         student = f"iteration {iteration} of {run.name}"
 
@@ -164,7 +166,11 @@ def _student_of(run: Path, number: int | None) -> tuple[int, Path | None]:
             f"the run {run.name!r} has no iteration {number}, only 0 to {len(results) - 1}"
         )
     active = results[number].adapter
-    return number, None if active is None else IterationFiles(root, active).adapter
+    if active is None:
+        return number, None
+    files = IterationFiles(root, active)
+    files.check_adapter()
+    return number, files.adapter
 
 
 def _take_up(adapter: Path | None, predictor: PredictorInterface) -> None:

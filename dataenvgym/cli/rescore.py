@@ -45,7 +45,7 @@ def rescore(arguments: Namespace) -> None:
     before = read_evaluation(directory)
     files = evaluation_files(directory, before)
     overrides = [quoted_metrics(text) for text in arguments.overrides]
-    settings = settings_to_rescore(before, overrides)
+    settings = settings_to_rescore(directory, overrides, trust=arguments.trust)
     asked = any(override.key == "metrics" for override in parse_overrides(overrides))
     task = on_split(configuration.build_task(settings), settings.split)
     with locked(directory), console.status("judging ..."):

@@ -22,6 +22,7 @@ from dataenvgym.config.identity import decisive_values, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal, resolved_yaml
 from dataenvgym.config.run_directory import refuse_changes
+from dataenvgym.config.trust import refuse_references, refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.storage import hash_files, is_empty, write_text
@@ -144,26 +145,38 @@ def read_evaluation(directory: Path) -> DictConfig:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
     if not isinstance(settings, DictConfig) or {*_SECTIONS, "samples", "chunk"} - set(settings):
         raise RunDirectoryError(f"{path} is not the configuration of an evaluation")
+    refuse_references(settings, path)
     return settings
 
 
-def settings_to_rescore(settings: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The settings with other metrics, or other options of the task, which judge in another way.
+def settings_to_rescore(
+    directory: Path, overrides: Sequence[str], *, trust: bool = False
+) -> DictConfig:
+    """An evaluation's settings with other metrics, or other options of the task, which judge in
+    another way.
+
+    Args:
+        trust: take the task as the folder has it, whatever class or program it names (see `trust`).
 
     Raises:
-        ConfigurationError: for an option that the task has not, or that is none of its own, and
-            for a value of another type.
+        ConfigurationError: for an option that the task has not, or that is none of its own, for a
+            value of another type, and for a task that is not to be trusted.
     """
     from omegaconf import OmegaConf
 
+    settings = read_evaluation(directory)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
-    for override in parse_overrides(overrides):
+    parsed = parse_overrides(overrides)
+    for override in parsed:
         if override.key != "metrics" and not override.key.startswith("task."):
             raise ConfigurationError(
                 f"{override.text!r} changes nothing in how the samples are judged."
                 f"{did_you_mean(override.key, known)} What does: {', '.join(known)}."
             )
-    return overlay(settings, overrides)
+    changed = overlay(settings, overrides)
+    if not trust:
+        refuse_untrusted(changed, ["task"], directory / "config.yaml", parsed)
+    return changed
 
 
 def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> Path:

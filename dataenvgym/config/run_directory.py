@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dataenvgym.config.holding import held
 from dataenvgym.config.identity import decisive_values, follows, run_name
 from dataenvgym.config.resolved import resolved_yaml
+from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import BrokenFileError, ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.storage import is_empty, is_temporary, read_json, write_text
 
@@ -131,7 +132,8 @@ def read_config(directory: Path) -> DictConfig:
     """The configuration that a run was begun with.
 
     Raises:
-        RunDirectoryError: if the folder is no run directory.
+        RunDirectoryError: if the folder is no run directory, or something in its configuration
+            refers to anything else.
     """
     from omegaconf import DictConfig, OmegaConf
 
@@ -144,6 +146,7 @@ def read_config(directory: Path) -> DictConfig:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
     if not isinstance(config, DictConfig) or _SECTIONS - set(config):
         raise RunDirectoryError(f"{path} is not the configuration of a run")
+    refuse_references(config, path)
     return config
 
 

@@ -100,7 +100,7 @@ def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(tmp_path, type
     assert settings.task.system_prompt == prompt
     assert read_evaluation(directory).task.system_prompt == prompt
     check_evaluation(directory, settings)
-    changed = settings_to_rescore(read_evaluation(directory), ["task.threads=2"])
+    changed = settings_to_rescore(directory, ["task.threads=2"])
     assert (changed.task.system_prompt, changed.task.threads) == (prompt, 2)
 
 
