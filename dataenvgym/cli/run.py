@@ -64,8 +64,10 @@ def _show_end(directory: Path, console: Console) -> None:
 
 
 def _show_finished(directory: Path, console: Console) -> None:
+    from dataenvgym.environments.iterations import checked_iterations
     from dataenvgym.episodes.report import render_report, write_report
 
+    checked_iterations(directory / "iterations")
     if not (directory / "report.md").exists() or not (directory / "curve.png").exists():
         write_report(directory)
     render_report(directory, console)

@@ -230,6 +230,18 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
     return [IterationFiles(root, number) for number in numbers]
 
 
+def checked_iterations(root: Path) -> list[IterationFiles]:
+    """The finished iterations below `root`; their files, and those of the next one, are whole.
+
+    Raises:
+        RunDirectoryError: naming the first file that is gone, or not as it was written.
+    """
+    finished = finished_iterations(root)
+    for files in (*finished, IterationFiles(root, len(finished))):
+        files.check()
+    return finished
+
+
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
     """Completed instances, one a line, atomically."""
     # pydantic's own bytes, which are orjson's, spare the making of a dictionary

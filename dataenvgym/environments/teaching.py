@@ -33,7 +33,7 @@ from dataenvgym.environments.identity import identity_of, refuse_another, write_
 from dataenvgym.environments.iterations import (
     IterationFiles,
     IterationResult,
-    finished_iterations,
+    checked_iterations,
 )
 from dataenvgym.environments.options import Mode, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
@@ -138,7 +138,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 f"reset() has no option {name!r}.{did_you_mean(name, ('resume', 'fresh'))} "
                 "It has: resume, fresh."
             )
-        finished = self._checked_iterations() if resume else []
+        finished = checked_iterations(self._root) if resume else []
         if not resume and not fresh:
             self._episode.refuse_strange()
         files = IterationFiles(self._root, 0)
@@ -310,13 +310,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self._history.append(result, accepted)
 
     # --- the episode ---
-
-    def _checked_iterations(self) -> list[IterationFiles]:
-        """The finished iterations, whose files, like those of the next one, are as written."""
-        finished = finished_iterations(self._root)
-        for files in (*finished, IterationFiles(self._root, len(finished))):
-            files.check()
-        return finished
 
     def _go_on_from(self, finished: list[IterationFiles]) -> tuple[Observation, dict[str, Any]]:
         self._student.load(self._history.last.adapter)
