@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def refuse_untrusted(
     from omegaconf import OmegaConf
 
     keys = [override.key for override in typed]
-    known = list(_known(config_dir))
+    known = _known(config_dir)
     for section in sections:
         values = OmegaConf.to_container(config[section], resolve=True)
         for key, value in _leaves(values, section):
@@ -106,15 +107,26 @@ def _covers(typed: Collection[str], key: str) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in typed)
 
 
-def _known(config_dir: str | Path | None) -> Iterator[tuple[str, Any]]:
+def _known(config_dir: str | Path | None) -> list[tuple[str, Any]]:
     """What the YAML files name, by the same ends of keys."""
+    return _of_the_package() if config_dir is None else _named_in(config_dir)
+
+
+@cache
+def _of_the_package() -> list[tuple[str, Any]]:
+    return _named_in(None)
+
+
+def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
     from omegaconf import OmegaConf
 
-    for files in options_by_group(config_dir).values():
-        for file in files.values():
-            for key, value in _leaves(OmegaConf.to_container(OmegaConf.load(file)), ""):
-                if _power(key) is not None:
-                    yield _end(key), value
+    files = [file for group in options_by_group(config_dir).values() for file in group.values()]
+    return [
+        (_end(key), value)
+        for file in files
+        for key, value in _leaves(OmegaConf.to_container(OmegaConf.load(file)), "")
+        if _power(key) is not None
+    ]
 
 
 def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
 from dataenvgym.config import compose, open_run, read_config
 from dataenvgym.config.evaluated_run import compose_for_run
@@ -15,6 +17,8 @@ from dataenvgym.config.evaluation_directory import (
     read_evaluation,
     settings_to_rescore,
 )
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
 
@@ -27,6 +31,12 @@ def run_with(tmp_path: Path):
             return str(directory)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    """The default configuration of an evaluation."""
+    return compose(name="eval")
 
 
 @pytest.fixture
@@ -43,29 +53,31 @@ def evaluation_with(tmp_path: Path):
     return make
 
 
-EVIL = [
-    (["task=custom", "task._target_=subprocess.Popen"], "task._target_"),
-    (["task=custom", "task._target_=dataenvgym.storage.remove_folder"], "task._target_"),
-    (["task=custom", "task._target_=dataenvgym.tasks.os.system"], "task._target_"),
-    (["+task.extra_source={_target_: os.system}"], "task.extra_source._target_"),
-    (["+task.extras=[{_target_: os.system}]"], "task.extras.0._target_"),
-    (["task=humaneval", "task.sandbox=unsafe_local"], "task.sandbox"),
-    (["trainer=llama_factory", "trainer.command=[sh,evil.sh]"], "trainer.command"),
-    (["trainer=llama_factory", "+trainer.environment.LD_PRELOAD=x"], "trainer.environment.LD_PR"),
-    (["predictor=vllm", "predictor.base_url=http://evil"], "predictor.base_url"),
-    (["student=pocket", "predictor=openai", "predictor.model=x",
-      "predictor.api_key_variable=AWS_SECRET_ACCESS_KEY"], "predictor.api_key_variable"),
-]  # fmt: skip
+EVIL = {
+    "task._target_": "subprocess.Popen",
+    "predictor._target_": "dataenvgym.storage.remove_folder",
+    "trainer._target_": "dataenvgym.tasks.os.system",
+    "task.source": {"_target_": "os.system"},
+    "task.more": [{"_target_": "os.system"}],
+    "task.sandbox": "unsafe_local",
+    "trainer.command": ["sh", "evil.sh"],
+    "trainer.environment": {"LD_PRELOAD": "evil.so"},
+    "predictor.base_url": "http://evil",
+    "predictor.api_key_variable": "AWS_SECRET_ACCESS_KEY",
+}
 
 
-@pytest.mark.parametrize(("options", "key"), EVIL)
-def test_a_run_names_no_code_program_or_server_of_its_own(run_with, monkeypatch, options, key):
-    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
-    run = run_with(*options)
+@pytest.mark.parametrize("key", EVIL)
+def test_a_folder_names_no_code_program_or_server_of_its_own(evaluation, tmp_path, key):
+    file = tmp_path / "config.yaml"
+    sections = ["task", "student", "predictor", "trainer"]
+    refuse_untrusted(evaluation, sections, file, [])
+    config = copy.deepcopy(evaluation)
+    OmegaConf.update(config, key, EVIL[key], force_add=True)
     with pytest.raises(ConfigurationError, match=rf"{key}.* in .*config.yaml.* --trust") as caught:
-        compose_for_run(run, [])
+        refuse_untrusted(config, sections, file, [])
     assert "type it yourself" in str(caught.value)
-    assert compose_for_run(run, [], trust=True)
+    refuse_untrusted(config, sections, file, parse_overrides([f"{key}=..."]))
 
 
 def test_what_was_typed_is_the_users_own_choice(run_with):
@@ -77,6 +89,7 @@ def test_what_was_typed_is_the_users_own_choice(run_with):
     assert compose_for_run(run, ["task=pocket_code", typed[1]])
     with pytest.raises(ConfigurationError, match=r"task\._target_"):
         compose_for_run(run, [typed[1]])
+    assert compose_for_run(run, [], trust=True)[0].task._target_ == "mine.Task"
 
 
 def test_classes_in_the_users_own_yaml_files_are_their_own_choice(run_with, tmp_path):
@@ -89,10 +102,8 @@ def test_classes_in_the_users_own_yaml_files_are_their_own_choice(run_with, tmp_
 @pytest.mark.parametrize(
     "options",
     [
-        *(["task=pocket_math"], ["task=pocket_code"], ["task=gsm8k"], ["task=mbpp"]),
-        ["student=simulated"],
-        *(["trainer=llama_factory", f"trainer/deepspeed={d}"] for d in ("zero2", "zero3")),
-        ["predictor=vllm", "trainer=llama_factory", "trainer/method=qlora"],
+        ["task=gsm8k", "student=simulated"],
+        ["task=mbpp", "predictor=vllm", "trainer=llama_factory", "trainer/deepspeed=zero3"],
     ],
 )
 def test_a_run_of_this_package_needs_no_trust(run_with, monkeypatch, options):
@@ -100,16 +111,16 @@ def test_a_run_of_this_package_needs_no_trust(run_with, monkeypatch, options):
     assert compose_for_run(run_with(*options), [])
 
 
-@pytest.mark.parametrize("value", ["${oc.env:HOME}", "${seed}", "a ${oc.env:HOME}/b"])
-def test_a_folder_refers_to_nothing(run_with, evaluation_with, value):
+def test_a_folder_refers_to_nothing(run_with, evaluation_with):
     for directory, read in ((Path(run_with()), read_config), (evaluation_with(), read_evaluation)):
         file = directory / "config.yaml"
         text = file.read_text()
-        changed = text.replace("task:\n", f"task:\n  leak: {value}\n", 1)
-        assert changed != text
-        file.write_text(changed)
-        with pytest.raises(RunDirectoryError, match=r"config.yaml: task.leak refers to another"):
-            read(directory)
+        for value in ("${oc.env:HOME}", "${seed}", "a ${oc.env:HOME}/b", r"\\${oc.env:HOME}"):
+            changed = text.replace("task:\n", f"task:\n  leak: {value}\n", 1)
+            assert changed != text
+            file.write_text(changed)
+            with pytest.raises(RunDirectoryError, match=r"config.yaml: task.leak refers to"):
+                read(directory)
 
 
 def test_an_evaluation_names_no_code_of_its_own(evaluation_with):
