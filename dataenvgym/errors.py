@@ -12,6 +12,8 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── UnparsableAnswerError   a gold answer that no scorer can read                (ValueError)
     ├── DatasetFormatError      a LLaMA-Factory file that is not what it should be   (ValueError)
     ├── AdapterError            an adapter that is broken or fits another student    (ValueError)
+    ├── BrokenFileError         a file that should hold JSON and does not            (ValueError)
+    ├── AgentError              an agent that did what an agent may not do
     ├── UnsupportedStageError   a training stage that this trainer does not have
     ├── TrainingError           a training that ended without a usable adapter
     ├── PredictionError         a predictor that could not answer at all
@@ -76,6 +78,14 @@ class DatasetFormatError(DataEnvGymError, ValueError):
 
 class AdapterError(DataEnvGymError, ValueError):
     """An adapter that is broken, or that was made for another student."""
+
+
+class BrokenFileError(DataEnvGymError, ValueError):
+    """A file that should hold JSON and does not; the message names the file."""
+
+
+class AgentError(DataEnvGymError):
+    """An agent that changed the student, or whose state is not plain JSON."""
 
 
 class UnsupportedStageError(DataEnvGymError):

@@ -153,8 +153,10 @@ class TaskInterface(Protocol):
 class DataGenerationAgentInterface(Protocol):
     """Someone who teaches: looks at what went wrong and writes training records.
 
-    It may also have `state_dict() -> dict` (JSON) and `load_state_dict(dict)`: the state is then
-    saved with each iteration, and a resumed run goes on where it was.
+    It may also have `state_dict() -> dict` (JSON; no NaN) and `load_state_dict(dict)`: the state is
+    then saved with each iteration, and a resumed run goes on where it was.
+
+    It may ask `predictor`, and not change it: its `train`, `load` and `reset` raise AgentError.
     """
 
     def __call__(

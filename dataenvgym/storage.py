@@ -2,8 +2,9 @@
 
 Whatever other code may read is first written beside its place and then renamed into it, so that
 a killed process leaves either the old file, the new one, or a hidden temporary one that nobody
-reads. Directories are published the same way (`publishing`). Text and JSON are redacted on their
-way (see `secrets`); bytes are written as they are.
+reads. Directories are published the same way (`publishing`). The holder of a folder's lock may
+remove the temporary files that killed processes left in it (`remove_temporaries`). Text and JSON
+are redacted on their way (see `secrets`); bytes are written as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
@@ -20,6 +22,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from dataenvgym.errors import BrokenFileError
 from dataenvgym.secrets import redact, redact_bytes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -43,8 +46,15 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in `path`."""
-    return orjson.loads(path.read_bytes())
+    """The JSON value in `path`.
+
+    Raises:
+        BrokenFileError: if it holds something else.
+    """
+    try:
+        return orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise BrokenFileError(f"{path} is damaged: it is not JSON ({error})") from error
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> int:
@@ -58,11 +68,22 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> int:
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """The JSON values in `path`, one a line; empty lines are passed over."""
+    """The JSON values in `path`, one a line; empty lines are passed over.
+
+    Raises:
+        BrokenFileError: naming the first line that holds something else.
+    """
     with path.open("rb") as stream:
-        for line in stream:
-            if line.strip():
-                yield orjson.loads(line)
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise BrokenFileError(
+                    f"{path}, line {number}, is damaged: it is not JSON ({error})"
+                ) from error
+            yield value
 
 
 @contextmanager
@@ -85,10 +106,47 @@ def publishing(directory: Path) -> Iterator[Path]:
 
 def remove_folder(directory: Path) -> None:
     """Remove a folder; it vanishes at once, so that a kill leaves no half of it under its name."""
-    gone = directory.with_name(f".{directory.name}.removed")
-    shutil.rmtree(gone, ignore_errors=True)
+    remove_leftover(directory)
+    gone = _removed(directory)
     directory.replace(gone)
     shutil.rmtree(gone)
+
+
+def remove_leftover(directory: Path) -> None:
+    """Remove what a kill during `remove_folder` left beside the folder."""
+    shutil.rmtree(_removed(directory), ignore_errors=True)
+
+
+def is_temporary(path: Path) -> bool:
+    """True for the hidden files and folders in which this module writes what is not whole yet."""
+    if path.is_dir() and not path.is_symlink():
+        return _TEMPORARY_FOLDER.fullmatch(path.name) is not None
+    return _TEMPORARY_FILE.fullmatch(path.name) is not None
+
+
+def is_empty(directory: Path) -> bool:
+    """True if there is no such folder, or nothing but temporary files in it."""
+    return not directory.exists() or all(map(is_temporary, directory.iterdir()))
+
+
+def remove_temporaries(directory: Path, *, below: bool = True) -> None:
+    """Remove what killed processes left behind; only for the process that holds the folder's lock.
+
+    Args:
+        below: in its folders too.
+    """
+    for path in sorted(directory.rglob("*") if below else directory.iterdir()):
+        if is_temporary(path):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 (hex) of the file's contents, however large it is."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def hash_files(*paths: Path) -> str:
@@ -98,7 +156,7 @@ def hash_files(*paths: Path) -> str:
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         for file in files:
             digest.update(f"{file.relative_to(path) if path.is_dir() else file.name}\0".encode())
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+            digest.update(bytes.fromhex(hash_file(file)))
     return digest.hexdigest()
 
 
@@ -119,6 +177,14 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+_TEMPORARY_FILE = re.compile(r"\..+\.(\d+-\d+|jsonl|sharegpt)\.tmp")
+_TEMPORARY_FOLDER = re.compile(r"\..+\.(tmp|removed|gone)")
+
+
+def _removed(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.removed")
 
 
 def _temporary(path: Path) -> Path:

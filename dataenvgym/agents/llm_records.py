@@ -87,6 +87,8 @@ def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
     if not isinstance(item, dict):
         return None
     texts = {name: _text(item.get(name)) for name in _FIELDS}
+    if any(isinstance(text, str) and "\0" in text for text in texts.values()):
+        return None  # nobody means a zero byte: the answer was cut or garbled
     try:
         datum = parse_training_datum({**texts, "provenance": provenance})
     except InvalidRecordError:

@@ -64,4 +64,6 @@ def ask_for_subskills(
 
 
 def _key(name: str) -> str:
-    return " ".join(name.casefold().split())
+    """What a name is known by; empty for one with control characters or lone surrogates."""
+    plain = " ".join(name.casefold().split())
+    return plain if plain.isprintable() else ""

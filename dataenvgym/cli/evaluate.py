@@ -17,12 +17,11 @@ from dataenvgym.config.evaluation_directory import (
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
-    open_evaluation,
+    hold_evaluation,
+    keep_settings,
     read_evaluation,
-    remove_evaluation,
 )
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.run_directory import locked
 from dataenvgym.environments.identity import (
     identity_of,
     read_identity,
@@ -79,7 +78,9 @@ def evaluate(arguments: Namespace) -> None:
     if arguments.run is None:
         config = configuration.compose(overrides, config_dir=arguments.config_dir, name="eval")
     else:
-        config, run = compose_for_run(arguments.run, overrides, config_dir=arguments.config_dir)
+        config, run = compose_for_run(
+            arguments.run, overrides, config_dir=arguments.config_dir, trust=arguments.trust
+        )
         iteration, adapter = _student_of(run, arguments.iteration)
         student = f"iteration {iteration} of {run.name}"
 
@@ -100,21 +101,21 @@ def evaluate(arguments: Namespace) -> None:
         check_evaluation(directory, settings)
     files = evaluation_files(directory, settings)
     was_finished = files.has(samples) and not (arguments.fresh or arguments.retry_errors)
-    doubt = _changed(directory, task, config) if was_finished else None
+    doubt = _changed(files, task, config) if was_finished else None
     if not was_finished:
         instances = instances_of(task, samples, arguments.limit)
         settings.problems = problems_of(task, arguments.limit)
         predictor = configuration.build_predictor(config, trainable=False)
         if arguments.run is not None or adapter is not None:
             _take_up(adapter, predictor)
-        if arguments.fresh:
-            remove_evaluation(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        with locked(directory), console.status(Text(said := f"{student} answers ...")) as status:
-            check_evaluation(directory, settings)
-            identity = _known(directory, task, predictor)
-            files = open_evaluation(directory, settings)
-            write_identity(directory, identity)
+        with (
+            hold_evaluation(directory, settings, fresh=arguments.fresh) as files,
+            console.status(Text(said := f"{student} answers ...")) as status,
+        ):
+            identity = _known(files, task, predictor)
+            keep_settings(directory, settings)
+            if not files.is_begun:
+                write_identity(directory, identity)
             with listening(lambda text: status.update(Text(f"{said} {text}"))):
                 draw_samples(
                     files,
@@ -158,7 +159,11 @@ def _student_of(run: Path, number: int | None) -> tuple[int, Path | None]:
             f"the run {run.name!r} has no iteration {number}, only 0 to {len(results) - 1}"
         )
     active = results[number].adapter
-    return number, None if active is None else IterationFiles(root, active).adapter
+    if active is None:
+        return number, None
+    files = IterationFiles(root, active)
+    files.check_adapter()
+    return number, files.adapter
 
 
 def _take_up(adapter: Path | None, predictor: PredictorInterface) -> None:
@@ -195,7 +200,7 @@ def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> No
             )
 
 
-def _changed(directory: Path, task: TaskInterface, config: DictConfig) -> str | None:
+def _changed(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
     """Refuse to show an evaluation of other problems or another student; None if it is the same.
 
     Where that cannot be seen any more, because the files are gone, what can be said of it.
@@ -205,20 +210,24 @@ def _changed(directory: Path, task: TaskInterface, config: DictConfig) -> str | 
         predictor = configuration.build_predictor(config, trainable=False)
     except (ConfigurationError, InvalidInstanceError) as error:
         return f"Whether student and problems are still the same cannot be seen: {error}"
-    _known(directory, task, predictor)
+    _known(files, task, predictor)
     return None
 
 
 def _known(
-    directory: Path, task: TaskInterface, predictor: PredictorInterface
+    files: EvaluationFiles, task: TaskInterface, predictor: PredictorInterface
 ) -> dict[str, object]:
     """Who answers what; refuse to go on with other problems or another student."""
+    directory = files.directory
     identity = identity_of("evaluation", task, predictor, {})
+    if not files.is_begun:
+        return identity
     try:
         refuse_another(directory, identity)
     except RunDirectoryError as error:
-        before = read_identity(directory) or {}
-        if {**before, "instances": identity["instances"]} != identity:
+        before = read_identity(directory)
+        if before is None or any(before.get(key) != identity[key] for key in identity
+                                 if key != "instances"):  # fmt: skip
             raise
         raise RunDirectoryError(
             f"{error}. The problems are others than then: `dataenvgym rescore {directory}` judges "

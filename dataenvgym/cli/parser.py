@@ -180,6 +180,7 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     evaluate.add_argument("--iteration", type=int, metavar="N", help="of the run (default: best)")
     evaluate.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
     evaluate.add_argument("--output", metavar="FILE", help="write the transcripts there (.jsonl)")
+    _add_trust(evaluate, "run")
     again = evaluate.add_mutually_exclusive_group()
     again.add_argument("--fresh", action="store_true", help="start anew: remove what is there")
     again.add_argument(
@@ -206,6 +207,7 @@ def _parser() -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
         metavar="KEY=VALUE",
         help="other metrics (metrics=[pass@2]), or changes to the task, such as task.threads=2",
     )
+    _add_trust(rescore, "evaluation")
     rescore.add_argument(
         "--evaluations-dir",
         default="evaluations",
@@ -301,6 +303,14 @@ def _add_comparison(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY",
         help="may differ between strategies; the table says so (may be repeated)",
+    )
+
+
+def _add_trust(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help=f"run whatever code the {what}'s config.yaml names, not dataenvgym's alone",
     )
 
 

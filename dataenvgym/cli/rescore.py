@@ -17,13 +17,14 @@ from dataenvgym.config.evaluation_directory import (
     read_evaluation,
     settings_to_rescore,
 )
+from dataenvgym.config.holding import locked
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.run_directory import locked
 from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.evaluation.replay import REPLAYED
 from dataenvgym.evaluation.rescoring import Rescored, rescore_folder
+from dataenvgym.storage import remove_temporaries
 
 SHOWN = 20
 """Changed samples that are shown one by one."""
@@ -44,10 +45,11 @@ def rescore(arguments: Namespace) -> None:
     before = read_evaluation(directory)
     files = evaluation_files(directory, before)
     overrides = [quoted_metrics(text) for text in arguments.overrides]
-    settings = settings_to_rescore(before, overrides)
+    settings = settings_to_rescore(directory, overrides, trust=arguments.trust)
     asked = any(override.key == "metrics" for override in parse_overrides(overrides))
     task = on_split(configuration.build_task(settings), settings.split)
     with locked(directory), console.status("judging ..."):
+        remove_temporaries(directory)
         samples = files.count_complete()
         if not samples:
             raise RunDirectoryError(

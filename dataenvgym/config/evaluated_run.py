@@ -17,6 +17,7 @@ from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
+from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.environments.identity import identity_of, read_identity
 from dataenvgym.errors import RunDirectoryError
 
@@ -28,16 +29,22 @@ SECTIONS = ("task", "student", "predictor", "trainer")
 
 
 def compose_for_run(
-    run: str, overrides: Sequence[str], *, config_dir: str | Path | None = None
+    run: str,
+    overrides: Sequence[str],
+    *,
+    config_dir: str | Path | None = None,
+    trust: bool = False,
 ) -> tuple[DictConfig, Path]:
     """The configuration of an evaluation with the run's task and student, and the run's folder.
 
     Args:
         run: its name, or the path of its folder.
         overrides, config_dir: as for `compose`.
+        trust: take what the run's folder says, whatever class or program it names (see `trust`).
 
     Raises:
-        ConfigurationError: as `compose`; an option is checked against the section it changes.
+        ConfigurationError: as `compose`; an option is checked against the section it changes. Also
+            for a section of the run that is not to be trusted.
         RunDirectoryError: if there is no such run; if it was made in Python, on another task or
             student than the one that `overrides` compose.
     """
@@ -57,7 +64,11 @@ def compose_for_run(
     for section in taken:
         config[section] = before[section]
     _relink(config, [s for s in taken if s in ("predictor", "trainer")], config_dir)
-    return overlay(config, [o.text for o in parsed if o.section in taken]), directory
+    composed = overlay(config, [o.text for o in parsed if o.section in taken])
+    if not trust:
+        file = directory / "config.yaml"
+        refuse_untrusted(composed, taken, file, parsed, config_dir=config_dir)
+    return composed, directory
 
 
 def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]) -> None:

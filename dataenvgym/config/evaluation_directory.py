@@ -10,20 +10,23 @@ the task's problems was put.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dataenvgym.config.composition import overlay
+from dataenvgym.config.holding import held
 from dataenvgym.config.identity import decisive_values, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal, shown_yaml
-from dataenvgym.config.run_directory import locked, refuse_changes
+from dataenvgym.config.run_directory import refuse_changes
+from dataenvgym.config.trust import refuse_references, refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.storage import hash_files, remove_folder, write_text
+from dataenvgym.storage import hash_files, is_empty, write_text
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -79,18 +82,34 @@ def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
     return EvaluationFiles(directory, None if chunk is None else int(chunk))
 
 
-def open_evaluation(directory: Path, settings: DictConfig) -> EvaluationFiles:
-    """The evaluation's files and its `config.yaml`, new or gone on with.
+@contextmanager
+def hold_evaluation(
+    directory: Path, settings: DictConfig, *, fresh: bool = False
+) -> Iterator[EvaluationFiles]:
+    """Hold the evaluation's folder, new or gone on with; it is locked until the block ends.
+
+    Args:
+        fresh: remove what is there.
 
     Raises:
+        RunDirectoryError: if another process is at it, or the folder is no evaluation's.
         ConfigChangedError: as `check_evaluation`.
     """
-    check_evaluation(directory, settings)
+    with held(
+        directory,
+        fresh=fresh,
+        refuse_strange=lambda: read_evaluation(directory),
+        check=lambda: check_evaluation(directory, settings),
+    ):
+        yield evaluation_files(directory, settings)
+
+
+def keep_settings(directory: Path, settings: DictConfig) -> None:
+    """Write the `config.yaml` of an evaluation that is held."""
     text = shown_yaml(settings)
     path = directory / "config.yaml"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)
-    return evaluation_files(directory, settings)
 
 
 def check_evaluation(directory: Path, settings: DictConfig) -> None:
@@ -100,7 +119,7 @@ def check_evaluation(directory: Path, settings: DictConfig) -> None:
         ConfigChangedError: naming the keys that differ.
         RunDirectoryError: if the folder is there and is no evaluation's.
     """
-    if not directory.exists() or not any(directory.iterdir()):
+    if is_empty(directory):
         return
     before = read_evaluation(directory)
     if evaluation_files(directory, before).is_begun:
@@ -128,26 +147,38 @@ def read_evaluation(directory: Path) -> DictConfig:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
     if not isinstance(settings, DictConfig) or {*_SECTIONS, "samples", "chunk"} - set(settings):
         raise RunDirectoryError(f"{path} is not the configuration of an evaluation")
+    refuse_references(settings, path)
     return settings
 
 
-def settings_to_rescore(settings: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """The settings with other metrics, or other options of the task, which judge in another way.
+def settings_to_rescore(
+    directory: Path, overrides: Sequence[str], *, trust: bool = False
+) -> DictConfig:
+    """An evaluation's settings with other metrics, or other options of the task, which judge in
+    another way.
+
+    Args:
+        trust: take the task as the folder has it, whatever class or program it names (see `trust`).
 
     Raises:
-        ConfigurationError: for an option that the task has not, or that is none of its own, and
-            for a value of another type.
+        ConfigurationError: for an option that the task has not, or that is none of its own, for a
+            value of another type, and for a task that is not to be trusted.
     """
     from omegaconf import OmegaConf
 
+    settings = read_evaluation(directory)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
-    for override in parse_overrides(overrides):
+    parsed = parse_overrides(overrides)
+    for override in parsed:
         if override.key != "metrics" and not override.key.startswith("task."):
             raise ConfigurationError(
                 f"{override.text!r} changes nothing in how the samples are judged."
                 f"{did_you_mean(override.key, known)} What does: {', '.join(known)}."
             )
-    return overlay(settings, overrides)
+    changed = overlay(settings, overrides)
+    if not trust:
+        refuse_untrusted(changed, ["task"], directory / "config.yaml", parsed)
+    return changed
 
 
 def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> Path:
@@ -166,20 +197,6 @@ def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> P
         f"{str(evaluations_dir)!r} holds {len(names) or 'none'}; another one is named with "
         "--evaluations-dir"
     )
-
-
-def remove_evaluation(directory: Path) -> None:
-    """Remove an evaluation; it vanishes at once, so that a kill leaves no half of it.
-
-    Raises:
-        RunDirectoryError: if the folder is no evaluation's.
-    """
-    if not directory.exists():
-        return
-    if any(directory.iterdir()):
-        read_evaluation(directory)
-    with locked(directory):
-        remove_folder(directory)
 
 
 def _name(config: DictConfig, settings: DictConfig) -> str:

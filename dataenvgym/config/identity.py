@@ -38,12 +38,24 @@ def run_name(config: DictConfig) -> str:
     """`config.name`, or task, agent, seed and a hash of what determines the results."""
     if config.name is not None:
         name = str(config.name)
-        if name in ("", ".", "..") or re.search(r"[/\\\0]", name) or name.startswith("."):
-            raise ConfigurationError(f"name is {name!r}, expected the plain name of a folder")
+        check_folder_name(name, "name")
         return name
     digest = hashlib.sha256(orjson.dumps(decisive_values(config), option=orjson.OPT_SORT_KEYS))
     names = f"{short_name(config.task)}-{short_name(config.agent)}"
     return f"{names}-seed{config.seed}-{digest.hexdigest()[:8]}"
+
+
+def check_folder_name(name: str, option: str) -> None:
+    """Refuse a name that leads elsewhere, is hidden, or that a terminal or a shell would trip over.
+
+    Raises:
+        ConfigurationError: naming the option.
+    """
+    if name == "" or name.startswith(".") or re.search(r"[/\\]", name) or not name.isprintable():
+        raise ConfigurationError(
+            f"{option} is {name!r}, expected the plain name of a folder: no slashes, no control "
+            "characters, no dot in front"
+        )
 
 
 def decisive_values(config: DictConfig) -> dict[str, Any]:

@@ -7,16 +7,17 @@ except for those that change no result (`identity.FREE`): more iterations extend
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.holding import held
 from dataenvgym.config.identity import decisive_values, follows, run_name
 from dataenvgym.config.resolved import shown_yaml
-from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
-from dataenvgym.storage import read_json, remove_folder, write_text
+from dataenvgym.config.trust import refuse_references
+from dataenvgym.errors import BrokenFileError, ConfigChangedError, RunDirectoryError, did_you_mean
+from dataenvgym.storage import is_empty, is_temporary, read_json, write_text
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -41,7 +42,8 @@ def check_run(config: DictConfig) -> None:
     if not _is_begun(directory):
         return
     before, now = decisive_values(read_config(directory)), decisive_values(config)
-    refuse_changes(f"the run {directory.name!r}", before, now, lambda key: follows(config, key))
+    what = f"the run {directory.name!r} (see {directory / 'config.yaml'})"
+    refuse_changes(what, before, now, lambda key: follows(config, key))
     done, asked = _iterations_done(directory), int(config.episode.iterations)
     if asked < done:
         raise ConfigChangedError(
@@ -83,10 +85,10 @@ def refuse_changes(
 
 def is_done(config: DictConfig) -> bool:
     """Whether the run is finished, and nothing that `config` asks for is left to do."""
-    path = run_directory(config) / "summary.json"
-    if not path.exists():
+    try:
+        summary = read_json(run_directory(config) / "summary.json")
+    except (FileNotFoundError, BrokenFileError):  # damaged, it is written anew
         return False
-    summary = read_json(path)
     if summary["status"] != "finished":
         return False
     last = summary["iterations"][-1]
@@ -99,31 +101,39 @@ def is_done(config: DictConfig) -> bool:
     )
 
 
-def open_run(config: DictConfig, *, fresh: bool = False) -> Path:
-    """The run's folder with its `config.yaml`, new or gone on with.
+@contextmanager
+def open_run(config: DictConfig, *, fresh: bool = False) -> Iterator[Path]:
+    """Hold the run's folder, with its `config.yaml`, new or gone on with.
+
+    The folder is locked before anything in it changes, until the block ends.
 
     Args:
         fresh: remove what is there.
 
     Raises:
-        RunDirectoryError: as `check_run`; with `fresh`, if the folder is not one of ours.
+        RunDirectoryError: if another process is at it; as `check_run`; with `fresh`, if the folder
+            is not one of ours.
     """
     directory = run_directory(config)
-    if fresh:
-        _remove(directory)
-    check_run(config)
-    text = shown_yaml(config)
-    path = directory / "config.yaml"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        write_text(path, text)
-    return directory
+    with held(
+        directory,
+        fresh=fresh,
+        refuse_strange=lambda: read_config(directory),
+        check=lambda: check_run(config),
+    ):
+        text = shown_yaml(config)
+        path = directory / "config.yaml"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+        yield directory
 
 
 def read_config(directory: Path) -> DictConfig:
     """The configuration that a run was begun with.
 
     Raises:
-        RunDirectoryError: if the folder is no run directory.
+        RunDirectoryError: if the folder is no run directory, or something in its configuration
+            refers to anything else.
     """
     from omegaconf import DictConfig, OmegaConf
 
@@ -141,6 +151,7 @@ def read_config(directory: Path) -> DictConfig:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
     if not isinstance(config, DictConfig) or _SECTIONS - set(config):
         raise RunDirectoryError(f"{path} is not the configuration of a run")
+    refuse_references(config, path)
     return config
 
 
@@ -171,32 +182,6 @@ def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
     raise RunDirectoryError(f"there is no run {name!r}.{did_you_mean(name, names)} ({there})")
 
 
-@contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Keep other processes from writing the run directory meanwhile.
-
-    Raises:
-        RunDirectoryError: if another process is at it.
-    """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunDirectoryError(
-                f"another process is writing {directory.name!r}; wait for it, or choose another "
-                "name (name=...)"
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
 class _Nothing:
     def __repr__(self) -> str:
         return "(not there)"
@@ -207,21 +192,12 @@ _NONE = _Nothing()
 
 def _is_begun(directory: Path) -> bool:
     """Whether anything has been done there that another configuration could not go on with."""
-    if not directory.exists() or not any(directory.iterdir()):
+    if is_empty(directory):
         return False
     read_config(directory)
-    return any(path.is_file() for path in directory.glob("iterations/*/*"))
+    files = (path for path in directory.glob("iterations/*/*") if path.is_file())
+    return not all(map(is_temporary, files))
 
 
 def _iterations_done(directory: Path) -> int:
     return max(len(list(directory.glob("iterations/*/iteration.json"))) - 1, 0)
-
-
-def _remove(directory: Path) -> None:
-    """Remove a run; it vanishes at once, so that a kill leaves no half of it."""
-    if not directory.exists():
-        return
-    if any(directory.iterdir()):
-        read_config(directory)
-    with locked(directory):
-        remove_folder(directory)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from dataenvgym.environments.marks import MARKS_FILE
 from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
@@ -86,7 +87,7 @@ class EpisodeDirectory:
             shutil.rmtree(gone)
         for name in ("agent", "test"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for name in ("summary.json", INDEX_FILE, f"{INDEX_FILE}-journal"):
+        for name in ("summary.json", MARKS_FILE, INDEX_FILE, f"{INDEX_FILE}-journal"):
             (self.path / name).unlink(missing_ok=True)
 
     def close(self) -> None:

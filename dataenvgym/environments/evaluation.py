@@ -11,6 +11,7 @@ from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.skills.labelling import labelled
+from dataenvgym.tasks.reports import report_of
 
 
 def evaluated(
@@ -28,7 +29,7 @@ def evaluated(
     """
     if (completed := files.read_completed()) is not None:
         completed = labelled_by(labeler, completed, clock)
-        return completed, task.generate_performance_report(completed)
+        return completed, report_of(task, completed)
     timed = TimedPredictor(predictor)
     with clock("generate"):
         began = time.perf_counter()
@@ -37,7 +38,7 @@ def evaluated(
     clock.add("generate", timed.seconds - elapsed)
     clock.add("score", elapsed - timed.seconds)
     shown = labelled_by(labeler, completed, clock)
-    report = task.generate_performance_report(shown)
+    report = report_of(task, shown)
     with clock("save"):
         files.write_completed(completed)  # as the task gave them
     return shown, report

@@ -1,15 +1,26 @@
-"""What an episode is about: `environment.json`, and the refusal to go on with another one."""
+"""What an episode is about: `environment.json`, and the refusal to go on with another one.
+
+Beside that it has the versions of the packages that decide results. Other versions are no reason to
+refuse a run, but its user is warned.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
+
+PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
+"""Packages of this process whose version decides results."""
+_VERSIONS = "versions"
 
 
 def identity_of(
@@ -36,8 +47,8 @@ def identity_of(
 
 
 def write_identity(directory: Path, identity: dict[str, Any]) -> None:
-    """Write `environment.json`."""
-    write_json(directory / "environment.json", identity)
+    """Write `environment.json`, with the versions of today."""
+    write_json(directory / "environment.json", {**identity, _VERSIONS: installed_versions()})
 
 
 def read_identity(directory: Path) -> dict[str, Any] | None:
@@ -59,18 +70,52 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
 
 
 def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
-    """Compare with the `environment.json` that stands there, if any.
+    """Compare with the `environment.json` of an episode that has begun; warn of other versions.
 
     Raises:
-        RunDirectoryError: naming the first thing that differs.
+        RunDirectoryError: naming the first thing that differs, or if the file is gone.
     """
-    before = read_identity(directory) or identity
+    before = read_identity(directory)
+    if before is None:
+        raise RunDirectoryError(
+            f"{directory / 'environment.json'} is missing, so it cannot be seen whether student "
+            "and problems are still the same; restore it, or start afresh"
+        )
+    _warn_of_other_versions(directory, before.pop(_VERSIONS, None))
     for key in sorted({*before, *identity}):
         if before.get(key) != identity.get(key):
             raise RunDirectoryError(
                 f"{directory} was begun with {key} = {before.get(key)!r}, "
                 f"not {identity.get(key)!r}; go back to that, or start afresh"
             )
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of Python and of those packages that are installed."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _warn_of_other_versions(directory: Path, before: Any) -> None:
+    """Warn of each package that has another version now; older runs have none to compare."""
+    if not isinstance(before, dict):
+        return
+    now = installed_versions()
+    changes = [
+        f"{name} {before.get(name, '(none)')} -> {now.get(name, '(none)')}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if changes:
+        warn_run(
+            f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
+            "may differ from those of a run with one version throughout"
+        )
 
 
 def _instances_hash(task: TaskInterface) -> str | None:

@@ -9,22 +9,27 @@
         dataset/, training.yaml, adapter/    written by the predictor's training
         completed.jsonl   the evaluated validation instances
         iteration.json    `IterationResult`; its presence says that the iteration is finished
+        files.json        while it is not: what its files were written with (see `marks`)
 
 Iteration 000 is the base student: it has no records and no training. Every file appears whole,
-so that an interrupted iteration goes on from the last file that is there.
+so that an interrupted iteration goes on from the last file that is there. `iteration.json` has the
+hashes of the others, so that a file that was damaged later is refused by its name.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 import orjson
+from pydantic import ValidationError
 
 from dataenvgym.environments.checks import CheckedRecords
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.environments.marks import FileMark, MarkedFolder, refuse_damage
+from dataenvgym.errors import BrokenFileError, InvalidRecordError, RunDirectoryError
 from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
@@ -33,6 +38,8 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
+
+_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 
 
 class IterationResult(Model):
@@ -48,6 +55,7 @@ class IterationResult(Model):
         unjudged: records accepted although a quality check could not judge them, by check.
         seconds: by phase, and `total`.
         adapter: iteration whose adapter is active, or None for the base student.
+        files: what the files of the iteration were written with; empty in older runs.
     """
 
     iteration: int
@@ -59,6 +67,7 @@ class IterationResult(Model):
     unjudged: dict[str, int] = {}
     seconds: dict[str, float] = {}
     adapter: int | None = None
+    files: dict[str, FileMark] = {}
 
 
 class IterationFiles:
@@ -72,6 +81,11 @@ class IterationFiles:
     def __init__(self, root: Path, number: int) -> None:
         self.number = number
         self.directory = root / f"{number:03d}"
+        self.marks = MarkedFolder(
+            self.directory,
+            f"restore it, or remove the folder {self.directory}: the same command then does this "
+            "iteration again",
+        )
 
     @property
     def adapter(self) -> Path:
@@ -95,7 +109,8 @@ class IterationFiles:
         return _read_records(path) if path.exists() else None
 
     def write_submitted(self, records: Iterable[TrainingDatum]) -> None:
-        write_jsonl(self._path("submitted.jsonl"), (r.model_dump(mode="json") for r in records))
+        with self.marks.replacing("submitted.jsonl") as path:
+            write_jsonl(path, (r.model_dump(mode="json") for r in records))
 
     def read_records(self, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
         """The accepted records; none for the base student.
@@ -109,12 +124,13 @@ class IterationFiles:
     def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
         """The records that were not accepted, each with the reason."""
         path = self._path("dropped.jsonl")
-        values = list(read_jsonl(path)) if path.exists() else []
-        return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
+        with _naming(path):
+            values = list(read_jsonl(path)) if path.exists() else []
+            return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
 
     def read_checked(self) -> CheckedRecords | None:
         """What became of the submitted records, or None if that is not yet known."""
-        if not self._path("records.jsonl").exists():
+        if not (self._path("records.jsonl").exists() and self._path("dropped.jsonl").exists()):
             return None
         path = self._path("unjudged.json")
         unjudged = read_json(path) if path.exists() else {}
@@ -122,21 +138,39 @@ class IterationFiles:
 
     def write_checked(self, checked: CheckedRecords) -> None:
         """The accepted records last: where they are, the rest is too."""
-        path = self._path("unjudged.json")
         if checked.unjudged:
-            write_json(path, checked.unjudged)
-        else:
-            path.unlink(missing_ok=True)  # of a check that was killed
-        write_jsonl(
-            self._path("dropped.jsonl"),
-            (
-                {"reason": reason, "record": record.model_dump(mode="json")}
-                for record, reason in checked.dropped
-            ),
+            with self.marks.replacing("unjudged.json") as path:
+                write_json(path, checked.unjudged)
+        else:  # there may be one of a check that was killed
+            self.marks.forget(["unjudged.json"])
+            self._path("unjudged.json").unlink(missing_ok=True)
+        dropped = (
+            {"reason": reason, "record": record.model_dump(mode="json")}
+            for record, reason in checked.dropped
         )
-        write_jsonl(
-            self._path("records.jsonl"), (r.model_dump(mode="json") for r in checked.accepted)
-        )
+        with self.marks.replacing("dropped.jsonl") as path:
+            write_jsonl(path, dropped)
+        with self.marks.replacing("records.jsonl") as path:
+            write_jsonl(path, (r.model_dump(mode="json") for r in checked.accepted))
+
+    # --- training ---
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """The block trains, unless that was done already; what it wrote is marked afterwards."""
+        if not self.adapter.exists():
+            self.marks.forget(n for n in self.marks.read() if n.startswith(_TRAINING))
+        yield
+        self.marks.mark_all()
+
+    def check_adapter(self) -> None:
+        """Compare the adapter of a finished iteration with what was trained.
+
+        Raises:
+            RunDirectoryError: if it is damaged; where it is gone, the predictor says so.
+        """
+        if self.is_finished:
+            self._refuse_damage(self.read_result(), below="adapter/", large=True)
 
     # --- evaluation ---
 
@@ -146,16 +180,47 @@ class IterationFiles:
         return read_completed(path) if path.exists() else None
 
     def write_completed(self, completed: Iterable[CompletedTaskInstance]) -> None:
-        write_completed(self._path("completed.jsonl"), completed)
+        with self.marks.replacing("completed.jsonl") as path:
+            write_completed(path, completed)
 
     # --- result ---
 
     def read_result(self) -> IterationResult:
-        """What the finished iteration came to."""
-        return IterationResult.model_validate(read_json(self._path("iteration.json")))
+        """What the finished iteration came to.
 
-    def write_result(self, result: IterationResult) -> None:
+        Raises:
+            RunDirectoryError: if `iteration.json` is damaged.
+        """
+        path = self._path("iteration.json")
+        with _naming(path):
+            return IterationResult.model_validate(read_json(path))
+
+    def write_result(self, result: IterationResult) -> IterationResult:
+        """Finish the iteration; the result with what its files were written with."""
+        result = result.model_copy(update={"files": self.marks.complete()})
+        self.marks.remove()
         write_json(self._path("iteration.json"), result.model_dump(mode="json"))
+        return result
+
+    def check(self) -> None:
+        """Compare the files with what they were written with, as far as that is known.
+
+        Raises:
+            RunDirectoryError: naming the first file that is not as it was written.
+        """
+        if self.is_finished:
+            self._refuse_damage(self.read_result())
+        else:
+            self.marks.check(missing=False)
+
+    def _refuse_damage(
+        self, result: IterationResult, *, below: str = "", large: bool = False
+    ) -> None:
+        way_out = (
+            f"restore it, or remove {self.directory.name} and all later folders in "
+            f"{self.directory.parent}: the same command then does these iterations again"
+        )
+        refuse_damage(self.directory, result.files, way_out, below=below, large=large)
 
     def _path(self, name: str) -> Path:
         return self.directory / name
@@ -171,10 +236,22 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
     for expected, number in enumerate(numbers):
         if number != expected:
             raise RunDirectoryError(
-                f"{root}: iteration {number:03d} is finished but {expected:03d} is not; "
-                "restore its folder, or start the run afresh"
+                f"{root / f'{expected:03d}' / 'iteration.json'} is missing, and iteration "
+                f"{number:03d} is finished: restore it, or start the run afresh"
             )
     return [IterationFiles(root, number) for number in numbers]
+
+
+def checked_iterations(root: Path) -> list[IterationFiles]:
+    """The finished iterations below `root`; their files, and those of the next one, are whole.
+
+    Raises:
+        RunDirectoryError: naming the first file that is gone, or not as it was written.
+    """
+    finished = finished_iterations(root)
+    for files in (*finished, IterationFiles(root, len(finished))):
+        files.check()
+    return finished
 
 
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
@@ -184,11 +261,35 @@ def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> N
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:
-    """What `write_completed` wrote."""
-    return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
+    """What `write_completed` wrote.
+
+    Raises:
+        RunDirectoryError: if the file is damaged.
+    """
+    with _naming(path):
+        return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file if what the block reads in it is not what it should be."""
+    try:
+        yield
+    except BrokenFileError as error:
+        raise RunDirectoryError(f"{error}; restore it, or start the run afresh") from error
+    except (ValidationError, InvalidRecordError, orjson.JSONDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise RunDirectoryError(
+            f"{path} is damaged ({reason}); restore it, or start the run afresh"
+        ) from error
 
 
 def _read_records(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
+    with _naming(path):
+        return _read_rows(path, rows)
+
+
+def _read_rows(path: Path, rows: Iterable[int] | None) -> list[TrainingDatum]:
     if rows is None:
         return [parse_training_datum(value, index=i) for i, value in enumerate(read_jsonl(path))]
     wanted, last = set(rows := list(rows)), max(rows, default=-1)

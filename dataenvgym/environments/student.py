@@ -36,11 +36,17 @@ class Student:
         self._options = options
 
     def load(self, adapter: int | None) -> None:
-        """Have it answer as after the training of that iteration; None is the untouched one."""
+        """Have it answer as after the training of that iteration; None is the untouched one.
+
+        Raises:
+            RunDirectoryError: if the adapter is not as it was trained.
+        """
         if adapter is None:
             self._predictor.reset()
         else:
-            self._predictor.load(IterationFiles(self._episode.iterations, adapter).adapter)
+            files = IterationFiles(self._episode.iterations, adapter)
+            files.check_adapter()
+            self._predictor.load(files.adapter)
 
     def go_back(self, adapter: int | None, error: BaseException) -> None:
         """Have it answer as before a step that failed; the step's own error is what counts."""

@@ -32,12 +32,13 @@ from dataenvgym.environments.identity import identity_of, refuse_another, write_
 from dataenvgym.environments.iterations import (
     IterationFiles,
     IterationResult,
-    finished_iterations,
+    checked_iterations,
 )
 from dataenvgym.environments.options import Mode, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.record_index import INDEX_FILE, RecordIndex
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
+from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.student import Student
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import (
@@ -143,7 +144,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
         Raises:
             RunDirectoryError: if `directory` holds an episode of somebody else and `options` do
-                not say what to do with it, or if it was begun with another student or task.
+                not say what to do with it, if it was begun with another student or task, or if
+                one of its files is damaged or gone.
         """
         super().reset(seed=seed)
         options = dict(options or {})
@@ -154,7 +156,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 f"reset() has no option {name!r}.{did_you_mean(name, ('resume', 'fresh'))} "
                 "It has: resume, fresh."
             )
-        finished = finished_iterations(self._root) if resume else []
+        finished = checked_iterations(self._root) if resume else []
         if not resume and not fresh:
             self._episode.refuse_strange()
         files = IterationFiles(self._root, 0)
@@ -207,9 +209,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             records = self.records_of(files, action)
             with self.clock("check"):
                 checked = self._check(files, records)
-            adapter = self._student.train(
-                checked.accepted, files, self._history, seed=self._seed, clock=self.clock
-            )
+            with files.training():
+                adapter = self._student.train(
+                    checked.accepted, files, self._history, seed=self._seed, clock=self.clock
+                )
             completed, report = self._evaluate(files)
             self.learn_from(files, checked.accepted, completed, report)
         except BaseException as error:  # Ctrl-C in a notebook too
@@ -329,7 +332,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
         if (checked := files.read_checked()) is None:
-            judge = RecordJudge(self.quality, self.predictor)
+            judge = RecordJudge(self.quality, ShownStudent(self.predictor))
             stamped = stamp(records, files.number)
             checked = self._checks.check(stamped, judge, iteration=files.number)
             checked = checked.counting(judge.unjudged)
@@ -350,7 +353,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     ) -> None:
         seconds = {**self.clock.seconds, "total": time.perf_counter() - began}
         result = result.model_copy(update={"seconds": seconds})
-        files.write_result(result)
+        result = files.write_result(result)
         self._history.append(result, accepted)
 
     # --- the episode ---

@@ -11,19 +11,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 
 from dataenvgym.environments.iterations import read_completed, write_completed
+from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import (
     Status,
     Summary,
     best_iteration,
-    read_summary,
     summarize_iteration,
+    whole_summary,
 )
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.storage import write_json
+from dataenvgym.tasks.reports import report_of
 
 
 class Bookkeeping:
@@ -57,18 +59,17 @@ class Bookkeeping:
 
     def refuse_another_agent(self) -> None:
         """An episode belongs to the agent that began it."""
-        path = self.directory / "summary.json"
-        before = read_summary(self.directory).agent if path.exists() else self.agent_name
-        if before != self.agent_name:
+        before = whole_summary(self.directory)
+        if before is not None and before.agent != self.agent_name:
             raise RunDirectoryError(
-                f"{self.directory} was begun with agent = {before!r}, not {self.agent_name!r}; "
+                f"{self.directory} was begun with agent = {before.agent!r}, "
+                f"not {self.agent_name!r}; "
                 "give the environment another directory"
             )
 
     def finished_summary(self) -> Summary | None:
         """The summary of a run that has been concluded before."""
-        path = self.directory / "summary.json"
-        summary = read_summary(self.directory) if path.exists() else None
+        summary = whole_summary(self.directory)
         return summary if summary is not None and summary.status == "finished" else None
 
     def has_nothing_left(
@@ -131,17 +132,23 @@ class Bookkeeping:
         return self._end("finished", before=before, after=after, ended=ended)
 
     def _test_score(self, task: TaskInterface, iteration: int) -> float:
-        path = self.directory / "test" / f"{iteration:03d}.jsonl"
+        name = f"test/{iteration:03d}.jsonl"
+        path = self.directory / name
+        way_out = "restore it, or remove it: the same command then answers the test split again"
+        marks = MarkedFolder(self.directory, way_out)
+        marks.check(below="test/", missing=False)
         if not path.exists():
             self.teaching.load_iteration(iteration)
             self.teaching.clock.start(iteration)
             with self.teaching.clock("test"):
                 completed = task.evaluate(self.teaching.predictor)
                 # raises if nothing could be scored; saved only then, for a resumed run to try again
-                score = task.generate_performance_report(completed).score
-                write_completed(path, completed)
+                score = report_of(task, completed).score
+                with marks.replacing(name):
+                    write_completed(path, completed)
             return score
-        return task.generate_performance_report(read_completed(path)).score
+        marks.mark(name)  # a kill may have left it without
+        return report_of(task, read_completed(path)).score
 
     def _on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         for callback in self.callbacks:
@@ -165,9 +172,9 @@ class Bookkeeping:
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         summary = self._summary(status, error=_described(error))
         if not self.teaching.results:
-            if (self.directory / "summary.json").exists():
+            if (before := whole_summary(self.directory)) is not None:
                 changes = {"status": status, "error": summary.error}
-                summary = read_summary(self.directory).model_copy(update=changes)
+                summary = before.model_copy(update=changes)
             if isinstance(error, RunDirectoryError):
                 self._tell_end(summary)
                 return

@@ -54,7 +54,7 @@ def export_adapter(
     """Copy the adapter of the best iteration, or of the given one, to the new folder `output`.
 
     Raises:
-        RunDirectoryError: if there is no such run, iteration or adapter.
+        RunDirectoryError: if there is no such run, iteration or adapter, or a link in it.
         ConfigurationError: if `output` is there and not an empty folder.
     """
     run = RunFiles(run_directory)
@@ -68,13 +68,26 @@ def export_adapter(
             f"{run.directory}: {which} is the base student, which has no adapter; "
             f"choose a trained iteration, up to {len(run.iterations) - 1}"
         )
-    adapter = run.iteration(source).adapter
+    files = run.iteration(source)
+    files.check_adapter()
+    adapter = files.adapter
     if not adapter.is_dir():
         raise RunDirectoryError(f"{adapter} is missing; restore it, or run the episode afresh")
+    _refuse_links(adapter)
     with publishing(output) as folder:
         shutil.copytree(adapter, folder, dirs_exist_ok=True)
         write_text(folder / "README.md", _model_card(run, number, adapter))
     return output
+
+
+def _refuse_links(adapter: Path) -> None:
+    """A link in a folder that somebody sent may lead to any file of this machine."""
+    for path in (adapter, *sorted(adapter.rglob("*"))):
+        if path.is_symlink():
+            raise RunDirectoryError(
+                f"{path} is a link, and only files of the run are exported; put the file there "
+                "that is meant"
+            )
 
 
 def _new_folder(output: str | Path) -> Path:
@@ -188,7 +201,8 @@ and `tool_calls` are JSON texts.
 
 def _model_card(run: RunFiles, number: int, adapter: Path) -> str:
     config = adapter / "adapter_config.json"
-    base = read_json(config).get("base_model_name_or_path") if config.exists() else None
+    described = read_json(config) if config.exists() else {}
+    base = described.get("base_model_name_or_path") if isinstance(described, dict) else None
     head: dict[str, Any] = {"library_name": "peft", "tags": ["dataenvgym", "lora"]}
     if base == run.student:  # a name on the hub, and not a folder of this machine
         head["base_model"] = base

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, cast
 
+from dataenvgym.environments.marks import MarkedFolder
+from dataenvgym.environments.shown_student import ShownStudent
+from dataenvgym.environments.states import read_state, state_of
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.interfaces import (
     ActingAgentInterface,
@@ -15,7 +17,7 @@ from dataenvgym.interfaces import (
     Stateful,
     TeachingAgent,
 )
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import write_json
 
 
 class KeptAgent:
@@ -29,9 +31,14 @@ class KeptAgent:
     def __init__(self, agent: TeachingAgent, teaching: TeachingEnvironment) -> None:
         self.agent = agent
         self.teaching = teaching
+        self._marks = MarkedFolder(teaching.directory, "restore it, or start the run afresh")
 
     def restore(self) -> None:
-        """Give the agent the state it had after its last call, and end that iteration for it."""
+        """Give the agent the state it had after its last call, and end that iteration for it.
+
+        Raises:
+            RunDirectoryError: if it has a state, and the file with it is gone or damaged.
+        """
         finished = len(self.teaching.results) - 1
         if self.teaching.pending_action() is not None:
             self._load(finished + 1)
@@ -49,20 +56,25 @@ class KeptAgent:
         with self.teaching.clock("agent"):
             action = self._action(observation)
             if isinstance(self.agent, Stateful):
-                write_json(self._file(iteration), self.agent.state_dict())
+                state = state_of(self.agent)
+                with self._marks.replacing(_name(iteration)) as path:
+                    write_json(path, state)
         return action
 
     def _action(self, observation: dict[str, Any]) -> Any:
-        predictor = self.teaching.predictor
+        predictor = ShownStudent(self.teaching.predictor)
         if self.teaching.takes_records:  # `refuse_misfit` saw to it that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
             return list(agent(observation["completed"], predictor))
         return cast(ActingAgentInterface, self.agent).act(observation, predictor)
 
     def _load(self, iteration: int) -> None:
-        path = self._file(iteration)
-        if isinstance(self.agent, Stateful) and path.exists():
-            self.agent.load_state_dict(read_json(path))
+        if not isinstance(self.agent, Stateful):
+            return
+        self._marks.check(below="agent/")
+        self.agent.load_state_dict(read_state(self.teaching.directory / _name(iteration)))
+        self._marks.mark(_name(iteration))
 
-    def _file(self, iteration: int) -> Path:
-        return self.teaching.directory / "agent" / f"{iteration:03d}.json"
+
+def _name(iteration: int) -> str:
+    return f"agent/{iteration:03d}.json"

@@ -7,8 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import (
     IterationFiles,
     IterationResult,
@@ -20,7 +19,6 @@ from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.skills.labelling import labelled_as_in_run
-from dataenvgym.storage import read_json
 
 
 class RunFiles:
@@ -34,6 +32,7 @@ class RunFiles:
         self.directory = Path(directory)
         self.summary: Summary = read_summary(self.directory)
         self.iterations = finished_iterations(self.directory / "iterations")
+        self._checked: set[int] = set()
         if not self.iterations or not self.summary.iterations:
             raise RunDirectoryError(
                 f"{self.directory} has no finished iteration, expected at least the base student's"
@@ -46,18 +45,12 @@ class RunFiles:
     @cached_property
     def results(self) -> list[IterationResult]:
         """One for each finished iteration, the base student's first."""
-        try:
-            return [files.read_result() for files in self.iterations]
-        except (ValidationError, ValueError) as error:
-            raise RunDirectoryError(
-                f"{self.directory}: an iteration.json is broken: {error}"
-            ) from error
+        return [files.read_result() for files in self.iterations]
 
     @cached_property
     def environment(self) -> dict[str, Any]:
         """What `environment.json` says of who is taught what; empty without it."""
-        path = self.directory / "environment.json"
-        return dict(read_json(path)) if path.exists() else {}
+        return read_identity(self.directory) or {}
 
     @property
     def student(self) -> str:
@@ -66,16 +59,19 @@ class RunFiles:
         return str(described.get("student", described.get("name", "unknown")))
 
     def iteration(self, number: int) -> IterationFiles:
-        """The files of a finished iteration.
+        """The files of a finished iteration, as they were written.
 
         Raises:
-            RunDirectoryError: if the run has no such iteration.
+            RunDirectoryError: if the run has no such iteration, or one of its files is damaged.
         """
         if not 0 <= number < len(self.iterations):
             raise RunDirectoryError(
                 f"{self.directory} has no finished iteration {number}; "
                 f"it has 0 (the base student) to {len(self.iterations) - 1}"
             )
+        if number not in self._checked:
+            self.iterations[number].check()
+            self._checked.add(number)
         return self.iterations[number]
 
     def completed(self, number: int) -> list[CompletedTaskInstance]:
@@ -94,5 +90,5 @@ class RunFiles:
 
     def records(self) -> Iterator[TrainingDatum]:
         """All accepted records, in the order in which they were made."""
-        for files in self.iterations:
-            yield from files.read_records()
+        for number in range(len(self.iterations)):
+            yield from self.iteration(number).read_records()

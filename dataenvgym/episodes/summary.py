@@ -140,6 +140,17 @@ def best_iteration(results: Sequence[IterationResult]) -> int:
     return max(results, key=lambda r: (r.report.score, -r.iteration)).iteration
 
 
+def whole_summary(directory: Path) -> Summary | None:
+    """The summary in a run directory; None if there is none, or if it is damaged.
+
+    It is made of what the iterations came to, so that a run writes it anew.
+    """
+    try:
+        return read_summary(directory)
+    except RunDirectoryError:
+        return None
+
+
 def read_summary(directory: str | Path) -> Summary:
     """The summary in a run directory.
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import orjson
-from pydantic import ValidationError
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.samples import Sample
@@ -187,6 +186,6 @@ def _read(path: Path, kind: type[T], way_out: str) -> list[T]:
     """The models in the file, one a line."""
     try:
         return [kind.model_validate(value) for value in read_jsonl(path)]
-    except (orjson.JSONDecodeError, ValidationError) as error:
+    except ValueError as error:
         reason = " ".join(str(error).split())
         raise RunDirectoryError(f"{path} is damaged ({reason}): {way_out}") from error

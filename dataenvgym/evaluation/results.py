@@ -10,6 +10,7 @@ from dataenvgym.evaluation.tallies import Tally, tally_all
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
 from dataenvgym.storage import write_json
+from dataenvgym.tasks.reports import report_of
 
 
 class EvaluationResults(Model):
@@ -58,7 +59,7 @@ def results_of(
     return EvaluationResults(
         samples=samples,
         metrics=tuple(metric.of(tallies) for metric in metrics),
-        report=task.generate_performance_report(completed) if judged else None,
+        report=report_of(task, completed) if judged else None,
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from dataenvgym.config.resolved import resolved_yaml
-from dataenvgym.config.run_directory import locked, open_run
+from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
 from dataenvgym.episodes.log import log_to
 from dataenvgym.episodes.report import write_report
-from dataenvgym.episodes.summary import Status, Summary, read_summary
+from dataenvgym.episodes.summary import Status, Summary, whole_summary
 from dataenvgym.executors.interface import Episode, build_episode
 from dataenvgym.executors.parcels import Parcel
 from dataenvgym.executors.ray_worker import Told
@@ -37,10 +37,9 @@ class DrivenEpisode:
         return resolved_yaml(self.config)
 
     def open(self) -> None:
-        """Check the configuration; then, and only then, open the run directory and lock it."""
+        """Check the configuration; then, and only then, lock the run directory and open it."""
         build_episode(self.config, self.directory)
-        open_run(self.config, fresh=self._episode.fresh)
-        self._open.enter_context(locked(self.directory))
+        self._open.enter_context(open_run(self.config, fresh=self._episode.fresh))
 
     def files(self) -> Parcel:
         """All that the run directory holds."""
@@ -96,8 +95,8 @@ class DrivenEpisode:
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         described = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         changes: dict[str, Any] = {"status": status, "error": described}
-        if (self.directory / "summary.json").exists():
-            return read_summary(self.directory).model_copy(update=changes)
+        if (before := whole_summary(self.directory)) is not None:
+            return before.model_copy(update=changes)
         return Summary(
             task=plan.task,
             agent=plan.agent,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataenvgym.config.run_directory import locked, open_run
+from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.log import log_to
 from dataenvgym.executors.interface import Episode, Outcome, build_episode
 
@@ -25,8 +25,7 @@ def _run(episode: Episode) -> Outcome:
     try:
         # everything is made before the run directory is touched: a typo leaves nothing behind
         environment, agent = build_episode(config, directory)
-        open_run(config, fresh=episode.fresh)
-        with locked(directory), log_to(directory / "log.txt"):
+        with open_run(config, fresh=episode.fresh), log_to(directory / "log.txt"):
             summary = run_episode(
                 environment,
                 agent,

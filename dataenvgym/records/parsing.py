@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dataenvgym.errors import InvalidRecordError
 from dataenvgym.records.training import TrainingDatum
@@ -19,6 +19,8 @@ def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDat
     Raises:
         InvalidRecordError: naming the index, the field and what was found there.
     """
+    if isinstance(value, BaseModel):
+        value = value.model_dump(warnings=False)  # `model_copy` and `model_construct` check nothing
     if isinstance(value, Mapping):
         value = {"kind": "supervised", **value}
     try:

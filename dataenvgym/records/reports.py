@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
 from dataenvgym.records.model import Model
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+"""A number that JSON has: neither NaN nor infinite."""
 
 
 class SkillReport(Model):
@@ -14,8 +21,8 @@ class SkillReport(Model):
 
     skill: str
     category: str | None
-    score: float | None
-    accuracy: float | None
+    score: Finite | None
+    accuracy: Finite | None
     n: int
     n_errors: int
 
@@ -27,8 +34,8 @@ class PerformanceReport(Model):
     """
 
     task: str
-    score: float
-    accuracy: float
+    score: Finite
+    accuracy: Finite
     n: int
     n_errors: int
     skills: tuple[SkillReport, ...] = ()

@@ -24,10 +24,10 @@ class Provenance(Model):
         iteration: the 1-based iteration that it was made for, or None.
     """
 
-    id: str = ""
-    skill: str | None = None
-    subskill: str | None = None
-    agent: str | None = None
+    id: Text = ""
+    skill: Text | None = None
+    subskill: Text | None = None
+    agent: Text | None = None
     iteration: int | None = None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SkillLabel
@@ -97,7 +97,7 @@ def read_catalog(path: Path) -> SkillCatalog:
         )
     try:
         return SkillCatalog.model_validate(read_json(file))
-    except (orjson.JSONDecodeError, ValidationError) as error:
+    except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise ConfigurationError(
             f"{file} is not a skill catalog: {reason}. skills=saved reads what a run with "

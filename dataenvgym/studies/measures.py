@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from dataenvgym.environments.iterations import checked_iterations
+from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.storage import read_json, read_jsonl
@@ -75,9 +77,11 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         iterations: how many it was to have; the curve is as long as that.
 
     Raises:
-        RunDirectoryError: if the run is not finished, or its files are not there.
+        RunDirectoryError: if the run is not finished, or its files are damaged or not there.
     """
     summary = read_summary(directory)
+    checked_iterations(directory / "iterations")
+    MarkedFolder(directory, "restore it, or run the episode afresh").check(below="test/")
     if summary.status != "finished":
         raise RunDirectoryError(f"the run {directory.name!r} is {summary.status}, not finished")
     scores = [one.val_score for one in summary.iterations]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dataenvgym.config.composition import compose
-from dataenvgym.config.identity import FREE, FREE_SECTIONS
+from dataenvgym.config.identity import FREE, FREE_SECTIONS, check_folder_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.run_directory import run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
@@ -229,8 +229,7 @@ def _is_free(text: str) -> bool:
 
 
 def _checked_name(name: str) -> str:
-    if name in ("", ".", "..") or name.startswith(".") or re.search(r"[/\\\0]", name):
-        raise ConfigurationError(f"--name is {name!r}, expected the plain name of a folder")
+    check_folder_name(name, "--name")
     return name
 
 

@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.run_directory import locked
+from dataenvgym.config.holding import locked
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
+from dataenvgym.storage import remove_temporaries
 from dataenvgym.studies.checks import check_study, is_finished
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
@@ -128,8 +129,11 @@ class Study:
             RunDirectoryError: if another process is at this study.
             KeyboardInterrupt: after Ctrl-C; all episodes are then ended.
         """
+        with _alone(self.directory):
+            return self._run(console)
+
+    def _run(self, console: Console | None) -> list[Outcome]:
         cells = self.unfinished()
-        self.directory.mkdir(parents=True, exist_ok=True)
         write_state(self.plan, unfinished=self.missing())
         if not cells:
             return []
@@ -140,7 +144,7 @@ class Study:
 
             total = len(self.plan.cells)
             progress = StudyProgress(console, total=total, done=total - len(cells))
-        with _alone(self.directory), progress:
+        with progress:
             watched = partial(_watched, progress if console is not None else None)
             outcomes = executor.run([watched(cell) for cell in cells])
         for cell, outcome in zip(cells, outcomes, strict=True):
@@ -153,10 +157,12 @@ class Study:
 
         Raises:
             ConfigurationError: if the runs differ in what they must have in common.
+            RunDirectoryError: if another process is at this study.
         """
-        write_state(self.plan, unfinished=self.missing())
-        results = self.results()
-        write_results(results, self.directory)
+        with _alone(self.directory):
+            write_state(self.plan, unfinished=self.missing())
+            results = self.results()
+            write_results(results, self.directory)
         return results
 
     def results(self) -> StudyResults:
@@ -221,7 +227,8 @@ def _measures(cell: Cell) -> RunMeasures:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Keep other processes from running the same study meanwhile."""
+    """Keep other processes from running the same study meanwhile; clear what kills have left."""
+    directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(directory))
@@ -230,6 +237,7 @@ def _alone(directory: Path) -> Iterator[None]:
                 f"another process is running the study {directory.name!r}; wait for it, or choose "
                 "another name (--name)"
             ) from None
+        remove_temporaries(directory, below=False)  # the runs below have locks of their own
         yield
 
 

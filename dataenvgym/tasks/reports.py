@@ -6,7 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from math import fsum
 
+from pydantic import ValidationError
+
 from dataenvgym.errors import EvaluationError
+from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport
 
 
@@ -37,6 +40,32 @@ def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> Performa
         n_errors=len(completed) - len(scored),
         skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
     )
+
+
+def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+    """The task's report on the instances.
+
+    Raises:
+        EvaluationError: if it is not a report, or a score in it is not a finite number: a run with
+            such a score could not be read again.
+    """
+    name = getattr(task, "name", type(task).__name__)
+    try:
+        report = task.generate_performance_report(completed)
+        if not isinstance(report, PerformanceReport):
+            raise EvaluationError(
+                f"the report of task {name!r} is a {type(report).__name__}, expected a "
+                "PerformanceReport; dataenvgym.tasks.report_on makes one"
+            )
+        # a model_copy or model_construct checks nothing
+        return type(report).model_validate(report.model_dump(warnings=False))
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]
+        field = ".".join(map(str, reason["loc"]))
+        raise EvaluationError(
+            f"the report of task {name!r} cannot be used: {field} is {reason['input']!r}, "
+            f"and {reason['msg'][:1].lower()}{reason['msg'][1:]}"
+        ) from error
 
 
 def _skill_report(

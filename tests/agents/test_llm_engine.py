@@ -15,10 +15,11 @@ from dataenvgym.agents import (
     Situation,
     SkillListPolicy,
 )
+from dataenvgym.agents.llm_records import records_in
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.records import CompletedTaskInstance, Message, Provenance, TaskInstance
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -389,3 +390,12 @@ def test_without_a_teacher_the_configuration_says_what_to_choose():
 
     with pytest.raises(ConfigurationError, match="teacher=openai"):
         build_agent(compose(["agent/engine=llm"]), task=PocketMathTask())
+
+
+def test_a_record_with_a_zero_byte_is_malformed_and_lone_surrogates_are_replaced():
+    good = {"instruction": "Say 1", "output": "1"}
+    nul, lone = {**good, "output": "1\0"}, {**good, "instruction": "Say \ud800"}
+    reply = Reply(text=json.dumps({"records": [nul, lone, good]}, ensure_ascii=False))
+    records, malformed = records_in(reply, Provenance())
+    assert [r.instruction for r in records] == ["Say \ufffd", "Say 1"]
+    assert malformed == 1

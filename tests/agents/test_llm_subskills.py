@@ -69,3 +69,8 @@ def test_the_llm_engine_proposes_by_its_teacher_and_a_spent_budget_is_told():
     assert engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0)) == ("carrying",)
     with pytest.raises(BudgetSpentError):
         engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0))
+
+
+def test_names_with_control_characters_are_passed_over():
+    teacher = Teacher(names("a\0b", "c\x1b[31m", "fine"), names("too"))
+    assert ask(teacher) == ("fine", "too")

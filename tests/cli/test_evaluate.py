@@ -42,9 +42,9 @@ def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder)
     dataenvgym("run", *small, "name=r")
     summary = read_json(folder / "runs" / "r" / "summary.json")
     scores = [round(i["val_score"], 3) for i in summary["iterations"]]
-    assert overall(dataenvgym("eval", "--run", "r").out) == max(scores)
+    assert overall(dataenvgym("eval", "--run", "r", "--trust").out) == max(scores)
     for iteration, score in enumerate(scores):
-        result = dataenvgym("eval", "--run", "r", "--iteration", str(iteration))
+        result = dataenvgym("eval", "--run", "r", "--trust", "--iteration", str(iteration))
         assert overall(result.out) == score
     adapter = folder / "runs" / "r" / "iterations" / "001" / "adapter"
     assert overall(dataenvgym("eval", *small, "--adapter", str(adapter)).out) == scores[1]
@@ -54,7 +54,7 @@ def test_the_student_of_a_run_may_be_put_to_another_task(dataenvgym, small, fold
     dataenvgym("run", *small, "name=r")
     (folder / "own.jsonl").write_text('{"question": "Who?", "answer": "#### 1"}\n')
     task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "task.name=own")
-    result = dataenvgym("eval", "--run", "r", *task)
+    result = dataenvgym("eval", "--run", "r", "--trust", *task)
     assert result.code == 0
     assert "own, validation split: iteration" in result.out
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_is_a_users_error(dataenvgym, small, arguments, expected)
 
 def test_an_iteration_that_the_run_has_not_is_named(dataenvgym, small):
     dataenvgym("run", *small, "name=r")
-    result = dataenvgym("eval", "--run", "r", "--iteration", "9")
+    result = dataenvgym("eval", "--run", "r", "--trust", "--iteration", "9")
     assert (result.code, result.out) == (2, "")
     assert "has no iteration 9, only 0 to 2" in result.err
 
@@ -134,8 +134,8 @@ def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, 
     dataenvgym("run", *small, "name=r")
     for arguments in (
         ("--adapter", "somewhere"),
-        ("--run", "r"),
-        ("--run", "r", "--iteration", "0"),
+        ("--run", "r", "--trust"),
+        ("--run", "r", "--trust", "--iteration", "0"),
     ):
         result = dataenvgym("eval", "model=openai/gpt", *arguments)
         assert result.code == 2
@@ -384,7 +384,7 @@ def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, sm
         "run", *rest, "task=custom", "task._target_=own.Own", "+task.n_validation=20", "name=r"
     )
     assert ran.code == 0, ran.err
-    result = dataenvgym("eval", "--run", "r", "task.n_validation=7", "name=e")
+    result = dataenvgym("eval", "--run", "r", "--trust", "task.n_validation=7", "name=e")
     assert (result.code, result.err) == (0, "")
     settings = read_evaluation(folder / "evaluations" / "e")
     assert settings.task == {"_target_": "own.Own", "n_validation": 7}
@@ -394,7 +394,7 @@ def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, sm
         ("task.threads=2", "there is no option 'task.threads'"),  # the default task has it
         ("task.n_validation=many", "task.n_validation is 'many', expected a whole number like 20"),
     ):
-        result = dataenvgym("eval", "--run", "r", option)
+        result = dataenvgym("eval", "--run", "r", "--trust", option)
         assert (result.code, result.out) == (2, "")
         assert expected in result.err
 

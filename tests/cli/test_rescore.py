@@ -64,11 +64,11 @@ def _echo(folder, monkeypatch):
 def test_a_milder_scorer_changes_what_it_should(dataenvgym, folder):
     assert dataenvgym("eval", *ECHO, *SAYER, "name=e").code == 0
     samples = (folder / "evaluations" / "e" / "samples" / "000-0000.jsonl").read_bytes()
-    same = dataenvgym("rescore", "e")
+    same = dataenvgym("rescore", "--trust", "e")
     assert (same.code, same.err) == (0, "")
     assert "0 of 3 samples changed" in same.out
 
-    milder = dataenvgym("rescore", "evaluations/e", "task.strict=false")
+    milder = dataenvgym("rescore", "--trust", "evaluations/e", "task.strict=false")
     assert milder.code == 0
     (line,) = (line for line in milder.out.splitlines() if line.strip().startswith("pass@1"))
     assert line.split() == ["pass@1", "0.3333", "1.0000", "+0.6667"]
@@ -84,7 +84,7 @@ def test_a_milder_scorer_changes_what_it_should(dataenvgym, folder):
 def test_other_metrics_are_made_of_the_samples_that_are_there(dataenvgym, folder):
     drawn = ("+task.sampling.temperature=1.0", "samples=3", "metrics=pass@1")
     assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "name=e").code == 0
-    result = dataenvgym("rescore", "e", "metrics=[pass^3,majority@3]")
+    result = dataenvgym("rescore", "--trust", "e", "metrics=[pass^3,majority@3]")
     assert (result.code, result.err) == (0, "")
     shown = [line.split()[0] for line in result.out.splitlines() if "@" in line or "^" in line]
     assert shown == ["pass^3", "majority@3"]
@@ -108,7 +108,7 @@ def test_what_cannot_be_is_a_users_error(dataenvgym, folder):
         (["mine", "task.strict=true,false"], "is no single value"),
         (["mine", "+task.fails=make"], "Echo cannot make its environment: ValueError: no line"),
     ):
-        result = dataenvgym("rescore", *arguments)
+        result = dataenvgym("rescore", "--trust", *arguments)
         assert (result.code, result.out) == (2, "")
         assert expected in result.err
 
@@ -122,7 +122,7 @@ def test_only_the_folder_is_required(dataenvgym):
 
 def test_new_errors_are_shown_with_their_reason(dataenvgym):
     assert dataenvgym("eval", *ECHO, *SAYER, "name=e").code == 0
-    result = dataenvgym("rescore", "e", "+task.fails=respond")
+    result = dataenvgym("rescore", "--trust", "e", "+task.fails=respond")
     assert result.code == 0
     assert "3 samples became errors, such as a #0: environment: OSError: no scales" in result.out
 
@@ -132,7 +132,7 @@ def test_a_folder_that_was_never_finished_is_judged_as_far_as_it_is_complete(dat
     assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "name=e").code == 0
     samples = folder / "evaluations" / "e" / "samples"
     (samples / "002-0001.jsonl").unlink()
-    result = dataenvgym("rescore", "e", "task.strict=false", "+task.chunk_size=1")
+    result = dataenvgym("rescore", "--trust", "e", "task.strict=false", "+task.chunk_size=1")
     assert (result.code, result.err) == (0, "")
     assert "2 of 3 samples are complete" in result.out
     assert "pass@3" not in result.out
@@ -140,14 +140,14 @@ def test_a_folder_that_was_never_finished_is_judged_as_far_as_it_is_complete(dat
     kept = read_evaluation(folder / "evaluations" / "e" / "rescored-001")
     assert (kept.task.strict, kept.task.chunk_size) == (False, 1)
     (samples / "000-0000.jsonl").unlink()
-    result = dataenvgym("rescore", "e")
+    result = dataenvgym("rescore", "--trust", "e")
     assert (result.code, result.out) == (2, "")
     assert "has no complete sample" in result.err
 
 
 def test_the_size_of_chunks_is_the_one_they_were_written_with(dataenvgym):
     assert dataenvgym("eval", *ECHO, *SAYER, "+task.chunk_size=2", "name=e").code == 0
-    result = dataenvgym("rescore", "e", "task.chunk_size=1", "task.strict=false")
+    result = dataenvgym("rescore", "--trust", "e", "task.chunk_size=1", "task.strict=false")
     assert result.code == 0
     assert "2 of 3 samples changed" in result.out
 
@@ -165,6 +165,6 @@ def test_an_extension_with_other_problems_is_refused_and_leaves_the_folder_as_it
     assert "was begun with instances" in result.err
     assert "`dataenvgym rescore evaluations/e`" in result.err
     assert (folder / "evaluations" / "e" / "config.yaml").read_bytes() == before
-    result = dataenvgym("rescore", "e")
+    result = dataenvgym("rescore", "--trust", "e")
     assert result.code == 0
     assert "right -> wrong: 1" in result.out

@@ -59,6 +59,23 @@ def test_a_finished_run_gets_a_report_that_a_kill_prevented(dataenvgym, small, f
     assert (only_run(folder) / "curve.png").exists()
 
 
+def test_a_damaged_file_of_a_finished_run_is_named_and_an_empty_summary_is_made_anew(
+    dataenvgym, small, folder
+):
+    dataenvgym("run", *small)
+    summary = only_run(folder) / "summary.json"
+    before = read_json(summary)
+    summary.write_bytes(b"")
+    assert dataenvgym("run", *small).code == 0
+    assert read_json(summary) == before
+    damaged = only_run(folder) / "iterations" / "001" / "submitted.jsonl"
+    damaged.write_bytes(b"".join(damaged.read_bytes().splitlines(keepends=True)[:-1]))
+    for command in (("run", *small), ("compare", only_run(folder).name)):
+        result = dataenvgym(*command)
+        assert result.code == 2
+        assert "iterations/001/submitted.jsonl is damaged" in result.err.replace("\n", "")
+
+
 def test_more_iterations_extend_a_run(dataenvgym, small, folder):
     dataenvgym("run", *small)
     scores = [i["val_score"] for i in read_json(only_run(folder) / "summary.json")["iterations"]]

@@ -62,7 +62,8 @@ def test_a_run_says_what_part_its_splits_are_and_its_student_is_not_asked_what_i
     adapter = own / "runs" / "r" / "iterations" / "001" / "adapter"
     adapter.mkdir(exist_ok=True)
     (adapter / "scripted.json").write_text('{"trainings": 1, "records": 0}')
-    for chosen in (("--run", "r"), ("--run", "r", *OWN[:2]), (*OWN, *PUPIL, "--adapter", adapter)):
+    of_run = ("--run", "r", "--trust")
+    for chosen in (of_run, (*of_run, *OWN[:2]), (*OWN, *PUPIL, "--adapter", adapter)):
         evaluated = dataenvgym("eval", *map(str, chosen))
         assert parts["validation"] in evaluated.out, evaluated.err
 

@@ -12,6 +12,11 @@ from dataenvgym.config.evaluated_run import compose_for_run
 from dataenvgym.errors import ConfigurationError
 
 
+def opened(config) -> str:
+    with open_run(config) as directory:
+        return str(directory)
+
+
 @pytest.fixture
 def run(tmp_path) -> str:
     """A run on a task that is not the default one, with options that are not."""
@@ -19,7 +24,7 @@ def run(tmp_path) -> str:
         *("task=math_jsonl", "task.sources=own.jsonl", "task.threads=3", "predictor.batch_size=8"),
         *("student=hf", "student.path=mine", f"runs_dir={tmp_path}", "name=r"),
     ]
-    return str(open_run(compose(options)))
+    return opened(compose(options))
 
 
 def test_sections_that_are_not_chosen_are_the_runs_with_the_options_laid_over(run):
@@ -38,12 +43,12 @@ def test_a_section_that_is_chosen_is_the_chosen_one_alone(run):
 
 def test_what_only_looks_like_a_reference_is_none(tmp_path):
     options = [r'student.path="\${odd}"', "student=hf", f"runs_dir={tmp_path}", "name=r"]
-    config, _ = compose_for_run(str(open_run(compose(options))), [])
+    config, _ = compose_for_run(opened(compose(options)), [])
     assert config.predictor.student == "${odd}"
     config, _ = compose_for_run(str(tmp_path / "r"), ["student.path=other"])
     assert config.predictor.student == "other"
     given = [r'predictor.student="\${odd}"', "student=hf", "student.path=mine", "name=given"]
-    config, _ = compose_for_run(str(open_run(compose([*given, f"runs_dir={tmp_path}"]))), [])
+    config, _ = compose_for_run(opened(compose([*given, f"runs_dir={tmp_path}"])), [])
     assert config.predictor.student == "${odd}"
 
 

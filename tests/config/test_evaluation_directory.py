@@ -13,9 +13,9 @@ from dataenvgym.config.evaluation_directory import (
     evaluation_files,
     evaluation_settings,
     find_evaluation,
-    open_evaluation,
+    hold_evaluation,
+    keep_settings,
     read_evaluation,
-    remove_evaluation,
     settings_to_rescore,
 )
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
@@ -65,18 +65,24 @@ def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
     config = compose(["name=mine", f"evaluations_dir={tmp_path}"], name="eval")
     settings = evaluation_settings(config, split="test", limit=None, adapter=None)
     directory = evaluation_directory(config, settings)
-    open_evaluation(directory, settings)
+    with hold_evaluation(directory, settings):
+        keep_settings(directory, settings)
     assert find_evaluation(str(directory)) == find_evaluation("mine", tmp_path) == directory
-    remove_evaluation(directory)
-    assert list(tmp_path.iterdir()) == []
+    (directory / "instances.jsonl").touch()
+    with hold_evaluation(directory, settings, fresh=True):
+        assert list(directory.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [directory]
+    directory.rmdir()
     with pytest.raises(RunDirectoryError, match="there is no evaluation 'mine'"):
         find_evaluation("mine", tmp_path)
 
 
 def test_somebody_elses_folder_is_not_removed(tmp_path):
     (tmp_path / "letters").write_text("dear")
-    with pytest.raises(RunDirectoryError, match="is no evaluation"):
-        remove_evaluation(tmp_path)
+    settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
+    refused = pytest.raises(RunDirectoryError, match="is no evaluation")
+    with refused, hold_evaluation(tmp_path, settings, fresh=True):
+        pass
     assert (tmp_path / "letters").exists()
 
 
@@ -88,12 +94,13 @@ def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(tmp_path, type
     assert prompt.endswith("${five}")
     settings = evaluation_settings(config, split="test", limit=None, adapter=None)
     directory = evaluation_directory(config, settings)
-    files = open_evaluation(directory, settings)
+    with hold_evaluation(directory, settings) as files:
+        keep_settings(directory, settings)
     begin(files)
     assert settings.task.system_prompt == prompt
     assert read_evaluation(directory).task.system_prompt == prompt
     check_evaluation(directory, settings)
-    changed = settings_to_rescore(read_evaluation(directory), ["task.threads=2"])
+    changed = settings_to_rescore(directory, ["task.threads=2"])
     assert (changed.task.system_prompt, changed.task.threads) == (prompt, 2)
 
 

@@ -34,6 +34,15 @@ def test_a_name_that_is_no_plain_folder_is_refused(name):
         run_name(compose([f"name={name}"]))
 
 
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\nb", "a\0b", "a\ud800", "a\u202eb"])
+def test_a_name_with_control_characters_is_refused(name):
+    config = compose([])
+    config.name = name
+    with pytest.raises(ConfigurationError, match="no control characters") as caught:
+        run_name(config)
+    assert str(caught.value).isprintable()
+
+
 def test_where_a_server_runs_and_how_it_is_asked_may_change_from_call_to_call():
     vllm = ["predictor=vllm", "trainer=llama_factory"]
     name = run_name(compose(vllm))

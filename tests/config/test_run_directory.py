@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
-from dataenvgym.config.run_directory import check_run, locked
+from dataenvgym.config.holding import locked
+from dataenvgym.config.run_directory import check_run
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError
 from dataenvgym.storage import write_json
 
@@ -21,6 +22,12 @@ def config_of(tmp_path: Path):
         return compose([f"runs_dir={tmp_path}", *overrides])
 
     return make
+
+
+def opened(config, *, fresh=False) -> Path:
+    """The run's folder, opened and let go of."""
+    with open_run(config, fresh=fresh) as directory:
+        return directory
 
 
 def begin(directory: Path, iterations: int = 1, status: str = "finished", score: float = 0.5):
@@ -36,56 +43,56 @@ def begin(directory: Path, iterations: int = 1, status: str = "finished", score:
 
 def test_the_configuration_is_kept_resolved_and_can_be_read_again(config_of):
     config = config_of("seed=7")
-    directory = open_run(config)
+    directory = opened(config)
     text = (directory / "config.yaml").read_text()
     assert "${" not in text
     assert read_config(directory).agent.seed == 7
-    assert open_run(config) == directory
+    assert opened(config) == directory
     assert (directory / "config.yaml").read_text() == text
 
 
 def test_a_changed_configuration_is_refused_by_the_name_of_the_key(config_of):
-    begin(open_run(config_of("name=r")))
+    begin(opened(config_of("name=r")))
     with pytest.raises(ConfigChangedError) as caught:
-        open_run(config_of("name=r", "trainer.lora_rank=4", "environment.replay=1"))
+        opened(config_of("name=r", "trainer.lora_rank=4", "environment.replay=1"))
     assert caught.value.keys == ("environment.replay", "trainer.lora_rank")
     assert "trainer.lora_rank: 16 -> 4" in str(caught.value)
 
 
 def test_a_key_that_only_follows_another_is_not_named_beside_it(config_of):
-    begin(open_run(config_of("name=r")))
+    begin(opened(config_of("name=r")))
     with pytest.raises(ConfigChangedError) as caught:
         check_run(config_of("name=r", "seed=1"))
     assert caught.value.keys == ("seed",)
 
 
 def test_a_key_that_is_gone_or_new_is_a_change(config_of):
-    begin(open_run(config_of("name=r")))
+    begin(opened(config_of("name=r")))
     with pytest.raises(ConfigChangedError, match=r"trainer.bf16: False -> \(not there\)"):
         check_run(config_of("name=r", "~trainer.bf16", "+agent.more=1"))
 
 
 def test_more_iterations_extend_a_run_and_fewer_are_refused(config_of):
-    directory = open_run(config_of("name=r", "episode.iterations=2"))
+    directory = opened(config_of("name=r", "episode.iterations=2"))
     begin(directory, iterations=2)
-    assert open_run(config_of("name=r", "episode.iterations=4")) == directory
+    assert opened(config_of("name=r", "episode.iterations=4")) == directory
     assert read_config(directory).episode.iterations == 4
     with pytest.raises(ConfigChangedError, match="has done 2 iterations already") as caught:
-        open_run(config_of("name=r", "episode.iterations=1"))
+        opened(config_of("name=r", "episode.iterations=1"))
     assert caught.value.keys == ("episode.iterations",)
 
 
 def test_a_run_in_which_nothing_was_done_yet_may_change(config_of):
-    directory = open_run(config_of("name=r"))
+    directory = opened(config_of("name=r"))
     (directory / "iterations" / "000").mkdir(parents=True)
-    open_run(config_of("name=r", "seed=5"))
+    opened(config_of("name=r", "seed=5"))
     assert read_config(directory).seed == 5
 
 
 def test_a_run_is_done_when_nothing_that_is_asked_for_is_left(config_of):
     config = config_of("name=r", "episode.iterations=2")
     assert not is_done(config)
-    directory = open_run(config)
+    directory = opened(config)
     begin(directory, iterations=1)
     assert not is_done(config)
     begin(directory, iterations=2, status="interrupted")
@@ -98,14 +105,14 @@ def test_a_run_is_done_when_nothing_that_is_asked_for_is_left(config_of):
 @pytest.mark.parametrize("stop", ["environment.target_score=0.5", "environment.max_records=10"])
 def test_a_run_that_reached_its_aim_is_done_early(config_of, stop):
     config = config_of("name=r", stop)
-    begin(open_run(config), iterations=1, score=0.5)
+    begin(opened(config), iterations=1, score=0.5)
     assert is_done(config)
 
 
 def test_fresh_removes_what_the_run_had(config_of):
-    directory = open_run(config_of("name=r"))
+    directory = opened(config_of("name=r"))
     begin(directory)
-    open_run(config_of("name=r", "seed=2"), fresh=True)
+    opened(config_of("name=r", "seed=2"), fresh=True)
     assert sorted(p.name for p in directory.iterdir()) == ["config.yaml"]
     assert [p.name for p in directory.parent.iterdir()] == ["r"]
 
@@ -116,15 +123,15 @@ def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path: Path, fres
     precious.parent.mkdir()
     precious.write_text("precious")
     with pytest.raises(RunDirectoryError, match="is no run directory"):
-        open_run(config_of("name=r"), fresh=fresh)
+        opened(config_of("name=r"), fresh=fresh)
     (tmp_path / "r" / "config.yaml").write_text("something: else\n")
     with pytest.raises(RunDirectoryError, match="not the configuration of a run"):
-        open_run(config_of("name=r"), fresh=fresh)
+        opened(config_of("name=r"), fresh=fresh)
     assert precious.read_text() == "precious"
 
 
 def test_a_run_is_found_by_path_and_by_name(config_of, tmp_path: Path):
-    directory = open_run(config_of("name=the_run"))
+    directory = opened(config_of("name=the_run"))
     assert find_run(str(directory)) == find_run("the_run", tmp_path) == directory
     with pytest.raises(RunDirectoryError, match=r"Did you mean 'the_run'\?"):
         find_run("the_rnu", tmp_path)
@@ -140,7 +147,7 @@ def _hold(directory: Path, ready, done) -> None:
 
 def test_one_process_at_a_time_writes_a_run(config_of):
     config = config_of("name=r")
-    directory = open_run(config)
+    directory = opened(config)
     context = multiprocessing.get_context("fork")
     ready, done = context.Event(), context.Event()
     other = context.Process(target=_hold, args=(directory, ready, done))
@@ -149,7 +156,7 @@ def test_one_process_at_a_time_writes_a_run(config_of):
     with pytest.raises(RunDirectoryError, match="another process is writing"), locked(directory):
         pass
     with pytest.raises(RunDirectoryError, match="another process is writing"):
-        open_run(config, fresh=True)
+        opened(config, fresh=True)
     done.set()
     other.join()
     with locked(directory):
@@ -159,7 +166,7 @@ def test_one_process_at_a_time_writes_a_run(config_of):
 def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(config_of):
     options = ["task=math_jsonl", "task.sources=p.jsonl", "name=r"]
     config = config_of(*options, r'task.system_prompt="costs \${five}"')
-    directory = open_run(config)
+    directory = opened(config)
     begin(directory)
     assert read_config(directory).task.system_prompt == "costs ${five}"
     check_run(config)

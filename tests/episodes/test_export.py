@@ -130,3 +130,19 @@ def test_without_pyarrow_the_extra_is_named_and_nothing_is_left(
     with pytest.raises(ConfigurationError, match=r"pip install 'dataenvgym\[datasets\]'"):
         export_records(finished_run, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("linked", ["adapter", "adapter/secret", "adapter/below/secret"])
+def test_an_adapter_with_a_link_is_not_exported(finished_run, tmp_path, linked):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("private")
+    iteration = finished_run / "iterations" / "003"
+    if linked == "adapter":
+        (iteration / "adapter").rename(tmp_path / "moved")
+    (iteration / linked).parent.mkdir(exist_ok=True)
+    target = tmp_path / "moved" if linked == "adapter" else secret
+    (iteration / linked).symlink_to(target, target_is_directory=True)
+    with pytest.raises(RunDirectoryError, match=rf"{linked} is a link"):
+        export_adapter(finished_run, tmp_path / "out", iteration=3)
+    assert not (tmp_path / "out").exists()

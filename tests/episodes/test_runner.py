@@ -28,6 +28,8 @@ def contents(folder: Path) -> dict[str, object]:
         if name == "events.jsonl":
             continue
         found[name] = path.read_bytes()
+        if path.name == "files.json":
+            found[name] = orjson.loads(path.read_bytes())
         if path.name in ("summary.json", "iteration.json"):
             value = orjson.loads(path.read_bytes())
             for part in (value, *value.get("iterations", ())):
@@ -130,6 +132,7 @@ def test_more_iterations_extend_a_finished_run(play, tmp_path):
     assert extended.test_score_after == whole.test_score_after
     found, expected = contents(tmp_path / "short"), contents(tmp_path / "whole")
     assert found.pop("test/001.jsonl")  # what was the best one then
+    assert found["files.json"].pop("test/001.jsonl")
     assert found == expected
 
 

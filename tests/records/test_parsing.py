@@ -84,3 +84,33 @@ def test_a_misspelt_field_is_refused_not_ignored():
 def test_what_is_no_record_at_all_is_refused(value):
     with pytest.raises(InvalidRecordError, match="whole record"):
         parse_training_datum(value)
+
+
+@pytest.mark.parametrize(
+    ("provenance", "field"),
+    [
+        ({"skill": 5}, "provenance.skill"),
+        ({"skill": "a\ud800"}, "provenance.skill"),
+        ({"iteration": "second"}, "provenance.iteration"),
+        ("me", "provenance"),
+        (None, "provenance"),
+    ],
+)
+@pytest.mark.parametrize("how", ["mapping", "copied", "constructed"])
+def test_a_wrong_provenance_is_refused_however_the_record_was_made(provenance, field, how):
+    record: object = {"instruction": "a", "output": "b", "provenance": provenance}
+    if how == "copied":
+        record = SupervisedDatum(instruction="a", output="b").model_copy(
+            update={"provenance": provenance}
+        )
+    elif how == "constructed":
+        record = SupervisedDatum.model_construct(**record)
+    with pytest.raises(InvalidRecordError) as caught:
+        parse_training_datum(record, index=3)
+    assert (caught.value.index, caught.value.field) == (3, field)
+
+
+def test_a_provenance_that_was_copied_with_a_wrong_value_is_refused():
+    wrong = Provenance().model_copy(update={"agent": 5})
+    with pytest.raises(InvalidRecordError, match=r"provenance\.agent"):
+        parse_training_datum(SupervisedDatum(instruction="a", output="b", provenance=wrong))

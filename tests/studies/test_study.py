@@ -13,7 +13,7 @@ import time
 import pytest
 
 from dataenvgym.cli.parser import parse_arguments
-from dataenvgym.config.run_directory import locked
+from dataenvgym.config.holding import locked
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json
 from dataenvgym.studies import Study, plan_study, run_study
@@ -144,6 +144,7 @@ def test_only_one_process_runs_a_study(small, folder):
         pytest.raises(RunDirectoryError, match="another process is running the study 's'"),
     ):
         run_study(["agent=random", *small], name="s", bounds=False)
+    assert list((folder / "studies" / "s").iterdir()) == []
 
 
 def test_the_default_name_is_made_of_what_all_have_in_common(folder):

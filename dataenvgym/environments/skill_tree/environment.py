@@ -14,6 +14,7 @@ import gymnasium
 
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.rendering import forest_table
+from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.skill_tree.accuracies import accuracies_of
 from dataenvgym.environments.skill_tree.actions import Explore, TreeAction, parse_tree_action
 from dataenvgym.environments.skill_tree.files import TreeFiles
@@ -38,6 +39,7 @@ from dataenvgym.environments.skill_tree.transitions import (
     apply_results,
     plant,
 )
+from dataenvgym.environments.states import state_of
 from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
@@ -147,7 +149,7 @@ class SkillTree(TeachingEnvironment):
                     tree_files.write_engine(state)
                 files.write_submitted(records)
         else:
-            self._load_engine(tree_files.read_engine())
+            self._load_engine_of(tree_files)
         self._plan = tree_files.read_plan()
         return records
 
@@ -181,7 +183,10 @@ class SkillTree(TeachingEnvironment):
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
         tree_files = TreeFiles(files)
         forest = tree_files.needed_forest()
-        self._load_engine(tree_files.read_engine() if files.number else self._untouched_engine)
+        if files.number:
+            self._load_engine_of(tree_files)
+        else:
+            self._load_engine(self._untouched_engine)
         self._settle(forest, completed, tree_files.read_trained() or ())
 
     def observe(
@@ -210,7 +215,9 @@ class SkillTree(TeachingEnvironment):
         if not assignments:
             return plan, []
         rng = derive_rng(self._seed, number, "engine")
-        records = self._parse_records(self.engine.generate(assignments, self.predictor, rng))
+        records = self._parse_records(
+            self.engine.generate(assignments, ShownStudent(self.predictor), rng)
+        )
         return plan, [self._signed(record, plan) for record in records]
 
     def _assignments(
@@ -301,7 +308,12 @@ class SkillTree(TeachingEnvironment):
         self._engine_state = self._state_of_engine()
 
     def _state_of_engine(self) -> Any | None:
-        return self.engine.state_dict() if isinstance(self.engine, Stateful) else None
+        return state_of(self.engine) if isinstance(self.engine, Stateful) else None
+
+    def _load_engine_of(self, files: TreeFiles) -> None:
+        """Give the engine the state that it had after it wrote in that iteration."""
+        if self._untouched_engine is not None:
+            self._load_engine(files.read_engine())
 
     def _load_engine(self, state: Any | None) -> None:
         if isinstance(self.engine, Stateful) and state is not None:

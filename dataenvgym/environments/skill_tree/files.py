@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from dataenvgym.environments.iterations import IterationFiles, read_completed, write_completed
 from dataenvgym.environments.skill_tree.actions import TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest
+from dataenvgym.environments.states import read_state
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.storage import read_json, write_json
@@ -32,6 +33,7 @@ class TreeFiles:
 
     def __init__(self, files: IterationFiles) -> None:
         self.directory = files.directory
+        self._marks = files.marks
 
     def read_action(self) -> TreeAction | None:
         """The agent's action, or None if it has not acted yet."""
@@ -39,22 +41,32 @@ class TreeFiles:
         return _ACTION.validate_python(read_json(path)) if path.exists() else None
 
     def write_action(self, action: TreeAction) -> None:
-        write_json(self.directory / "action.json", _ACTION.dump_python(action, mode="json"))
+        self._write("action.json", _ACTION.dump_python(action, mode="json"))
 
     def read_plan(self) -> Forest:
-        """The forest with the action done."""
-        return Forest.model_validate(read_json(self.directory / "plan.json"))
+        """The forest with the action done.
+
+        Raises:
+            RunDirectoryError: if it is gone.
+        """
+        path = self.directory / "plan.json"
+        if not path.exists():
+            raise RunDirectoryError(f"{path} is missing; {self._marks.way_out}")
+        return Forest.model_validate(read_json(path))
 
     def write_plan(self, forest: Forest) -> None:
-        write_json(self.directory / "plan.json", forest.model_dump(mode="json"))
+        self._write("plan.json", forest.model_dump(mode="json"))
 
-    def read_engine(self) -> Any | None:
-        """The engine's state, or None if it has none."""
-        path = self.directory / "engine.json"
-        return read_json(path) if path.exists() else None
+    def read_engine(self) -> dict[str, Any]:
+        """The state of an engine that has one.
+
+        Raises:
+            RunDirectoryError: if it is gone or damaged.
+        """
+        return read_state(self.directory / "engine.json")
 
     def write_engine(self, state: Any) -> None:
-        write_json(self.directory / "engine.json", state)
+        self._write("engine.json", state)
 
     def read_trained(self) -> list[CompletedTaskInstance] | None:
         """The answers to records, or None if they are not there yet."""
@@ -62,7 +74,8 @@ class TreeFiles:
         return read_completed(path) if path.exists() else None
 
     def write_trained(self, completed: list[CompletedTaskInstance]) -> None:
-        write_completed(self.directory / "trained.jsonl", completed)
+        with self._marks.replacing("trained.jsonl") as path:
+            write_completed(path, completed)
 
     def read_forest(self) -> Forest | None:
         """The forest after the iteration, or None if there is none."""
@@ -83,4 +96,8 @@ class TreeFiles:
         return forest
 
     def write_forest(self, forest: Forest) -> None:
-        write_json(self.directory / "forest.json", forest.model_dump(mode="json"))
+        self._write("forest.json", forest.model_dump(mode="json"))
+
+    def _write(self, name: str, value: Any) -> None:
+        with self._marks.replacing(name) as path:
+            write_json(path, value)

@@ -1,0 +1,55 @@
+"""The student as an agent sees it: it answers, and nothing that the agent does changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dataenvgym.errors import AgentError
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TrainingRun,
+)
+from dataenvgym.records import Conversation, TrainingDatum
+
+
+class ShownStudent:
+    """Passes everything on to `predictor` but what would change it.
+
+    The environment alone trains the student. One that an agent trained or reset would do so in no
+    resumed run, which would then go on with another student than the undisturbed one.
+    """
+
+    def __init__(self, predictor: PredictorInterface) -> None:
+        self._predictor = predictor
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        return self._predictor.predict(conversations, sampling)
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> NoReturn:
+        """Raise AgentError."""
+        self._refuse("train")
+
+    def load(self, path: Path) -> NoReturn:
+        """Raise AgentError."""
+        self._refuse("load")
+
+    def reset(self) -> NoReturn:
+        """Raise AgentError."""
+        self._refuse("reset")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._predictor, name)
+
+    def _refuse(self, method: str) -> NoReturn:
+        raise AgentError(
+            f"the agent called {method}() of the student, which the environment alone may do: an "
+            "agent asks it with predict(), and teaches it with the records that it returns. For "
+            "experiments make a predictor of your own"
+        )

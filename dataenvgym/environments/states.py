@@ -1,0 +1,66 @@
+"""The state of an agent or an engine, as a JSON file that is read back as it was."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dataenvgym.errors import AgentError, BrokenFileError, RunDirectoryError
+from dataenvgym.interfaces import Stateful
+from dataenvgym.storage import read_json
+
+
+def state_of(thing: Stateful) -> dict[str, Any]:
+    """What its `state_dict()` returns.
+
+    Raises:
+        AgentError: if that is not a dict of JSON values, which could not be read back.
+    """
+    state: Any = thing.state_dict()
+    whose = f"state_dict() of {type(thing).__name__}"
+    if not isinstance(state, dict):
+        raise AgentError(f"{whose} returned a {type(state).__name__}, expected a dict")
+    if (odd := _not_finite(state)) is not None:
+        raise AgentError(f"{whose}: {odd}, which JSON does not have; expected a finite number")
+    try:
+        orjson.dumps(state)
+    except (TypeError, ValueError) as error:
+        raise AgentError(
+            f"{whose} cannot be saved as JSON ({error}): expected a dict of texts, numbers, "
+            "booleans, None, lists and dicts"
+        ) from error
+    return state
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The state in the file.
+
+    Raises:
+        RunDirectoryError: if it is gone or damaged.
+    """
+    way_out = "without it, a resumed run would differ; restore it, or start the run afresh"
+    if not path.exists():
+        raise RunDirectoryError(f"{path} is missing: {way_out}")
+    try:
+        state = read_json(path)
+    except BrokenFileError as error:
+        raise RunDirectoryError(f"{error}: {way_out}") from error
+    if not isinstance(state, dict):
+        raise RunDirectoryError(f"{path} is damaged: it is not a JSON object: {way_out}")
+    return state
+
+
+def _not_finite(value: Any, name: str = "") -> str | None:
+    """The first NaN or infinite number, with its name; None if there is none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{name} is {value}"
+    if isinstance(value, dict):
+        named = [(f"{name}.{key}" if name else str(key), part) for key, part in value.items()]
+    elif isinstance(value, list | tuple):
+        named = [(f"{name}[{i}]", part) for i, part in enumerate(value)]
+    else:
+        return None
+    return next((odd for n, part in named if (odd := _not_finite(part, n)) is not None), None)

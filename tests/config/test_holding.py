@@ -1,0 +1,125 @@
+"""The lock of a folder, and what a kill has left in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.config import compose, open_run
+from dataenvgym.config.evaluation_directory import evaluation_settings, hold_evaluation
+from dataenvgym.config.holding import locked
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.executors import Episode, InProcessExecutor
+from dataenvgym.executors.driving import DrivenEpisode
+from dataenvgym.storage import remove_folder
+
+
+@pytest.fixture
+def config_of(tmp_path: Path):
+    def make(*overrides: str):
+        return compose([f"runs_dir={tmp_path}", "name=r", *overrides])
+
+    return make
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def refused_by_open_run(config, fresh: bool) -> None:
+    with open_run(config, fresh=fresh):
+        pass
+
+
+def refused_in_process(config, fresh: bool) -> None:
+    (outcome,) = InProcessExecutor().run([Episode(config, fresh=fresh)])
+    outcome.result()
+
+
+def refused_when_driven(config, fresh: bool) -> None:
+    DrivenEpisode(Episode(config, fresh=fresh)).open()
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("command", [refused_by_open_run, refused_in_process, refused_when_driven])
+def test_a_refused_command_changes_no_file_of_a_running_run(config_of, tmp_path, command, fresh):
+    with open_run(config_of("seed=1")) as directory:
+        (directory / ".summary.json.1-2.tmp").write_text("being written")
+        before = contents(tmp_path)
+        with pytest.raises(RunDirectoryError, match="another process is writing 'r'"):
+            command(config_of("seed=2"), fresh)
+        assert contents(tmp_path) == before
+
+
+def test_a_refused_evaluation_changes_no_file_of_a_running_one(tmp_path):
+    settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
+    with hold_evaluation(tmp_path / "e", settings):
+        (tmp_path / "e" / "config.yaml").write_text("theirs")
+        for fresh in (True, False):
+            refused = pytest.raises(RunDirectoryError, match="another process is writing 'e'")
+            with refused, hold_evaluation(tmp_path / "e", settings, fresh=fresh):
+                pass
+        assert contents(tmp_path) == {"e/config.yaml": b"theirs"}
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_run_that_was_killed_before_its_first_file_was_whole_begins_anew(
+    config_of, tmp_path, fresh
+):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / ".config.yaml.4711-140.tmp").write_text("seed: ")
+    with open_run(config_of(), fresh=fresh) as directory:
+        assert sorted(p.name for p in directory.iterdir()) == ["config.yaml"]
+
+
+def test_what_kills_have_left_is_removed_and_nothing_else(config_of, tmp_path):
+    with open_run(config_of()) as directory:
+        pass
+    iteration = directory / "iterations" / "001"
+    for folder in (".adapter.tmp", "dataset"):
+        (iteration / folder).mkdir(parents=True)
+        (iteration / folder / "weights").touch()
+    (directory / ".iterations.gone" / "000").mkdir(parents=True)
+    (tmp_path / ".r.removed" / "iterations").mkdir(parents=True)
+    (tmp_path / ".other.removed").mkdir()
+    kept = (".notes.tmp", ".hidden", "b.1-2.tmp")
+    for name in (".records.jsonl.4711-140.tmp", ".custom_sft_dataset.jsonl.tmp", *kept):
+        (iteration / name).touch()
+    with open_run(config_of()):
+        assert sorted(p.name for p in iteration.iterdir()) == sorted(("dataset", *kept))
+        assert [p.name for p in directory.iterdir() if p.name.startswith(".")] == []
+        assert sorted(p.name for p in tmp_path.iterdir()) == [".other.removed", "r"]
+
+
+def test_temporary_files_of_an_interrupted_base_do_not_begin_a_run(config_of):
+    with open_run(config_of("seed=1")) as directory:
+        (directory / "iterations" / "000").mkdir(parents=True)
+        (directory / "iterations" / "000" / ".completed.jsonl.1-2.tmp").touch()
+    with open_run(config_of("seed=2")):
+        pass
+
+
+def test_a_lock_on_a_folder_that_was_just_replaced_is_not_taken_for_one_on_the_new(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / "r"
+    folder.mkdir()
+    stat = Path.stat
+
+    def replaced_meanwhile(self, **options):
+        if self == folder and not (tmp_path / "was").exists():
+            folder.rename(tmp_path / "was")
+            folder.mkdir()
+        return stat(self, **options)
+
+    monkeypatch.setattr(Path, "stat", replaced_meanwhile)
+    with pytest.raises(RunDirectoryError, match="another process"), locked(folder):
+        pass
+
+
+def test_a_removed_folder_leaves_nothing(tmp_path):
+    (tmp_path / ".r.removed").mkdir()
+    (tmp_path / "r").mkdir()
+    remove_folder(tmp_path / "r")
+    assert list(tmp_path.iterdir()) == []

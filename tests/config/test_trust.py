@@ -1,0 +1,131 @@
+"""A folder that somebody sent is data."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from dataenvgym.config import compose, open_run, read_config
+from dataenvgym.config.evaluated_run import compose_for_run
+from dataenvgym.config.evaluation_directory import (
+    evaluation_settings,
+    hold_evaluation,
+    keep_settings,
+    read_evaluation,
+    settings_to_rescore,
+)
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.trust import refuse_untrusted
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+
+
+@pytest.fixture
+def run_with(tmp_path: Path):
+    """A run with these options, as if somebody had sent it."""
+
+    def make(*overrides: str) -> str:
+        with open_run(compose([*overrides, f"runs_dir={tmp_path}", "name=r"])) as directory:
+            return str(directory)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    """The default configuration of an evaluation."""
+    return compose(name="eval")
+
+
+@pytest.fixture
+def evaluation_with(tmp_path: Path):
+    """An evaluation with these options, as if somebody had sent it."""
+
+    def make(*overrides: str) -> Path:
+        config = compose(overrides, name="eval")
+        settings = evaluation_settings(config, split="test", limit=None, adapter=None)
+        with hold_evaluation(tmp_path / "e", settings):
+            keep_settings(tmp_path / "e", settings)
+        return tmp_path / "e"
+
+    return make
+
+
+EVIL = {
+    "task._target_": "subprocess.Popen",
+    "predictor._target_": "dataenvgym.storage.remove_folder",
+    "trainer._target_": "dataenvgym.tasks.os.system",
+    "task.source": {"_target_": "os.system"},
+    "task.more": [{"_target_": "os.system"}],
+    "task.sandbox": "unsafe_local",
+    "trainer.command": ["sh", "evil.sh"],
+    "trainer.environment": {"LD_PRELOAD": "evil.so"},
+    "predictor.base_url": "http://evil",
+    "predictor.api_key_variable": "AWS_SECRET_ACCESS_KEY",
+}
+
+
+@pytest.mark.parametrize("key", EVIL)
+def test_a_folder_names_no_code_program_or_server_of_its_own(evaluation, tmp_path, key):
+    file = tmp_path / "config.yaml"
+    sections = ["task", "student", "predictor", "trainer"]
+    refuse_untrusted(evaluation, sections, file, [])
+    config = copy.deepcopy(evaluation)
+    OmegaConf.update(config, key, EVIL[key], force_add=True)
+    with pytest.raises(ConfigurationError, match=rf"{key}.* in .*config.yaml.* --trust") as caught:
+        refuse_untrusted(config, sections, file, [])
+    assert "type it yourself" in str(caught.value)
+    refuse_untrusted(config, sections, file, parse_overrides([f"{key}=..."]))
+
+
+def test_what_was_typed_is_the_users_own_choice(run_with):
+    run = run_with("task=custom", "task._target_=mine.Task", "predictor=vllm",
+                   "predictor.base_url=http://mine")  # fmt: skip
+    typed = ["task._target_=mine.Task", "predictor.base_url=http://mine"]
+    config, _ = compose_for_run(run, typed)
+    assert config.task._target_ == "mine.Task"
+    assert compose_for_run(run, ["task=pocket_code", typed[1]])
+    with pytest.raises(ConfigurationError, match=r"task\._target_"):
+        compose_for_run(run, [typed[1]])
+    assert compose_for_run(run, [], trust=True)[0].task._target_ == "mine.Task"
+
+
+def test_classes_in_the_users_own_yaml_files_are_their_own_choice(run_with, tmp_path):
+    (tmp_path / "own" / "task").mkdir(parents=True)
+    (tmp_path / "own" / "task" / "mine.yaml").write_text("# Mine\n_target_: mine.Task\n")
+    run = run_with("task=custom", "task._target_=mine.Task")
+    assert compose_for_run(run, [], config_dir=tmp_path / "own")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["task=gsm8k", "student=simulated"],
+        ["task=mbpp", "predictor=vllm", "trainer=llama_factory", "trainer/deepspeed=zero3"],
+    ],
+)
+def test_a_run_of_this_package_needs_no_trust(run_with, monkeypatch, options):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    assert compose_for_run(run_with(*options), [])
+
+
+def test_a_folder_refers_to_nothing(run_with, evaluation_with):
+    for directory, read in ((Path(run_with()), read_config), (evaluation_with(), read_evaluation)):
+        file = directory / "config.yaml"
+        text = file.read_text()
+        for value in ("${oc.env:HOME}", "${seed}", "a ${oc.env:HOME}/b", r"\\${oc.env:HOME}"):
+            changed = text.replace("task:\n", f"task:\n  leak: {value}\n", 1)
+            assert changed != text
+            file.write_text(changed)
+            with pytest.raises(RunDirectoryError, match=r"config.yaml: task.leak refers to"):
+                read(directory)
+
+
+def test_an_evaluation_names_no_code_of_its_own(evaluation_with):
+    directory = evaluation_with("task=custom", "task._target_=mine.Task")
+    with pytest.raises(ConfigurationError, match=r"task._target_ is 'mine.Task' in .* --trust"):
+        settings_to_rescore(directory, [])
+    assert settings_to_rescore(directory, [], trust=True).task._target_ == "mine.Task"
+    assert settings_to_rescore(directory, ["task._target_=mine.Task"])

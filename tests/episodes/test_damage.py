@@ -1,0 +1,206 @@
+"""Every file of a run, emptied, shortened, deleted or overwritten: healed, or refused by name."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import orjson
+import pytest
+
+from dataenvgym.agents import AlternatingPolicy, PocketEngine, TreeAgent
+from dataenvgym.environments import SkillTree
+from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.episodes import run_episode
+from dataenvgym.episodes.export import export_adapter, export_records
+from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.errors import DataEnvGymError, RunDirectoryError
+from dataenvgym.predictors.scripted import ScriptedPredictor
+from dataenvgym.storage import read_json, write_json
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+DAMAGES = ("emptied", "shortened", "deleted", "overwritten")
+UNREAD = {"events.jsonl", "files.json"}  # a log; and marks, which are no result
+
+
+def damage(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    if how == "deleted":
+        path.unlink()
+    elif how == "shortened":  # by the last line, where there are several
+        cut = data.rstrip(b"\n").rfind(b"\n") + 1 if path.suffix == ".jsonl" else len(data) // 2
+        path.write_bytes(data[:cut])
+    else:
+        path.write_bytes(b"" if how == "emptied" else random.Random(0).randbytes(len(data)))
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """All files that results are in, without times."""
+    found: dict[str, object] = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in UNREAD):
+        found[str(path.relative_to(folder))] = path.read_bytes()
+        if path.suffix == ".json":
+            found[str(path.relative_to(folder))] = without_seconds(orjson.loads(path.read_bytes()))
+        elif path.name == "index.sqlite":
+            with closing(sqlite3.connect(path)) as connection:
+                found[path.name] = list(connection.iterdump())
+    return found
+
+
+def without_seconds(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: without_seconds(v) for k, v in value.items() if k != "seconds"}
+    return [without_seconds(v) for v in value] if isinstance(value, list) else value
+
+
+class Counting(ScriptedPredictor):
+    """Says how many records it learned; if it `dies`, then in the evaluation of iteration 2."""
+
+    def __init__(self, dies: bool) -> None:
+        super().__init__(lambda conversation: f"#### {self.records}")
+        self.dies = dies
+
+    def predict(self, conversations, sampling):
+        if self.dies and self.trainings == 2:
+            raise KeyboardInterrupt
+        return ScriptedPredictor.predict(self, conversations, sampling)
+
+    def describe(self):
+        return {"name": "Counting"}
+
+
+@pytest.fixture(params=["skill_list", "skill_tree"])
+def resume(request, play, make_student_of_echo, monkeypatch):
+    """Plays an episode of two iterations from wherever it stands; some die in the second one."""
+
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)  # hundreds of runs wait for the disk
+
+    class Dying(make_student_of_echo):
+        def predict(self, conversations, sampling):
+            return Counting.predict(self, conversations, sampling)
+
+    def skill_list(directory, iterations=2, dies=False):
+        student = Dying() if dies else make_student_of_echo()
+        student.dies = dies
+        return play(directory, iterations=iterations, student=student)
+
+    def skill_tree(directory, iterations=2, dies=False):
+        task = PocketMathTask(n_validation=4, n_test=4)
+        environment = SkillTree(task, Counting(dies), PocketEngine(), directory=directory, replay=2)
+        agent = TreeAgent(AlternatingPolicy(), name="tree", records_per_iteration=4)
+        return run_episode(environment, agent, iterations=iterations)
+
+    return skill_list if request.param == "skill_list" else skill_tree
+
+
+@pytest.fixture(params=["finished", "interrupted"])
+def begun(request, resume, tmp_path):
+    """A run that is finished, and is to be extended, or that has died."""
+    directory = tmp_path / "begun"
+    if request.param == "finished":
+        resume(directory, iterations=1)
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            resume(directory, dies=True)
+        assert (directory / "iterations" / "002" / "files.json").exists()
+    return directory
+
+
+def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path):
+    whole = tmp_path / "whole"
+    shutil.copytree(begun, whole)
+    resume(whole)
+    expected = contents(whole)
+    names = sorted(str(p.relative_to(begun)) for p in begun.rglob("*") if p.is_file())
+    wrong, healed, refused = [], 0, 0
+    for name in names:
+        for how in DAMAGES:
+            directory = tmp_path / "damaged"
+            shutil.copytree(begun, directory)
+            damage(directory / name, how)
+            try:
+                resume(directory)
+            except DataEnvGymError as error:
+                refused += 1
+                if name not in str(error):
+                    wrong.append(f"{name} {how}: {error}")
+            else:
+                healed += 1
+                stale = {name} if name == "test/001.jsonl" and how == "deleted" else set()
+                if contents(directory) != {n: expected[n] for n in expected if n not in stale}:
+                    wrong.append(f"{name} {how}: silent")
+            shutil.rmtree(directory)
+    assert not wrong, chr(10).join(wrong)
+    assert healed > 10
+    assert refused > 40
+
+
+def test_what_reads_a_damaged_run_names_the_file(finished_run, tmp_path):
+    path = finished_run / "iterations" / "001" / "records.jsonl"
+    damage(path, "shortened")
+    with pytest.raises(RunDirectoryError, match=r"001/records.jsonl is damaged: it has .* bytes"):
+        export_records(finished_run, tmp_path / "records")
+    with pytest.raises(RunDirectoryError, match=r"remove 001 and all later folders in .*same comm"):
+        RunFiles(finished_run).iteration(1)
+    assert RunFiles(finished_run).completed(2)
+
+
+def test_the_way_out_of_a_damaged_iteration_leads_to_the_same_end(play, finished_run, tmp_path):
+    expected = contents(finished_run)
+    damage(finished_run / "iterations" / "002" / "completed.jsonl", "emptied")
+    with pytest.raises(RunDirectoryError, match="remove 002 and all later folders"):
+        play(finished_run, iterations=4)
+    for number in ("002", "003"):
+        shutil.rmtree(finished_run / "iterations" / number)
+    play(finished_run)
+    assert contents(finished_run) == expected
+
+
+def test_a_run_from_before_files_were_marked_goes_on(play, finished_run):
+    for path in finished_run.glob("iterations/*/iteration.json"):
+        write_json(path, {k: v for k, v in read_json(path).items() if k != "files"})
+    (finished_run / "files.json").unlink()
+    environment = read_json(finished_run / "environment.json")
+    del environment["versions"]
+    write_json(finished_run / "environment.json", environment)
+    assert len(play(finished_run, iterations=4).iterations) == 5
+    assert RunFiles(finished_run).completed(1)
+
+
+def test_adapters_that_are_not_needed_may_be_removed(play, finished_run, tmp_path):
+    shutil.rmtree(finished_run / "iterations" / "001" / "adapter")
+    assert len(play(finished_run, iterations=4).iterations) == 5
+    with pytest.raises(RunDirectoryError, match="adapter is missing"):
+        export_adapter(finished_run, tmp_path / "adapter", iteration=1)
+
+
+def test_large_files_are_compared_by_size_until_they_are_needed(finished_run, monkeypatch):
+    monkeypatch.setattr("dataenvgym.environments.marks.LARGE", 1)
+    adapter = finished_run / "iterations" / "002" / "adapter" / "scripted.json"
+    adapter.write_bytes(adapter.read_bytes().replace(b"2", b"3", 1))
+    files = IterationFiles(finished_run / "iterations", 2)
+    files.check()
+    with pytest.raises(RunDirectoryError, match=r"scripted.json is damaged: .* other ones"):
+        files.check_adapter()
+
+
+def test_a_run_that_was_moved_is_not_damaged(play, tmp_path):
+    files = IterationFiles(tmp_path / "here" / "iterations", 1)
+    files.clear()
+    for name in ("training.yaml", "adapter_config.json"):
+        (files.directory / name).write_text(f'dir: "{files.directory}/adapter"')
+    with files.training():
+        pass
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    moved = IterationFiles(tmp_path / "there" / "iterations", 1)
+    assert len(moved.marks.read()) == 2
+    moved.check()
+    text = (moved.directory / "training.yaml").read_text()
+    (moved.directory / "training.yaml").write_text(text.replace(str(tmp_path), "/elsewhere"))
+    moved.check()
+    (moved.directory / "training.yaml").write_text(text.replace("001/adapter", "002/adapter"))
+    with pytest.raises(RunDirectoryError, match=r"training.yaml is damaged"):
+        moved.check()
