@@ -21,6 +21,8 @@ class NoPolicy:
 class NoEngine:
     """Writes nothing."""
 
+    is_spent = True
+
     @property
     def skills(self) -> Sequence[str]:
         return ()

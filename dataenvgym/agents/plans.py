@@ -14,6 +14,8 @@ what policies and engines say of themselves, where they do:
   `engine.chooses`: True if the engine can work on those;
 - `policy.asks_student`: True if it lets the student try problems;
 - `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
+- `engine.is_spent`: True if it has no records to give, so that none is no surprise (read before
+  each call; otherwise an iteration without records is warned about);
 - `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
 """
 

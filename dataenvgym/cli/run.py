@@ -52,7 +52,11 @@ def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
 
 
 def _show_end(directory: Path, console: Console) -> None:
-    """Where everything is; the scores already stand above."""
+    """The warnings, and where everything is; the scores already stand above."""
+    from dataenvgym.episodes.summary import read_summary
+    from dataenvgym.episodes.tables import print_warnings
+
+    print_warnings(read_summary(directory), console)
     console.print(f"\n{directory}", soft_wrap=True)
     for name, what in (
         ("report.md", "how it went, skill by skill"),
@@ -64,10 +68,9 @@ def _show_end(directory: Path, console: Console) -> None:
 
 
 def _show_finished(directory: Path, console: Console) -> None:
-    from dataenvgym.episodes.report import render_report, write_report
+    from dataenvgym.episodes.report import render_report, restore_report
 
-    if not (directory / "report.md").exists() or not (directory / "curve.png").exists():
-        write_report(directory)
+    restore_report(directory)
     render_report(directory, console)
     console.print(
         "\nThis run is finished. A larger episode.iterations extends it, --fresh starts anew.",

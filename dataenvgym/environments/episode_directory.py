@@ -12,6 +12,9 @@ from pathlib import Path
 from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.errors import RunDirectoryError
 
+WARNINGS_FILE = "warnings.jsonl"
+"""What the runner warned the user of, one a line."""
+
 
 class EpisodeDirectory:
     """Where `iterations/` and what belongs to them is kept.
@@ -59,7 +62,7 @@ class EpisodeDirectory:
 
     def clear(self) -> None:
         """Remove what an earlier episode left: iterations, agent states, answered test problems,
-        the duplicate index.
+        warnings, the duplicate index.
 
         The iterations go first, and all at once: without them nothing is gone on with.
         """
@@ -70,7 +73,7 @@ class EpisodeDirectory:
             shutil.rmtree(gone)
         for name in ("agent", "test"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for name in ("summary.json", INDEX_FILE, f"{INDEX_FILE}-journal"):
+        for name in ("summary.json", WARNINGS_FILE, INDEX_FILE, f"{INDEX_FILE}-journal"):
             (self.path / name).unlink(missing_ok=True)
 
     def close(self) -> None:

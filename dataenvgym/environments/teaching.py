@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
@@ -48,6 +48,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.quality.judging import judge_records
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
 Observation = dict[str, Any]
@@ -286,6 +287,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             judge = partial(judge_records, self.quality, self.predictor)
             stamped = stamp(records, files.number)
             checked = self._checks.check(stamped, judge, iteration=files.number)
+            if checked.dropped and not checked.accepted:
+                warn_run(f"no record was accepted: {_counts(checked.reasons)}")
             files.write_checked(checked)
         return checked
 
@@ -357,3 +360,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             "n_records_total": float(last.n_records_total),
             "n_dropped": float(sum(last.dropped.values())),
         }
+
+
+def _counts(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in reasons.items())

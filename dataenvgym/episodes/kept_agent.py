@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from dataenvgym.environments.teaching import TeachingEnvironment
+from dataenvgym.episodes.bookkeeping import is_spent, name_of
 from dataenvgym.interfaces import (
     ActingAgentInterface,
     DataGenerationAgentInterface,
     Stateful,
     TeachingAgent,
 )
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, write_json
 
 
@@ -22,7 +25,8 @@ class KeptAgent:
     """Asks the agent for its actions; after a kill it goes on as if there had been none.
 
     Args:
-        agent: who teaches; its state is kept if it has `state_dict` and `load_state_dict`.
+        agent: who teaches; its state is kept if it has `state_dict` and `load_state_dict`, and a
+            resumed run warns if it has not.
         teaching: the environment that it teaches in.
     """
 
@@ -35,8 +39,10 @@ class KeptAgent:
         finished = len(self.teaching.results) - 1
         if self.teaching.pending_action() is not None:
             self._load(finished + 1)
+            self._warn_of_lost_memory(finished + 1)
         elif finished > 0:
             self._load(finished)
+            self._warn_of_lost_memory(finished)
             if isinstance(self.agent, Stateful):
                 self.agent.step()
 
@@ -56,8 +62,23 @@ class KeptAgent:
         predictor = self.teaching.predictor
         if self.teaching.takes_records:  # `refuse_misfit` saw to it that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
-            return list(agent(observation["completed"], predictor))
+            is_no_surprise = is_spent(agent)
+            records = _listed(agent(observation["completed"], predictor))
+            if records == [] and not is_no_surprise:
+                warn_run(
+                    f"the agent {name_of(agent)!r} returned no records, so the student is not "
+                    "trained in this iteration"
+                )
+            return records
         return cast(ActingAgentInterface, self.agent).act(observation, predictor)
+
+    def _warn_of_lost_memory(self, iteration: int) -> None:
+        if not isinstance(self.agent, Stateful):
+            warn_run(
+                f"resumed after iteration {iteration}: the agent {name_of(self.agent)!r} has no "
+                "state_dict() and load_state_dict(), so whatever it remembered, its random "
+                "generator too, starts anew; an undisturbed run may have other records"
+            )
 
     def _load(self, iteration: int) -> None:
         path = self._file(iteration)
@@ -66,3 +87,9 @@ class KeptAgent:
 
     def _file(self, iteration: int) -> Path:
         return self.teaching.directory / "agent" / f"{iteration:03d}.json"
+
+
+def _listed(action: Any) -> Any:
+    """A list of what an agent yields; anything else as it is, for the environment to refuse."""
+    is_batch = isinstance(action, Iterable) and not isinstance(action, str | bytes | Mapping)
+    return list(action) if is_batch else action

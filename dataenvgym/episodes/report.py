@@ -17,7 +17,7 @@ from dataenvgym.environments import PHASES
 from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
-from dataenvgym.episodes.tables import iteration_table, outcome
+from dataenvgym.episodes.tables import iteration_table, outcome, print_warnings
 from dataenvgym.episodes.texts import (
     cell,
     change,
@@ -31,6 +31,7 @@ from dataenvgym.episodes.texts import (
     score,
     sparkline,
 )
+from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import SkillReport
 from dataenvgym.storage import write_text
@@ -53,6 +54,13 @@ def write_report(run_directory: str | Path) -> Path:
     return path
 
 
+def restore_report(run_directory: str | Path) -> None:
+    """Write `report.md` and `curve.png` again if one of them is missing."""
+    directory = Path(run_directory)
+    if not all((directory / name).exists() for name in ("report.md", "curve.png")):
+        write_report(directory)
+
+
 def render_report(run_directory: str | Path, console: Console) -> None:
     """Show the short version: the result, the iterations, what was learnt and forgotten.
 
@@ -72,6 +80,7 @@ def render_report(run_directory: str | Path, console: Console) -> None:
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
             console.print(Text(f"{name} most: {shown}", style=style))
+    print_warnings(run.summary, console)
     for name in ("report.md", "curve.png"):
         if (run.directory / name).exists():
             console.print(Text(plain(str(run.directory / name)), style="dim"), soft_wrap=True)
@@ -85,6 +94,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield ""
     yield f"**{cell(outcome(run.summary))}**"
     yield ""
+    yield from _warnings(run)
     yield "![Validation score by iteration, overall and by skill](curve.png)"
     yield from _what_ran(run)
     yield from _iterations(run)
@@ -94,6 +104,16 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield from _still_wrong(run)
     yield from _files(run)
     yield from _timings(run)
+
+
+def _warnings(run: RunFiles) -> Iterator[str]:
+    if not run.summary.warnings:
+        return
+    yield "## Warnings"
+    yield ""
+    for line in warning_lines(run.summary.warnings):
+        yield f"- {cell(line)}"
+    yield ""
 
 
 def _what_ran(run: RunFiles) -> Iterator[str]:

@@ -71,8 +71,9 @@ def run_episode(
         environment.reset(seed=seed, options=options)
         if books.has_nothing_left(summary, iterations, test_task):
             return summary
-    with books.watched(iterations):
+    with books.watched(iterations, resumes="resume" in options):
         observation, _ = environment.reset(seed=seed, options=options)
+        books.begun()
         kept.restore()
         books.announce()
         ended = None

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from dataenvgym.environments import PHASES, IterationResult
+from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model
@@ -51,6 +52,7 @@ class Summary(Model):
         ended: what ended a finished episode before its last iteration, such as a spent budget.
         teacher: what its teacher was asked and cost, or None if it had none.
         error: why a failed episode failed.
+        warnings: what the user should know although nothing failed.
     """
 
     task: str
@@ -64,6 +66,12 @@ class Summary(Model):
     ended: str | None = None
     teacher: TeacherUsage | None = None
     error: str | None = None
+    warnings: tuple[RunWarning, ...] = ()
+
+    @property
+    def nothing_trained(self) -> bool:
+        """True if the agent had its turn and no record was trained on."""
+        return len(self.iterations) > 1 and self.iterations[-1].n_records_total == 0
 
     @property
     def best(self) -> IterationSummary:

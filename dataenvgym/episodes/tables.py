@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.texts import change, plain, several
+from dataenvgym.episodes.warning_log import warning_lines
 
 NARROW = 72
 """Columns below which the table of iterations has only what is needed most."""
@@ -45,6 +47,8 @@ def iteration_table(
 def outcome(summary: Summary) -> str:
     """One line: how the episode ended and what it did for the student."""
     text: str = summary.status
+    if summary.nothing_trained:
+        text = f"nothing was trained, no record in any iteration; {text}"
     if summary.iterations:
         base, best = summary.iterations[0], summary.best
         text += (
@@ -68,6 +72,12 @@ def outcome(summary: Summary) -> str:
     if summary.error is not None and summary.status == "failed":
         text += f"; {summary.error}"
     return plain(text)
+
+
+def print_warnings(summary: Summary, console: Console) -> None:
+    """Print the warnings of a run, if it has any."""
+    for line in warning_lines(summary.warnings):
+        console.print(Text(plain(f"warning: {line}"), style="yellow"), soft_wrap=True)
 
 
 def _style(difference: float | None) -> str:

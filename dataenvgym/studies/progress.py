@@ -16,6 +16,7 @@ from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEve
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import one_line, plain
+from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 
 
 @dataclass
@@ -87,6 +88,10 @@ class StudyProgress:
                 for name, value in changes.items():
                     setattr(running, name, value)
 
+    def warn(self, label: str, warning: RunWarning) -> None:
+        text = f"warning: {label}: {warning_lines([warning])[0]}"
+        self._console.print(Text(plain(text), style="yellow"), soft_wrap=self._live is None)
+
     def end(self, label: str, summary: Summary) -> None:
         with self._lock:
             running = self._running.pop(label, None)
@@ -141,6 +146,9 @@ class _Watch(EpisodeCallback):
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "begin":
             self._progress.tell(self._label, iteration=iteration, phase=phase)
+
+    def on_warning(self, warning: RunWarning) -> None:
+        self._progress.warn(self._label, warning)
 
     def on_iteration(self, summary: IterationSummary) -> None:
         self._progress.tell(self._label, score=summary.val_score)
