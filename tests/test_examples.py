@@ -40,6 +40,15 @@ def test_a_short_example_runs(name, tmp_path):
     assert run(ROOT / "examples" / name, *SHORT[name], folder=tmp_path).strip()
 
 
+def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeypatch):
+    from dataenvgym.config import build_agent, compose
+
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    custom = ["agent=custom", "agent._target_=custom_agent.ReversingAgent"]
+    one, other = (build_agent(compose([*custom, f"seed={seed}"])).record() for seed in (0, 1))
+    assert one != other
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [str(name) for name in EXAMPLES if name not in EXTERNAL])
 def test_every_example_runs_whole(name, tmp_path):

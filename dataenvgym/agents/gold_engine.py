@@ -26,6 +26,7 @@ class GoldEngine:
     """
 
     chooses = True
+    follows_plan = False
 
     def __init__(self, task: TaskInterface, *, parts: int = 5) -> None:
         if parts < 1:

@@ -14,6 +14,8 @@ from dataenvgym.records import TrainingDatum
 class NoPolicy:
     """Plans nothing."""
 
+    plans_nothing = True
+
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return ()
 
@@ -22,6 +24,7 @@ class NoEngine:
     """Writes nothing."""
 
     is_spent = True
+    follows_plan = False
 
     @property
     def skills(self) -> Sequence[str]:

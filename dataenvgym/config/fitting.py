@@ -31,7 +31,10 @@ def check_fit(
         ConfigurationError: saying what does not fit, and the way out.
     """
     instances: tuple[TaskInstance, ...] = tuple(getattr(task, "instances", ()))
-    if not isinstance(agent, Agent | TreeAgent) or not instances:
+    if not isinstance(agent, Agent | TreeAgent):
+        return
+    _has_plan(agent.policy, agent.engine)
+    if not instances:
         return
     name = str(getattr(task, "name", type(task).__name__))
     policy, engine = agent.policy, agent.engine
@@ -54,6 +57,15 @@ def check_fit(
         )
     if (reads := _reader(engine)) is not None:
         _can_read(type(engine).__name__, reads, name, instances)
+
+
+def _has_plan(policy: object, engine: object) -> None:
+    if getattr(policy, "plans_nothing", False) and getattr(engine, "follows_plan", True):
+        raise ConfigurationError(
+            f"{_title(policy)} plans nothing, and {type(engine).__name__} writes only what a plan "
+            "asks for, so that nothing would be written. Name the engine after an experiment that "
+            "chooses another one (agent/engine=gold), or choose another policy (agent/policy=...)"
+        )
 
 
 def _shows_skills(policy: str, task: str, *, shows_skills: bool, has_skills: bool) -> None:

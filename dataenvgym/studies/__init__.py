@@ -10,6 +10,7 @@ comparison  the same for runs that are there already
 measures    one run, measured
 statistics  intervals, paired tests, corrections
 summing     runs -> results; `results` holds their models
+doubts      warnings: what makes the numbers doubtful
 tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
 progress    the display while a study runs
 """
