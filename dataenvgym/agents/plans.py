@@ -16,8 +16,8 @@ what policies and engines say of themselves, where they do:
 - `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
 - `engine.is_spent`: True if it has no records to give, so that none is no surprise (read before
   each call; otherwise an iteration without records is warned about);
-- `policy.plans_nothing`: True if its plans are empty, and `engine.follows_plan`: False if the engine
-  writes without one;
+- `policy.plans_nothing`: True if its plans are empty, and `engine.follows_plan`: False if the
+  engine writes without one;
 - `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
 """
 

@@ -6,7 +6,6 @@ the student of iteration NNN answered it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -246,10 +245,8 @@ def is_spent(agent: object) -> bool:
 
 
 def _nothing_trained(summary: Summary) -> RunWarning:
-    dropped: Counter[str] = Counter()
-    for one in summary.iterations:
-        dropped.update(one.dropped)
-    why = f"all records were dropped ({counts(dropped)})" if dropped else "there were no records"
+    dropped = counts(summary.dropped)
+    why = f"all records were dropped ({dropped})" if summary.dropped else "there were no records"
     iterations = several(len(summary.iterations) - 1, "iteration")
     return RunWarning(text=f"nothing was trained in {iterations}: {why}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -67,6 +68,14 @@ class Summary(Model):
     teacher: TeacherUsage | None = None
     error: str | None = None
     warnings: tuple[RunWarning, ...] = ()
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Records of all iterations that were not accepted, by reason."""
+        found: Counter[str] = Counter()
+        for one in self.iterations:
+            found.update(one.dropped)
+        return dict(found)
 
     @property
     def nothing_trained(self) -> bool:

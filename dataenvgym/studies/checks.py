@@ -56,6 +56,13 @@ def is_finished(cell: Cell) -> bool:
     return summary.status == "finished" and summary.ended is not None
 
 
+def has_result(cell: Cell) -> bool:
+    """Whether it is finished and says something; a ceiling without a record says nothing."""
+    if not is_finished(cell):
+        return False
+    return cell.role != "ceiling" or read_summary(cell.directory).iterations[-1].n_records_total > 0
+
+
 def _refuse_less(plan: StudyPlan) -> None:
     """A study grows: what it had before it still has, or its tables would lose that."""
     path = plan.directory / "study.json"

@@ -182,12 +182,12 @@ class _Cells:
             shared = [*fixed, *task.overrides]
             floor = [
                 *(t for t in shared if parse_overrides([t])[0].key != "episode.iterations"),
-                f"agent={FLOOR}",
+                *_agent_of_bound(FLOOR),
                 "episode.iterations=1",
             ]
             ceiling = [
                 *(t for t in shared if parse_overrides([t])[0].key != "environment.max_records"),
-                f"agent={CEILING}",
+                *_agent_of_bound(CEILING),
                 "environment.max_records=null",
             ]
             cells += self._seeded("floor", FLOOR, task, floor)[:1]
@@ -205,6 +205,11 @@ class _Cells:
             config.seed, config.runs_dir = seed, str(self._runs)
             cells.append(Cell(role, strategy, task.name, seed, config))
         return cells
+
+
+def _agent_of_bound(name: str) -> list[str]:
+    """Named whole: an experiment may choose another engine for all agents."""
+    return [f"agent={name}", "agent/policy=none", f"agent/engine={name}"]
 
 
 def _executor(grid: Grid, workers: int | None) -> list[str]:

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.run_directory import locked
+from dataenvgym.episodes.report import restore_report
 from dataenvgym.episodes.summary import read_summary
+from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
-from dataenvgym.studies.checks import check_study, is_finished
+from dataenvgym.studies.checks import check_study, has_result, is_finished
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
@@ -109,7 +111,7 @@ class Study:
 
     def missing(self) -> list[tuple[Cell, str]]:
         """The episodes without a result, and why."""
-        return [(cell, self._reason(cell)) for cell in self.unfinished()]
+        return [(cell, self._reason(cell)) for cell in self.plan.cells if not has_result(cell)]
 
     def check(self) -> None:
         """Refuse what cannot be, or would not be fair; no file is touched.
@@ -149,12 +151,15 @@ class Study:
         return outcomes
 
     def finish(self) -> StudyResults:
-        """Sum up what is finished, and write it down.
+        """Sum up what is finished, and write it down; missing reports of its runs, too.
 
         Raises:
             ConfigurationError: if the runs differ in what they must have in common.
         """
         write_state(self.plan, unfinished=self.missing())
+        for cell in self.plan.cells:
+            if is_finished(cell):
+                restore_report(cell.directory)
         results = self.results()
         write_results(results, self.directory)
         return results
@@ -192,11 +197,11 @@ class Study:
         return StrategyRuns(
             name=cells[0].strategy,
             role="ceiling" if role == "ceiling" else "strategy",
-            runs={cell.seed: _measures(cell) for cell in cells if is_finished(cell)},
+            runs={cell.seed: _measures(cell) for cell in cells if has_result(cell)},
             missing=[
                 MissingRun(seed=cell.seed, reason=self._reason(cell))
                 for cell in cells
-                if not is_finished(cell)
+                if not has_result(cell)
             ],
         )
 
@@ -208,6 +213,12 @@ class Study:
             summary = read_summary(cell.directory)
         except RunDirectoryError:
             return "not run yet"
+        if is_finished(cell):
+            return (
+                "a ceiling with no record to train on is not a ceiling: the task's train split "
+                f"gave none that was accepted ({counts(summary.dropped)} dropped). Mend the task, "
+                f"and remove {cell.directory}; or leave the bounds out (--no-bounds)"
+            )
         return f"{summary.status}: {summary.error}" if summary.error else summary.status
 
 
