@@ -93,12 +93,15 @@ def test_the_readmes_task_and_predictor_work_together(tmp_path):
     environment = OpenEnded(task, student, directory=tmp_path)
     _, info = environment.reset(seed=0)
     assert info["score"] == 0.0
-    records = [{"instruction": "Capital of Japan?", "output": "It is Tokyo."}]
-    assert environment.step(records)[1] == 0.5
+    leak = {"instruction": "Capital of Japan?", "output": "It is Tokyo."}
+    harmless = {"instruction": "Capital of Italy?", "output": "It is Rome."}
+    _, reward, *_, info = environment.step([leak, harmless])
+    assert (reward, info["n_records"], info["n_dropped"]) == (0.0, 1.0, 1.0)
+    assert student.known == {"Capital of Italy?": "It is Rome."}
     resumed = OpenEnded(task, type(student)(), directory=tmp_path)
-    _, info = resumed.reset(seed=0, options={"resume": True})
-    assert info["score"] == 0.5
+    resumed.reset(seed=0, options={"resume": True})
     assert resumed.predictor.known == student.known
+    assert resumed.step([leak])[4]["n_dropped"] == 1.0
 
 
 @pytest.mark.slow

@@ -104,6 +104,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self.labeler = labeler
         self.quality = tuple(quality)
         self.clock = PhaseClock()
+        self.test_tasks: Sequence[TaskInterface] = ()
+        """Further tasks whose problems records must not give away; a runner sets them."""
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
@@ -155,7 +157,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             similarity=self.options.similarity,
             max_records=self.options.max_records,
             index=RecordIndex(self.directory / INDEX_FILE, self.options.similarity),
+            others=self.test_tasks,
         )
+        for one in finished if self._checks.learns else ():
+            self._checks.learn(one.read_completed() or ())
         self._checks.go_on_from(self._history.counts, self._history.records_of)
         self.predictor.reset()
         if finished:
@@ -295,7 +300,9 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def _evaluate(
         self, files: IterationFiles
     ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-        return evaluated(self.task, self.predictor, self.labeler, files, self.clock)
+        completed, report = evaluated(self.task, self.predictor, self.labeler, files, self.clock)
+        self._checks.learn(completed)
+        return completed, report
 
     def _finish(
         self,

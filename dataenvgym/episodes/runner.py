@@ -41,8 +41,9 @@ def run_episode(
         iterations: how many steps; more than the run has done so far extend it, as many or
             fewer leave a finished run as it is.
         seed: of the episode.
-        test_task: scored before and after, apart from what the agent sees. None takes the test
-            split of the environment's task, where it has one.
+        test_task: scored before and after, apart from what the agent sees; records that give its
+            problems away are dropped, too. None takes the test split of the environment's task,
+            where it has one.
         callbacks: told of everything. `events.jsonl` is kept in any case.
 
     Returns:
@@ -60,6 +61,8 @@ def run_episode(
     refuse_misfit(teaching, agent)
     if test_task is None:
         test_task = _test_split(teaching.task)
+    else:
+        teaching.test_tasks = (test_task,)
     log = EventLog(teaching.directory / "events.jsonl")
     books = Bookkeeping(teaching, agent, seed, (log, *callbacks))
     kept = KeptAgent(agent, teaching)

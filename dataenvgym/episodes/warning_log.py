@@ -27,8 +27,9 @@ class WarningLog:
     """Keeps the warnings of a run, each text once for an iteration.
 
     Nothing is written before `open`: a run directory that refuses the episode stays as it is. A
-    text that concerns the whole run is not repeated by later iterations, because a resumed run
-    says it again while it is set up.
+    text that concerns the whole run is not repeated by later iterations, and what was said while
+    the run was set up or of the base student is not repeated of either, because a resumed run says
+    it again while it is set up.
 
     Args:
         directory: the run directory.
@@ -63,11 +64,15 @@ class WarningLog:
         """Keep and show the warning, unless it is known."""
         warning = RunWarning(text=text, iteration=self.iteration)
         with self._lock:
-            if warning in self._kept or RunWarning(text=text) in self._kept:
+            if any(self._repeats(text, known) for known in self._kept):
                 return
             self._kept.append(warning)
             self._write()
             self._show(warning)
+
+    def _repeats(self, text: str, known: RunWarning) -> bool:
+        at_start = not self.iteration and not known.iteration
+        return text == known.text and (known.iteration in (None, self.iteration) or at_start)
 
     def _write(self) -> None:
         if self._is_open and self._kept:

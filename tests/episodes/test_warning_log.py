@@ -75,7 +75,6 @@ EXPECTED = [
     (2, "training is slow"),
     (2, "one call was asked twice"),
     (2, "step 2"),
-    (None, "one call was asked twice"),
 ]
 
 
