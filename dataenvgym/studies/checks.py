@@ -32,7 +32,7 @@ def check_study(plan: StudyPlan) -> list[Difference]:
     """
     _refuse_less(plan)
     build_executor(plan.cells[0].config)
-    check_allowed_keys(plan.allow_unequal, plan.cells[0].config)
+    check_allowed_keys(plan.allow_unequal, [cell.config for cell in plan.cells])
     differences = _config_differences(plan)
     allowed(differences, plan.allow_unequal)
     tried: set[tuple[str, str, str]] = set()

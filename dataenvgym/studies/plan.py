@@ -52,9 +52,14 @@ class Cell:
         return run_directory(self.config)
 
     @property
+    def kind(self) -> str:
+        """What it has in common with those of other seeds."""
+        return f"{self.task}: {self.strategy}"
+
+    @property
     def label(self) -> str:
         """How it is spoken of."""
-        return f"{self.task}: {self.strategy}, seed {self.seed}"
+        return f"{self.kind}, seed {self.seed}"
 
 
 @dataclass(frozen=True)

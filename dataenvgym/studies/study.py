@@ -23,7 +23,9 @@ from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
+from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.studies.checks import check_study, has_result, is_finished
+from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
@@ -109,6 +111,23 @@ class Study:
         """The episodes that are left to do."""
         return [cell for cell in self.plan.cells if not is_finished(cell)]
 
+    def expected_time(self) -> ExpectedTime:
+        """How long what is left takes, as far as finished episodes of this study tell."""
+        executor = build_executor(self.plan.cells[0].config)
+        is_alone = isinstance(executor, InProcessExecutor)
+        expected = ExpectedTime(1 if is_alone else getattr(executor, "workers", None))
+        for cell in self.plan.cells:
+            try:
+                summary = read_summary(cell.directory)
+                done = len(summary.iterations)
+            except RunDirectoryError:
+                summary, done = None, 0
+            if summary is not None and summary.status == "finished":
+                expected.measured(cell.kind, done, run_seconds(summary, cell.directory))
+            if not is_finished(cell):
+                expected.plan(cell.kind, max(1, int(cell.config.episode.iterations) + 1 - done))
+        return expected
+
     def missing(self) -> list[tuple[Cell, str]]:
         """The episodes without a result, and why."""
         return [(cell, self._reason(cell)) for cell in self.plan.cells if not has_result(cell)]
@@ -141,7 +160,8 @@ class Study:
             from dataenvgym.studies.progress import StudyProgress
 
             total = len(self.plan.cells)
-            progress = StudyProgress(console, total=total, done=total - len(cells))
+            done, expected = total - len(cells), self.expected_time()
+            progress = StudyProgress(console, total=total, done=done, expected=expected)
         with _alone(self.directory), progress:
             watched = partial(_watched, progress if console is not None else None)
             outcomes = executor.run([watched(cell) for cell in cells])
@@ -223,7 +243,7 @@ class Study:
 
 
 def _watched(progress: Any, cell: Cell) -> Episode:
-    return Episode(cell.config, [] if progress is None else [progress.watch(cell.label)])
+    return Episode(cell.config, [] if progress is None else [progress.watch(cell.label, cell.kind)])
 
 
 def _measures(cell: Cell) -> RunMeasures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from rich import box
@@ -86,7 +87,15 @@ def render(results: StudyResults, width: int = 100) -> RenderableType:
     """The tables and notes for a terminal of `width` columns."""
     parts: list[RenderableType] = []
     for table in study_cells(results):
-        parts += [_rich(table.fitted(width)), Text("")]
+        fitted = table.fitted(width)
+        parts.append(_rich(fitted))
+        if hidden := list((Counter(table.names) - Counter(fitted.names)).elements()):
+            text = (
+                f"{width} columns have no room for: {', '.join(hidden)}. A wider terminal shows "
+                "them; so does table.md (dataenvgym compare writes it with --output)."
+            )
+            parts.append(Text(text, style="yellow"))
+        parts.append(Text(""))
     parts += [Text(plain(f"warning: {w}"), style="yellow") for w in results.warnings]
     parts += [Text(plain(note), style="dim") for note in study_notes(results)]
     return Group(*parts)

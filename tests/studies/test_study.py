@@ -105,6 +105,21 @@ def test_runs_on_other_records_are_told_apart(studied, folder):
     assert not any("identical" in warning for warning in studied.warnings)
 
 
+def test_the_expected_time_is_that_of_episodes_of_the_same_strategy(studied, small, folder):
+    more = Study(plan_study(["agent=random,open_ended", "seed=0,1,2", *small], name="s"))
+    for one, seconds in (("random", 30.0), ("gold", 300.0)):
+        for run in (folder / "studies" / "s" / "runs").glob(f"pocket_math-{one}-*"):
+            summary = read_json(run / "summary.json")
+            for iteration in summary["iterations"]:
+                iteration["seconds"]["total"] = seconds / len(summary["iterations"])
+            write_json(run / "summary.json", summary)
+            (run / "events.jsonl").unlink()
+    expected = more.expected_time()
+    assert round(expected.seconds) == 330  # one seed of random, one of gold
+    assert expected.unknown == ["pocket_math: open_ended"]
+    assert str(expected).startswith("about 6 min, without pocket_math: open_ended")
+
+
 def test_missing_reports_and_curves_of_finished_runs_are_written_again(studied, small, folder):
     one, other, *_ = sorted((folder / "studies" / "s" / "runs").iterdir())
     before = (one / "report.md").read_bytes()
