@@ -33,18 +33,20 @@ class KeptAgent:
     def __init__(self, agent: TeachingAgent, teaching: TeachingEnvironment) -> None:
         self.agent = agent
         self.teaching = teaching
+        self._has_lost_memory = False
 
     def restore(self) -> None:
         """Give the agent the state it had after its last call, and end that iteration for it."""
         finished = len(self.teaching.results) - 1
         if self.teaching.pending_action() is not None:
             self._load(finished + 1)
-            self._warn_of_lost_memory(finished + 1)
+            self._has_lost_memory = not isinstance(self.agent, Stateful)
         elif finished > 0:
             self._load(finished)
-            self._warn_of_lost_memory(finished)
             if isinstance(self.agent, Stateful):
                 self.agent.step()
+            else:
+                self._has_lost_memory = True
 
     def next_action(self, observation: dict[str, Any]) -> Any:
         """The action of an interrupted iteration, or else a new one from the agent."""
@@ -53,6 +55,7 @@ class KeptAgent:
         if (action := self.teaching.pending_action()) is not None:
             return action
         with self.teaching.clock("agent"):
+            self._warn_of_lost_memory()
             action = self._action(observation)
             if isinstance(self.agent, Stateful):
                 write_json(self._file(iteration), self.agent.state_dict())
@@ -72,12 +75,13 @@ class KeptAgent:
             return records
         return cast(ActingAgentInterface, self.agent).act(observation, predictor)
 
-    def _warn_of_lost_memory(self, iteration: int) -> None:
-        if not isinstance(self.agent, Stateful):
+    def _warn_of_lost_memory(self) -> None:
+        if self._has_lost_memory:
+            self._has_lost_memory = False
             warn_run(
-                f"resumed after iteration {iteration}: the agent {name_of(self.agent)!r} has no "
-                "state_dict() and load_state_dict(), so whatever it remembered, its random "
-                "generator too, starts anew; an undisturbed run may have other records"
+                f"the run was resumed, and the agent {name_of(self.agent)!r} has no state_dict() "
+                "and load_state_dict(): whatever it remembered, its random generator too, starts "
+                "anew, and an undisturbed run may have other records"
             )
 
     def _load(self, iteration: int) -> None:

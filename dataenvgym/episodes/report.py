@@ -237,6 +237,7 @@ def _files(run: RunFiles) -> Iterator[str]:
         ("summary.json", "the scores of this report"),
         ("curve.png", "the learning curve"),
         ("events.jsonl", "what happened when"),
+        ("warnings.jsonl", "what the run warned of"),
         ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
                        "answered validation instances"),
         ("test", "answered test instances"),

@@ -42,14 +42,17 @@ def test_resuming_an_agent_without_a_state_warns_that_its_memory_starts_anew(pla
     with pytest.raises(RuntimeError, match="stop"):
         play(tmp_path / "run", agent=Forgetful(fails_at=2), iterations=2)
     summary = play(tmp_path / "run", agent=Forgetful(), iterations=2)
-    lost = [text for _, text in texts(summary) if "starts anew" in text]
-    assert len(lost) == 1
-    assert lost[0].startswith("resumed after iteration 1: the agent 'forgetful' has no state_dict")
+    ((iteration, lost),) = [(n, text) for n, text in texts(summary) if "starts anew" in text]
+    assert iteration == 2
+    assert lost.startswith("the run was resumed, and the agent 'forgetful' has no state_dict()")
 
 
 def test_nothing_is_lost_before_its_first_call_or_with_a_state(play, tmp_path, make_agent):
     with pytest.raises(RuntimeError, match="stop"):
         play(tmp_path / "a", agent=Forgetful(fails_at=1), iterations=1)
+    assert play(tmp_path / "a", agent=Forgetful(), iterations=1).warnings == ()
+    assert play(tmp_path / "a", agent=Forgetful(), iterations=1).warnings == ()
+    (tmp_path / "a" / "summary.json").unlink()  # as if killed before the test split was scored
     assert play(tmp_path / "a", agent=Forgetful(), iterations=1).warnings == ()
     play(tmp_path / "b", agent=make_agent(), iterations=1)
     assert play(tmp_path / "b", agent=make_agent(), iterations=2).warnings == ()
