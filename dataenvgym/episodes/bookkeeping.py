@@ -245,8 +245,11 @@ def is_spent(agent: object) -> bool:
 
 
 def _nothing_trained(summary: Summary) -> RunWarning:
-    dropped = counts(summary.dropped)
-    why = f"all records were dropped ({dropped})" if summary.dropped else "there were no records"
+    why = "there were no records"
+    if summary.dropped:
+        why = f"all records were dropped ({counts(summary.dropped)})"
+    elif len(summary.iterations) == 1:
+        why = summary.ended or "with its base student the episode was already over"
     iterations = several(len(summary.iterations) - 1, "iteration")
     return RunWarning(text=f"nothing was trained in {iterations}: {why}")
 

@@ -142,6 +142,8 @@ class LiveProgress(EpisodeCallback):
 
     def on_end(self, summary: Summary) -> None:
         self._stop()
+        if summary.nothing_trained:
+            self._console.print(Text("nothing was trained", style="bold yellow"))
         if self._view.plan is not None:
             self._console.print(Text(_title(self._view.plan), style="bold"))
         if summary.iterations:

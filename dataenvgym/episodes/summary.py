@@ -79,8 +79,10 @@ class Summary(Model):
 
     @property
     def nothing_trained(self) -> bool:
-        """True if the agent had its turn and no record was trained on."""
-        return len(self.iterations) > 1 and self.iterations[-1].n_records_total == 0
+        """True if the agent had its turn, or the run is over, and no record was trained on."""
+        if not self.iterations or self.iterations[-1].n_records_total:
+            return False
+        return len(self.iterations) > 1 or self.status == "finished"
 
     @property
     def best(self) -> IterationSummary:
