@@ -13,9 +13,10 @@ from dataenvgym.studies.expected_time import ExpectedTime
 from dataenvgym.studies.progress import StudyProgress
 
 
-def iteration(number, score):
+def iteration(number, score, records=0):
     return IterationSummary(
-        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=0, n_records_total=0,
+        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=records,
+        n_records_total=records,
         dropped={}, seconds={}, val_score_by_skill={},
     )  # fmt: skip
 
@@ -25,8 +26,8 @@ def plan(name):
 
 
 def summary(status, **more):
-    return Summary(task="t", agent="a", seed=0, status=status, iterations=(iteration(0, 0.5),),
-                   best_iteration=0, **more)  # fmt: skip
+    return Summary(task="t", agent="a", seed=0, status=status, best_iteration=0,
+                   iterations=(iteration(0, 0.5), iteration(1, 0.5, records=3)), **more)  # fmt: skip
 
 
 def play(progress):
