@@ -26,8 +26,9 @@ def plan(name):
 
 
 def summary(status, **more):
-    return Summary(task="t", agent="a", seed=0, status=status, best_iteration=0,
-                   iterations=(iteration(0, 0.5), iteration(1, 0.5, records=3)), **more)  # fmt: skip
+    iterations = (iteration(0, 0.5), iteration(1, 0.5, records=3))
+    return Summary(task="t", agent="a", seed=0, status=status, iterations=iterations,
+                   best_iteration=0, **more)  # fmt: skip
 
 
 def play(progress):
