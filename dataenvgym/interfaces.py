@@ -154,7 +154,8 @@ class DataGenerationAgentInterface(Protocol):
     """Someone who teaches: looks at what went wrong and writes training records.
 
     It may also have `state_dict() -> dict` (JSON; no NaN) and `load_state_dict(dict)`: the state is
-    then saved with each iteration, and a resumed run goes on where it was.
+    then saved with each iteration, and a resumed run goes on where it was. An agent without them
+    starts its memory anew, and the run warns of it.
 
     It may ask `predictor`, and not change it: its `train`, `load` and `reset` raise AgentError.
     """

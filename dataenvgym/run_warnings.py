@@ -15,7 +15,10 @@ _log = logging.getLogger(__name__)
 
 
 def warn_run(text: str) -> None:
-    """Warn the user of the run in progress: what happened, with its numbers, and the way out."""
+    """Warn the user of the run in progress: what happened, with its numbers, and the way out.
+
+    The runner adds the iteration, and keeps the same text once for each iteration.
+    """
     _log.warning("%s", text)
 
 

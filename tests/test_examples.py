@@ -40,6 +40,15 @@ def test_a_short_example_runs(name, tmp_path):
     assert run(ROOT / "examples" / name, *SHORT[name], folder=tmp_path).strip()
 
 
+def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeypatch):
+    from dataenvgym.config import build_agent, compose
+
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    custom = ["agent=custom", "agent._target_=custom_agent.ReversingAgent"]
+    one, other = (build_agent(compose([*custom, f"seed={seed}"])).record() for seed in (0, 1))
+    assert one != other
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [str(name) for name in EXAMPLES if name not in EXTERNAL])
 def test_every_example_runs_whole(name, tmp_path):
@@ -84,12 +93,15 @@ def test_the_readmes_task_and_predictor_work_together(tmp_path):
     environment = OpenEnded(task, student, directory=tmp_path)
     _, info = environment.reset(seed=0)
     assert info["score"] == 0.0
-    records = [{"instruction": "Capital of Japan?", "output": "It is Tokyo."}]
-    assert environment.step(records)[1] == 0.5
+    leak = {"instruction": "Capital of Japan?", "output": "It is Tokyo."}
+    harmless = {"instruction": "Capital of Italy?", "output": "It is Rome."}
+    _, reward, *_, info = environment.step([leak, harmless])
+    assert (reward, info["n_records"], info["n_dropped"]) == (0.0, 1.0, 1.0)
+    assert student.known == {"Capital of Italy?": "It is Rome."}
     resumed = OpenEnded(task, type(student)(), directory=tmp_path)
-    _, info = resumed.reset(seed=0, options={"resume": True})
-    assert info["score"] == 0.5
+    resumed.reset(seed=0, options={"resume": True})
     assert resumed.predictor.known == student.known
+    assert resumed.step([leak])[4]["n_dropped"] == 1.0
 
 
 @pytest.mark.slow

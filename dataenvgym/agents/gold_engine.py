@@ -39,6 +39,11 @@ class GoldEngine:
     def skills(self) -> Sequence[str]:
         return ()
 
+    @property
+    def is_spent(self) -> bool:
+        """True if all parts are given."""
+        return self._given == self._parts
+
     def prepare(self) -> None:
         """Load the train split.
 
@@ -51,7 +56,7 @@ class GoldEngine:
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
         """The next part, in the order of the split."""
-        if self._given == self._parts:
+        if self.is_spent:
             return ()
         instances = train_instances(self._task)
         begin, end = (len(instances) * (self._given + i) // self._parts for i in (0, 1))

@@ -24,6 +24,7 @@ class NoEngine:
     """Writes nothing."""
 
     writes_nothing = True
+    is_spent = True
 
     @property
     def skills(self) -> Sequence[str]:

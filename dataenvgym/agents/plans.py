@@ -19,6 +19,8 @@ what policies and engines say of themselves, where they do:
   if the engine cannot do without;
 - `engine.writes_nothing`: True if it never writes a record;
 - `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
+- `engine.is_spent`: True if it has no records to give, so that none is no surprise (read before
+  each call; otherwise an iteration without records is warned about);
 - `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
 """
 

@@ -21,6 +21,10 @@ def compare(arguments: Namespace) -> None:
     words = ["dataenvgym", "compare", *arguments.runs]
     if arguments.baseline is not None:
         words += ["--baseline", arguments.baseline]
+    if arguments.test is not None:
+        words += ["--test", arguments.test]
+    for key in arguments.allow_unequal:
+        words += ["--allow-unequal", key]
     results = compare_runs(
         [find_run(run, arguments.runs_dir) for run in arguments.runs],
         baseline=arguments.baseline,

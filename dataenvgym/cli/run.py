@@ -57,7 +57,11 @@ def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
 
 
 def _show_end(directory: Path, console: Console) -> None:
-    """Where everything is; the scores already stand above."""
+    """The warnings, and where everything is; the scores already stand above."""
+    from dataenvgym.episodes.summary import read_summary
+    from dataenvgym.episodes.tables import print_warnings
+
+    print_warnings(read_summary(directory), console)
     console.print(f"\n{directory}", soft_wrap=True)
     for name, what in (
         ("report.md", "how it went, skill by skill"),

@@ -52,7 +52,8 @@ def study(arguments: Namespace) -> None:
     of_plan.check()
     left = len(of_plan.unfinished())
     if left:
-        print(f"{plan.name}: {left} of {len(plan.cells)} episodes to run", flush=True)
+        expected = of_plan.expected_time()
+        print(f"{plan.name}: {left} of {len(plan.cells)} episodes to run; {expected}", flush=True)
     of_plan.run(console)
     results = of_plan.finish()
     console.print()

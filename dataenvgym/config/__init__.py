@@ -2,6 +2,7 @@
 
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
     overrides       what was typed, checked against what there is, with "did you mean"
+    experiments     what an experiment was written for
     models          short names of students, such as vllm/pocket
     building        a DictConfig -> task, predictor, agent, environment
     targets         one section of it -> the object that its `_target_` names

@@ -106,11 +106,15 @@ def build_agent(
 ) -> TeachingAgent:
     """The agent of `config.agent`.
 
+    It gets the run's seed if it, its policy or its engine has a parameter `seed` that the section
+    does not set.
+
     Args:
-        task, teacher: for the policies and engines that have parameters of these names. The task
-            is built from the configuration if None.
+        task, teacher: for those that have parameters of these names. The task is built from the
+            configuration if None.
     """
-    given: dict[str, Any] = {"task": build_task(config) if task is None else task}
+    task = build_task(config) if task is None else task
+    given: dict[str, Any] = {"task": task, "seed": config.seed}
     if teacher is not None:
         given["teacher"] = teacher
     agent = build_section(config, "agent", **given)
@@ -223,7 +227,8 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     section = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
     for name in ("id", "_target_"):
         section.pop(name, None)
-    options = cast(dict[str, Any], build_value(section, "environment", given))
+    seeded = {**given, "seed": config.seed}  # for an engine of the user's own
+    options = cast(dict[str, Any], build_value(section, "environment", seeded))
     if config.skills.get("_target_") is not None:
         options["labeler"] = build_section(config, "skills", **given)
     if checks := build_section(config, "quality", **given)["checks"]:

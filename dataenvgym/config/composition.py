@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dataenvgym.config.experiments import check_experiment
 from dataenvgym.config.overrides import (
     Override,
     check_choices,
@@ -71,6 +72,7 @@ def compose(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     check_choices(parsed, groups, ())
+    check_experiment(parsed, groups)
     choices = [o for o in parsed if o.key in groups]
     default = _compose(choices, config_dir, name)
     sources = [o for o in parsed if is_source(o, default)]

@@ -31,17 +31,20 @@ def check_fit(
         ConfigurationError: saying what does not fit, and the way out.
     """
     instances: tuple[TaskInstance, ...] = tuple(getattr(task, "instances", ()))
-    if not isinstance(agent, Agent | TreeAgent) or not instances:
+    if not isinstance(agent, Agent | TreeAgent):
         return
-    name = str(getattr(task, "name", type(task).__name__))
     policy, engine = agent.policy, agent.engine
     _acts_as(agent, policy)
+    if engine is not None:
+        _writes_something(policy, engine)
+    if not instances:
+        return
+    name = str(getattr(task, "name", type(task).__name__))
     if getattr(policy, "needs_skills", False):
         has_skills = labels_skills or any(instance.skill for instance in instances)
         _shows_skills(_title(policy), name, shows_skills=shows_skills, has_skills=has_skills)
     if engine is None:
         return
-    _writes_something(policy, engine)
     if (prepare := getattr(engine, "prepare", None)) is not None:
         prepare()
     if getattr(policy, "needs_engine_skills", False) and not engine.skills:

@@ -7,7 +7,7 @@ not be trained on is dropped and counted by reason, the first of these that hold
 - `near_duplicate`: nearly the text of an earlier record, with the same numbers (see
   `near_duplicates`);
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
-  `evaluation_overlap`);
+  `evaluation_overlap`, and `evaluated_problems` for how these are known);
 - the reason of a quality check that it does not pass (see `dataenvgym.quality`);
 - `over_budget`: beyond the episode's `max_records`.
 
@@ -22,12 +22,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from dataenvgym.environments.evaluated_problems import EvaluatedProblems
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.near_duplicates import Fingerprint, Fingerprints
 from dataenvgym.environments.record_index import RecordIndex
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_template_of
 
 Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
@@ -63,7 +64,7 @@ class RecordChecks:
     """Remembers the accepted records of an episode and judges new ones against them.
 
     Args:
-        overlap: the problems that the student is evaluated on, or None.
+        problems: what the student is evaluated on, or None.
         template: what the prompts of the task have around an instruction; it is left out of
             comparisons.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
@@ -74,13 +75,14 @@ class RecordChecks:
     def __init__(
         self,
         *,
-        overlap: EvaluationOverlap | None = None,
+        problems: EvaluatedProblems | None = None,
         template: PromptTemplate = PLAIN,
         similarity: float = 0.9,
         max_records: int | None = None,
         index: RecordIndex | None = None,
     ) -> None:
-        self._overlap = overlap or EvaluationOverlap()
+        self._problems = problems
+        self._overlap = EvaluationOverlap() if problems is None else problems.overlap()
         self._template = template
         self._fingerprints = Fingerprints(similarity)
         self._max_records = max_records
@@ -95,10 +97,16 @@ class RecordChecks:
         similarity: float = 0.9,
         max_records: int | None = None,
         index: RecordIndex | None = None,
+        others: Sequence[TaskInterface] = (),
     ) -> RecordChecks:
-        """Checks against everything that `task` evaluates on."""
+        """Checks against everything that `task`, and `others`, evaluate on.
+
+        Warns of test problems that are not known (see `evaluated_problems`).
+        """
+        problems = EvaluatedProblems(task, others)
+        problems.warn_of_unknown_tests()
         return cls(
-            overlap=EvaluationOverlap.with_task(task),
+            problems=problems,
             template=prompt_template_of(task),
             similarity=similarity,
             max_records=max_records,
@@ -156,6 +164,18 @@ class RecordChecks:
             tuple(records[i] for i in accepted),
             tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
         )
+
+    @property
+    def learns(self) -> bool:
+        """Whether problems are known only once they have been evaluated."""
+        return self._problems is not None and self._problems.learns
+
+    def learn(self, completed: Iterable[CompletedTaskInstance]) -> None:
+        """Compare records with these evaluated problems from now on, if the task offers none."""
+        if self._problems is not None and self.learns:
+            if self._problems.learn(completed):
+                self._overlap = self._problems.overlap()
+            self._problems.warn_of_no_texts()
 
     def accept(self, records: Iterable[TrainingDatum], *, iteration: int | None = None) -> None:
         """Remember records that are trained on.

@@ -13,6 +13,9 @@ from dataenvgym.environments.marks import MARKS_FILE
 from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
+WARNINGS_FILE = "warnings.jsonl"
+"""What the runner warned the user of, one a line."""
+
 
 class EpisodeDirectory:
     """Where `iterations/` and what belongs to them is kept.
@@ -76,7 +79,7 @@ class EpisodeDirectory:
 
     def clear(self) -> None:
         """Remove what an earlier episode left: iterations, agent states, answered test problems,
-        the duplicate index.
+        warnings, the duplicate index.
 
         The iterations go first, and all at once: without them nothing is gone on with.
         """
@@ -87,7 +90,8 @@ class EpisodeDirectory:
             shutil.rmtree(gone)
         for name in ("agent", "test"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for name in ("summary.json", MARKS_FILE, INDEX_FILE, f"{INDEX_FILE}-journal"):
+        names = ("summary.json", MARKS_FILE, WARNINGS_FILE, INDEX_FILE, f"{INDEX_FILE}-journal")
+        for name in names:
             (self.path / name).unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -20,7 +20,6 @@ from dataenvgym.environments.record_texts import (
     words_and_stops,
 )
 from dataenvgym.environments.word_runs import WordRuns
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TrainingDatum
 
 _FEWEST_WORDS = 4
@@ -58,23 +57,6 @@ class EvaluationOverlap:
         self._lengths = {start: sorted(found) for start, found in lengths.items()}
         plain += [_plain(words_and_stops(text)) for text in answers]
         self._runs = WordRuns(plain)
-
-    @classmethod
-    def with_task(cls, task: TaskInterface) -> EvaluationOverlap:
-        """With everything that `task` evaluates on.
-
-        A task that offers splits (`on`, `instances`) is asked for its validation and test
-        instances, one that only has `instances` for those; any other has no overlap.
-        """
-        there = getattr(task, "splits", ("validation", "test"))
-        evaluated = [s for s in ("validation", "test") if s in there]
-        splits = [task.on(s) for s in evaluated] if hasattr(task, "on") else [task]
-        instances = [i for split in splits for i in getattr(split, "instances", ())]
-        return cls(
-            (instance.instruction for instance in instances),
-            answers=(instance.answer for instance in instances if instance.answer),
-            overlap_key=getattr(task, "overlap_key", None),
-        )
 
     def __contains__(self, record: TrainingDatum) -> bool:
         questions = record_questions(record)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat, TypedDict
 
@@ -49,6 +49,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.quality.judging import RecordJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
 Observation = dict[str, Any]
@@ -122,6 +123,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self.labeler = labeler
         self.quality = tuple(quality)
         self.clock = PhaseClock()
+        self.test_tasks: Sequence[TaskInterface] = ()
+        """Further tasks whose problems records must not give away; a runner sets them."""
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
@@ -174,7 +177,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             similarity=self.options.similarity,
             max_records=self.options.max_records,
             index=RecordIndex(self.directory / INDEX_FILE, self.options.similarity),
+            others=self.test_tasks,
         )
+        for one in finished if self._checks.learns else ():
+            self._checks.learn(one.read_completed() or ())
         self._checks.go_on_from(self._history.counts, self._history.records_of)
         self.predictor.reset()
         if finished:
@@ -336,13 +342,17 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             stamped = stamp(records, files.number)
             checked = self._checks.check(stamped, judge, iteration=files.number)
             checked = checked.counting(judge.unjudged)
+            if checked.dropped and not checked.accepted:
+                warn_run(f"no record was accepted: {_counts(checked.reasons)}")
             files.write_checked(checked)
         return checked
 
     def _evaluate(
         self, files: IterationFiles
     ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-        return evaluated(self.task, self.predictor, self.labeler, files, self.clock)
+        completed, report = evaluated(self.task, self.predictor, self.labeler, files, self.clock)
+        self._checks.learn(completed)
+        return completed, report
 
     def _finish(
         self,
@@ -407,3 +417,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             "n_records_total": float(last.n_records_total),
             "n_dropped": float(sum(last.dropped.values())),
         }
+
+
+def _counts(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in reasons.items())

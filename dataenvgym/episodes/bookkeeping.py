@@ -21,9 +21,12 @@ from dataenvgym.episodes.summary import (
     summarize_iteration,
     whole_summary,
 )
+from dataenvgym.episodes.texts import counts, several
+from dataenvgym.episodes.warning_log import RunWarning, WarningLog
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
+from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.reports import report_of
 
@@ -53,6 +56,8 @@ class Bookkeeping:
         self.callbacks = callbacks
         self.directory = teaching.directory
         self._tasks = {"validation": teaching.task, "test": test_task}
+        self.warnings = WarningLog(self.directory, self._show)
+        self._writes_nothing = is_spent(agent)
         self._announced = 0
         self._started: list[EpisodeCallback] = []
         self._has_ended = False
@@ -84,8 +89,12 @@ class Bookkeeping:
         )
 
     @contextmanager
-    def watched(self, iterations: int) -> Iterator[None]:
-        """Tell the callbacks of the start and of a bad end; listen to the phases meanwhile."""
+    def watched(self, iterations: int, *, resumes: bool) -> Iterator[None]:
+        """Tell the callbacks of the start and of a bad end, of phases and of warnings.
+
+        Args:
+            resumes: whether what the directory holds is gone on with.
+        """
         plan = EpisodePlan(
             name=self.directory.name,
             task=name_of(self.teaching.task),
@@ -95,19 +104,28 @@ class Bookkeeping:
             n_finished=len(list(self.directory.glob("iterations/*/iteration.json"))),
             directory=self.directory,
             problems=self._problems,
+            environment=type(self.teaching).__name__,
         )
+        if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
+            self.warnings.go_on()
         self.teaching.clock.listeners.append(self._on_phase)
         try:
-            for callback in self.callbacks:
-                self._started.append(callback)
-                callback.on_start(plan)
-            yield
+            with listening(self.warnings.hear):
+                for callback in self.callbacks:
+                    self._started.append(callback)
+                    callback.on_start(plan)
+                yield
         except BaseException as error:
             if not self._has_ended:
                 self._end_badly(error)
             raise
         finally:
             self.teaching.clock.listeners.remove(self._on_phase)
+
+    def begun(self) -> None:
+        """The environment has taken the directory for its own."""
+        self.warnings.open()
+        self.warnings.iteration = len(self.teaching.results) - 1
 
     def announce(self) -> None:
         """Tell of the iterations that have been finished since the last call."""
@@ -124,6 +142,7 @@ class Bookkeeping:
             ended: what ended the episode before its time, or None.
         """
         best = best_iteration(self.teaching.results)
+        self.warnings.iteration = None
         before = after = None
         if test_task is not None:
             before = self._test_score(test_task, 0)
@@ -151,8 +170,14 @@ class Bookkeeping:
         return report_of(task, read_completed(path)).score
 
     def _on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        self.warnings.open()  # an environment that refuses its directory has no phases
+        self.warnings.iteration = None if phase == "test" else iteration
         for callback in self.callbacks:
             callback.on_phase(event, iteration, phase, seconds)
+
+    def _show(self, warning: RunWarning) -> None:
+        for callback in self._started:
+            callback.on_warning(warning)
 
     def _end(
         self,
@@ -173,7 +198,7 @@ class Bookkeeping:
         summary = self._summary(status, error=_described(error))
         if not self.teaching.results:
             if (before := whole_summary(self.directory)) is not None:
-                changes = {"status": status, "error": summary.error}
+                changes = {"status": status, "error": summary.error, "warnings": summary.warnings}
                 summary = before.model_copy(update=changes)
             if isinstance(error, RunDirectoryError):
                 self._tell_end(summary)
@@ -198,7 +223,7 @@ class Bookkeeping:
         error: str | None = None,
     ) -> Summary:
         results = self.teaching.results
-        return Summary(
+        summary = Summary(
             task=name_of(self.teaching.task),
             agent=self.agent_name,
             seed=self.seed,
@@ -211,7 +236,12 @@ class Bookkeeping:
             teacher=read_usage(self.directory),
             error=error,
             problems=self._problems,
+            warnings=self.warnings.kept,
         )
+        if status != "finished" or not summary.nothing_trained or self._writes_nothing:
+            return summary
+        warnings = (_nothing_trained(summary), *summary.warnings)
+        return summary.model_copy(update={"warnings": warnings})
 
     @cached_property
     def _problems(self) -> dict[str, str]:
@@ -232,6 +262,21 @@ class Bookkeeping:
 def name_of(thing: object) -> str:
     """Its `name`, or that of its class."""
     return str(getattr(thing, "name", type(thing).__name__))
+
+
+def is_spent(agent: object) -> bool:
+    """Whether its engine says that there are no records to expect (see `agents.plans`)."""
+    return bool(getattr(getattr(agent, "engine", None), "is_spent", False))
+
+
+def _nothing_trained(summary: Summary) -> RunWarning:
+    why = "there were no records"
+    if summary.dropped:
+        why = f"all records were dropped ({counts(summary.dropped)})"
+    elif len(summary.iterations) == 1:
+        why = summary.ended or "with its base student the episode was already over"
+    iterations = several(len(summary.iterations) - 1, "iteration")
+    return RunWarning(text=f"nothing was trained in {iterations}: {why}")
 
 
 def _described(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import orjson
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.secrets import redact_bytes
 
@@ -35,6 +36,7 @@ class EpisodePlan:
         n_finished: how many are already there, the base student's evaluation counted.
         directory: the run directory.
         problems: what part of its source a split is, as in the `Summary`.
+        environment: name of its class, such as "SkillList"; "" if unknown.
     """
 
     name: str
@@ -45,6 +47,7 @@ class EpisodePlan:
     n_finished: int
     directory: Path
     problems: Mapping[str, str] = field(default_factory=dict)
+    environment: str = ""
 
 
 class EpisodeCallback:
@@ -55,6 +58,9 @@ class EpisodeCallback:
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         """A phase begins, or has ended after `seconds`."""
+
+    def on_warning(self, warning: RunWarning) -> None:
+        """The user should know this now. May be called from another thread."""
 
     def on_iteration(self, summary: IterationSummary) -> None:
         """An iteration is finished; also called for those of a resumed run, before it goes on."""
@@ -77,6 +83,9 @@ class EventLog(EpisodeCallback):
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "end":
             self._write(event="phase", iteration=iteration, phase=phase, seconds=round(seconds, 4))
+
+    def on_warning(self, warning: RunWarning) -> None:
+        self._write(event="warning", **warning.model_dump(mode="json"))
 
     def on_iteration(self, summary: IterationSummary) -> None:
         if summary.iteration > self._known:

@@ -18,6 +18,7 @@ from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEve
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import iteration_table, outcome, shares
 from dataenvgym.episodes.texts import change, plain, several, sparkline
+from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.progress import listening
 
 LONG_PHASE = 5.0
@@ -74,6 +75,9 @@ class PlainProgress(EpisodeCallback):
         self._print(f"{_title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
         for line in shares(plan.problems):
             self._print(line)
+
+    def on_warning(self, warning: RunWarning) -> None:
+        self._print(_warning_line(warning))
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         if event == "begin":
@@ -143,6 +147,10 @@ class LiveProgress(EpisodeCallback):
         if event == "begin":
             self._view.now = (iteration, phase, time.monotonic())
 
+    def on_warning(self, warning: RunWarning) -> None:
+        # printed above the display, and stays there
+        self._console.print(Text(plain(_warning_line(warning)), style="yellow"))
+
     def _hear(self, text: str) -> None:
         self._view.told = plain(text)
 
@@ -151,6 +159,8 @@ class LiveProgress(EpisodeCallback):
 
     def on_end(self, summary: Summary) -> None:
         self._stop()
+        if summary.nothing_trained:
+            self._console.print(Text("nothing was trained", style="bold yellow"))
         if self._view.plan is not None:
             self._console.print(Text(_title(self._view.plan), style="bold"))
             for line in shares(self._view.plan.problems):
@@ -249,4 +259,9 @@ class _Frame:
 
 
 def _title(plan: EpisodePlan) -> str:
-    return plain(f"{plan.task}, taught by {plan.agent}, seed {plan.seed}")
+    where = f" in {plan.environment}" if plan.environment else ""
+    return plain(f"{plan.task}, taught by {plan.agent}{where}, seed {plan.seed}")
+
+
+def _warning_line(warning: RunWarning) -> str:
+    return f"warning: {warning_lines([warning])[0]}"

@@ -18,7 +18,7 @@ from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
 from dataenvgym.episodes.plots import draw_curve
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.episodes.tables import iteration_table, outcome, shares
+from dataenvgym.episodes.tables import iteration_table, outcome, print_warnings, shares
 from dataenvgym.episodes.texts import (
     cell,
     change,
@@ -32,6 +32,7 @@ from dataenvgym.episodes.texts import (
     score,
     sparkline,
 )
+from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import SkillReport
 from dataenvgym.storage import write_text
@@ -83,6 +84,7 @@ def render_report(run_directory: str | Path, console: Console) -> None:
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
             console.print(Text(f"{name} most: {shown}", style=style))
+    print_warnings(run.summary, console)
     for name in ("report.md", "curve.png"):
         if (run.directory / name).exists():
             console.print(Text(plain(str(run.directory / name)), style="dim"), soft_wrap=True)
@@ -96,6 +98,7 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield ""
     yield f"**{cell(outcome(run.summary))}**"
     yield ""
+    yield from _warnings(run)
     yield "![Validation score by iteration, overall and by skill](curve.png)"
     yield from _what_ran(run)
     yield from _iterations(run)
@@ -105,6 +108,16 @@ def _lines(run: RunFiles) -> Iterator[str]:
     yield from _still_wrong(run)
     yield from _files(run)
     yield from _timings(run)
+
+
+def _warnings(run: RunFiles) -> Iterator[str]:
+    if not run.summary.warnings:
+        return
+    yield "## Warnings"
+    yield ""
+    for line in warning_lines(run.summary.warnings):
+        yield f"- {cell(line)}"
+    yield ""
 
 
 def _what_ran(run: RunFiles) -> Iterator[str]:
@@ -231,6 +244,7 @@ def _files(run: RunFiles) -> Iterator[str]:
         ("summary.json", "the scores of this report"),
         ("curve.png", "the learning curve"),
         ("events.jsonl", "what happened when"),
+        ("warnings.jsonl", "what the run warned of"),
         ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
                        "answered validation instances"),
         ("test", "answered test instances"),

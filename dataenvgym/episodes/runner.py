@@ -45,8 +45,9 @@ def run_episode(
         iterations: how many steps; more than the run has done so far extend it, as many or
             fewer leave a finished run as it is.
         seed: of the episode.
-        test_task: scored before and after, apart from what the agent sees. None takes the test
-            split of the environment's task, where it has one.
+        test_task: scored before and after, apart from what the agent sees; records that give its
+            problems away are dropped, too. None takes the test split of the environment's task,
+            where it has one.
         callbacks: told of everything. `events.jsonl` is kept in any case.
         directory: the run directory, for an environment that was made without one, such as
             "runs/mine"; `dataenvgym report`, `show`, `export`, `compare` and `eval --run` take it.
@@ -71,6 +72,8 @@ def run_episode(
         teaching.keep_in(directory)
     if test_task is None:
         test_task = _test_split(teaching.task)
+    else:
+        teaching.test_tasks = (test_task,)
     log = EventLog(teaching.directory / "events.jsonl")
     told = (log, *automatic_progress(progress), *callbacks)
     books = Bookkeeping(teaching, agent, seed, told, test_task)
@@ -83,8 +86,9 @@ def run_episode(
         environment.reset(seed=seed, options=options)
         if books.has_nothing_left(summary, iterations, test_task):
             return summary
-    with books.watched(iterations):
+    with books.watched(iterations, resumes="resume" in options):
         observation, _ = environment.reset(seed=seed, options=options)
+        books.begun()
         kept.restore()
         books.announce()
         ended = None

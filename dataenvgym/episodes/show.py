@@ -12,6 +12,7 @@ from rich.text import Text
 
 from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.tables import print_warnings
 from dataenvgym.episodes.texts import conversation, plain, record, several
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
@@ -55,6 +56,7 @@ def show_iteration(
     if number:
         _show_records(files, console, skill, limit)
     _Comparison(before, after, number).show(console, skill, wrong, limit)
+    print_warnings(run.summary, console)
 
 
 def _show_records(files: IterationFiles, console: Console, skill: str | None, limit: int) -> None:

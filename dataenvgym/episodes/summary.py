@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from dataenvgym.environments import PHASES, IterationResult
+from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model
@@ -57,6 +59,7 @@ class Summary(Model):
         error: why a failed episode failed.
         problems: of each split that is only a part of its source, which part: {"validation":
             "2 of 20 problems (validation is 10%)"}.
+        warnings: what the user should know although nothing failed.
     """
 
     task: str
@@ -71,6 +74,22 @@ class Summary(Model):
     teacher: TeacherUsage | None = None
     error: str | None = None
     problems: dict[str, str] = {}
+    warnings: tuple[RunWarning, ...] = ()
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Records of all iterations that were not accepted, by reason."""
+        found: Counter[str] = Counter()
+        for one in self.iterations:
+            found.update(one.dropped)
+        return dict(found)
+
+    @property
+    def nothing_trained(self) -> bool:
+        """True if the agent had its turn, or the run is over, and no record was trained on."""
+        if not self.iterations or self.iterations[-1].n_records_total:
+            return False
+        return len(self.iterations) > 1 or self.status == "finished"
 
     @property
     def best(self) -> IterationSummary:

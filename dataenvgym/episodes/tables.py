@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.texts import change, plain, several
+from dataenvgym.episodes.warning_log import warning_lines
 
 NARROW = 72
 """Columns below which the table of iterations has only what is needed most."""
@@ -49,6 +51,8 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
         with_error: end with the first line of the error that the episode failed with.
     """
     text: str = summary.status
+    if summary.nothing_trained:
+        text = f"nothing was trained, no record in any iteration; {text}"
     if summary.iterations:
         base, best = summary.iterations[0], summary.best
         text += (
@@ -77,6 +81,12 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
 def shares(problems: Mapping[str, str]) -> list[str]:
     """A line for each split that is only a part of its source."""
     return [plain(f"{split}: {text}") for split, text in problems.items()]
+
+
+def print_warnings(summary: Summary, console: Console) -> None:
+    """Print the warnings of a run, if it has any."""
+    for line in warning_lines(summary.warnings):
+        console.print(Text(plain(f"warning: {line}"), style="yellow"), soft_wrap=True)
 
 
 def _style(difference: float | None) -> str:

@@ -12,6 +12,8 @@ from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
 from dataenvgym.episodes.log import log_to
 from dataenvgym.episodes.report import write_report
 from dataenvgym.episodes.summary import Status, Summary, whole_summary
+from dataenvgym.episodes.warning_log import read_warnings
+from dataenvgym.executors.early_warnings import EarlyWarnings
 from dataenvgym.executors.interface import Episode, build_episode
 from dataenvgym.executors.parcels import Parcel
 from dataenvgym.executors.ray_worker import Told
@@ -38,7 +40,8 @@ class DrivenEpisode:
 
     def open(self) -> None:
         """Check the configuration; then, and only then, lock the run directory and open it."""
-        build_episode(self.config, self.directory)
+        with EarlyWarnings().gathering():  # the worker builds it again, and warns then
+            build_episode(self.config, self.directory)
         self._open.enter_context(open_run(self.config, fresh=self._episode.fresh))
 
     def files(self) -> Parcel:
@@ -94,7 +97,11 @@ class DrivenEpisode:
     def _failed_summary(self, plan: EpisodePlan, error: BaseException) -> Summary:
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         described = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        changes: dict[str, Any] = {"status": status, "error": described}
+        changes: dict[str, Any] = {
+            "status": status,
+            "error": described,
+            "warnings": read_warnings(self.directory),
+        }
         if (before := whole_summary(self.directory)) is not None:
             return before.model_copy(update=changes)
         return Summary(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.log import log_to
+from dataenvgym.executors.early_warnings import EarlyWarnings
 from dataenvgym.executors.interface import Episode, Outcome, build_episode
 
 
@@ -24,14 +25,16 @@ def _run(episode: Episode) -> Outcome:
     config, directory = episode.config, episode.directory
     try:
         # everything is made before the run directory is touched: a typo leaves nothing behind
-        environment, agent = build_episode(config, directory)
+        early = EarlyWarnings()
+        with early.gathering():
+            environment, agent = build_episode(config, directory)
         with open_run(config, fresh=episode.fresh), log_to(directory / "log.txt"):
             summary = run_episode(
                 environment,
                 agent,
                 iterations=config.episode.iterations,
                 seed=config.seed,
-                callbacks=episode.callbacks,
+                callbacks=(*episode.callbacks, early),
                 progress=False,
             )
             environment.close()

@@ -14,9 +14,10 @@ from typing import Any
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.executors.errors import CarriedError, Done
 from dataenvgym.executors.ray_host import Surroundings
-from dataenvgym.executors.ray_worker import Told
+from dataenvgym.executors.ray_worker import Method, Told
 from dataenvgym.secrets import redacted_output
 
 _PATIENCE = 10.0  # seconds that an episode gets to end once nobody listens any more
@@ -78,18 +79,26 @@ class _Relay(EpisodeCallback):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._lock = threading.Lock()  # warnings come from any thread
 
     def on_start(self, plan: EpisodePlan) -> None:
-        self._connection.send(Told("on_start", (plan,), None))
+        self._tell("on_start", plan)
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        self._connection.send(Told("on_phase", (event, iteration, phase, seconds), None))
+        self._tell("on_phase", event, iteration, phase, seconds)
+
+    def on_warning(self, warning: RunWarning) -> None:
+        self._tell("on_warning", warning)
 
     def on_iteration(self, summary: IterationSummary) -> None:
-        self._connection.send(Told("on_iteration", (summary,), None))
+        self._tell("on_iteration", summary)
 
     def on_end(self, summary: Summary) -> None:
-        self._connection.send(Told("on_end", (summary,), None))
+        self._tell("on_end", summary)
+
+    def _tell(self, method: Method, *arguments: Any) -> None:
+        with self._lock:
+            self._connection.send(Told(method, arguments, None))
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.executors.errors import CarriedError, Done
 from dataenvgym.executors.narration import Tell, narrate
 from dataenvgym.executors.parcels import FolderWatch, Parcel
@@ -48,11 +49,14 @@ class EpisodeOrder:
     max_restarts: int
 
 
+Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end"]
+
+
 @dataclass(frozen=True)
 class Told:
     """A callback's method was called with these arguments; the files are new or changed since."""
 
-    method: Literal["on_start", "on_phase", "on_iteration", "on_end"] | None
+    method: Method | None
     arguments: tuple[Any, ...]
     files: Parcel | None
 
@@ -93,19 +97,22 @@ def _run(order: EpisodeOrder, directory: Path, predictor: RemotePredictor, tell:
 
     from dataenvgym.episodes.log import log_to
     from dataenvgym.episodes.runner import run_episode
+    from dataenvgym.executors.early_warnings import EarlyWarnings
     from dataenvgym.executors.interface import build_episode
 
     config: Any = OmegaConf.create(order.config)
     watch = FolderWatch(directory)
     with log_to(directory / "log.txt"):
-        environment, agent = build_episode(config, directory, predictor=predictor)
+        early = EarlyWarnings()
+        with early.gathering():
+            environment, agent = build_episode(config, directory, predictor=predictor)
         try:
             return run_episode(
                 environment,
                 agent,
                 iterations=config.episode.iterations,
                 seed=config.seed,
-                callbacks=[_Relay(tell, watch)],
+                callbacks=[_Relay(tell, watch), early],
                 progress=False,
             )
         finally:
@@ -125,6 +132,9 @@ class _Relay(EpisodeCallback):
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         files = self._watch.changes() if event == "end" else None
         self._tell(Told("on_phase", (event, iteration, phase, seconds), files))
+
+    def on_warning(self, warning: RunWarning) -> None:
+        self._tell(Told("on_warning", (warning,), None))  # its file comes with the phase's
 
     def on_iteration(self, summary: IterationSummary) -> None:
         self._tell(Told("on_iteration", (summary,), self._watch.changes()))

@@ -10,8 +10,9 @@ comparison  the same for runs that are there already
 measures    one run, measured
 statistics  intervals, paired tests, corrections
 summing     runs -> results; `results` holds their models
+doubts      warnings: what makes the numbers doubtful
 tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
-progress    the display while a study runs
+progress    the display while a study runs; `expected_time`: how long what is left takes
 """
 
 from dataenvgym.studies.comparison import compare_runs

@@ -32,7 +32,7 @@ def check_study(plan: StudyPlan) -> list[Difference]:
     """
     _refuse_less(plan)
     build_executor(plan.cells[0].config)
-    check_allowed_keys(plan.allow_unequal, plan.cells[0].config)
+    check_allowed_keys(plan.allow_unequal, [cell.config for cell in plan.cells])
     differences = _config_differences(plan)
     allowed(differences, plan.allow_unequal)
     tried: set[tuple[str, str, str]] = set()
@@ -54,6 +54,13 @@ def is_finished(cell: Cell) -> bool:
     except RunDirectoryError:
         return False
     return summary.status == "finished" and summary.ended is not None
+
+
+def has_result(cell: Cell) -> bool:
+    """Whether it is finished and says something; a ceiling without a record says nothing."""
+    if not is_finished(cell):
+        return False
+    return cell.role != "ceiling" or read_summary(cell.directory).iterations[-1].n_records_total > 0
 
 
 def _refuse_less(plan: StudyPlan) -> None:

@@ -52,7 +52,7 @@ def compare_runs(
     paths = [Path(directory) for directory in directories]
     _refuse_unfinished(paths)
     runs = [_read(path) for path in paths]
-    check_allowed_keys(allow_unequal, runs[0].config)
+    check_allowed_keys(allow_unequal, [run.config for run in runs])
     tasks: dict[str, list[_Group]] = {}
     for run in runs:
         groups = tasks.setdefault(run.task, [])
@@ -65,6 +65,7 @@ def compare_runs(
     taught = {g.name: None for groups in tasks.values() for g in groups if g.role == "strategy"}
     if not taught:
         raise ConfigurationError("there is nothing to compare: all runs are floors or ceilings")
+    _refuse_empty_ceilings(runs)
     return sum_up(
         [_task_runs(task, groups) for task, groups in tasks.items()],
         name=name,
@@ -128,6 +129,15 @@ def _refuse_unfinished(directories: Sequence[Path]) -> None:
         )
 
 
+def _refuse_empty_ceilings(runs: Sequence[_Run]) -> None:
+    for run in runs:
+        if run.agent == CEILING and not run.measures.records:
+            raise ConfigurationError(
+                f"{run.directory} is a ceiling without a record that it trained on, and so says "
+                "nothing: leave it out, or run it again once its task has a train split"
+            )
+
+
 def _read(directory: Path) -> _Run:
     config = described_config(directory) if is_hand_made(directory) else read_config(directory)
     iterations = int(config.episode.iterations)
@@ -159,7 +169,8 @@ def _name(groups: list[_Group]) -> None:
         for group in same:
             values = group.runs[0].values
             shown = ", ".join(f"{k.rpartition('.')[2]}={values.get(k)}" for k in keys[:3])
-            group.name = f"{name}, {shown}"
+            more = f", {len(keys) - 3} more" if len(keys) > 3 else ""
+            group.name = f"{name}, {shown}{more}"
         if len({group.name for group in same}) < len(same):
             for i, group in enumerate(same):
                 group.name = f"{group.name} ({i + 1})"

@@ -107,8 +107,10 @@ def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Dif
         found.setdefault(difference.key, difference)
     refused = [d for d in found.values() if not any(_covers(key, d.key) for key in allow)]
     if refused:
-        keys = " ".join(f"--allow-unequal {d.key}" for d in refused[:3])
+        keys = " ".join(f"--allow-unequal {key}" for key in _fewest([d.key for d in refused]))
         lines = "\n".join(f"  {d}" for d in refused[:8])
+        if more := refused[8:]:
+            lines += f"\n  and in {len(more)} more: {', '.join(d.key for d in more)}"
         raise ConfigurationError(
             f"the comparison would not be fair; the strategies differ in\n{lines}\n"
             f"Make these equal, or accept it, and the table will say so: {keys}"
@@ -116,9 +118,24 @@ def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Dif
     return list(found.values())
 
 
-def check_allowed_keys(allow: Sequence[str], config: DictConfig) -> None:
+def _fewest(keys: Sequence[str]) -> list[str]:
+    """Keys of `--allow-unequal` that allow all these: a section where several are of one."""
+    sections = [key.partition(".")[0] for key in keys]
+    found: list[str] = []
+    for key, section in zip(keys, sections, strict=True):
+        several = section in EQUAL_SECTIONS and sections.count(section) > 1
+        if not any(_covers(one, key) for one in found):
+            found.append(section if several else key)
+    return found
+
+
+def check_allowed_keys(allow: Sequence[str], configs: Iterable[DictConfig]) -> None:
     """Refuse a key of `--allow-unequal` that nothing is compared by."""
-    known = {*_compared(config, True), *EQUAL_SECTIONS, *RESULT_SECTIONS}
+    if not allow:
+        return
+    known = {*EQUAL_SECTIONS, *RESULT_SECTIONS}
+    for config in configs:
+        known |= set(_compared(config, True))
     for key in allow:
         if key not in known:
             raise ConfigurationError(

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.composition import compose, options_by_group
+from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.errors import ConfigurationError
 
@@ -84,19 +85,30 @@ def parse_grid(
                 raise ConfigurationError(f"{override.key} is given twice: {text!r}; give it once")
             axis[override.key] = [_choice(override.key, value) for value in values or [text]]
     named = [_named(text) for text in strategies]
-    defaults = default_options() if not all(axes.values()) else {}
-    swept = [Choice(defaults["agent"])] if not axes["strategy"] and not named else []
-    if axes["strategy"]:
-        swept = _combinations(axes["strategy"], "agent")
+    swept = _combinations(axes["strategy"], "agent") if axes["strategy"] else []
     grid = Grid(
         fixed=tuple(fixed),
-        strategies=(*swept, *named),
-        tasks=tuple(
-            _combinations(axes["task"], "task") if axes["task"] else [Choice(defaults["task"])]
-        ),
+        strategies=(*swept, *named) or (Choice(""),),
+        tasks=tuple(_combinations(axes["task"], "task") if axes["task"] else [Choice("")]),
         seeds=tuple(dict.fromkeys(_seed(value) for value in seeds)),
     )
     _refuse_twins(grid.strategies)
+    return _labeled(grid, config_dir)
+
+
+def _labeled(grid: Grid, config_dir: str | Path | None) -> Grid:
+    """The grid with the names that the composed configuration has for what was not typed.
+
+    The defaults are not the only ones who choose an agent and a task: an experiment does, too.
+    """
+    (strategy, *_), (task, *_) = grid.strategies, grid.tasks
+    if strategy.name and task.name:
+        return grid
+    config = compose(grid.overrides(strategy, task), config_dir=config_dir)
+    if not strategy.name:
+        grid = replace(grid, strategies=(replace(strategy, name=short_name(config.agent)),))
+    if not task.name:
+        grid = replace(grid, tasks=(replace(task, name=short_name(config.task)),))
     return grid
 
 

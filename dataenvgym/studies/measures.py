@@ -13,6 +13,7 @@ import orjson
 from dataenvgym.environments.iterations import checked_iterations
 from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.episodes.summary import Summary, read_summary
+from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.storage import read_json, read_jsonl
 
@@ -39,6 +40,8 @@ class RunMeasures:
         val_before_rewards, val_best_rewards, test_before_rewards, test_after_rewards: by instance.
         identity: what `environment.json` says of student and instances, and the test instances.
         ended: what ended the episode before its time, if anything did.
+        records_hash: of what it trained on, without provenance; None if that is nothing.
+        warnings: what the user of the run was warned of, a line each.
     """
 
     directory: Path
@@ -58,6 +61,8 @@ class RunMeasures:
     test_after_rewards: Rewards
     identity: Mapping[str, Any]
     ended: str | None = None
+    records_hash: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def val_gain(self) -> float:
@@ -114,6 +119,8 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         test_after_rewards=test_after,
         identity=_identity(directory, before_hash),
         ended=summary.ended,
+        records_hash=_records_hash(directory),
+        warnings=tuple(warning_lines(summary.warnings)),
     )
 
 
@@ -133,6 +140,17 @@ def _rewards(path: Path) -> tuple[Rewards, str | None]:
         if completed.get("error") is None:
             rewards[str(completed["instance"]["id"])] = float(completed["reward"])
     return rewards, digest.hexdigest()[:16]
+
+
+def _records_hash(directory: Path) -> str | None:
+    digest = hashlib.sha256()
+    found = False
+    for path in sorted(directory.glob("iterations/*/records.jsonl")):
+        for record in read_jsonl(path):
+            found = True
+            content = {key: value for key, value in record.items() if key != "provenance"}
+            digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
+    return digest.hexdigest()[:16] if found else None
 
 
 def _identity(directory: Path, test_instances: str | None) -> dict[str, Any]:

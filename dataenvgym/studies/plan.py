@@ -52,9 +52,14 @@ class Cell:
         return run_directory(self.config)
 
     @property
+    def kind(self) -> str:
+        """What it has in common with those of other seeds."""
+        return f"{self.task}: {self.strategy}"
+
+    @property
     def label(self) -> str:
         """How it is spoken of."""
-        return f"{self.task}: {self.strategy}, seed {self.seed}"
+        return f"{self.kind}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -182,12 +187,12 @@ class _Cells:
             shared = [*fixed, *task.overrides]
             floor = [
                 *(t for t in shared if parse_overrides([t])[0].key != "episode.iterations"),
-                f"agent={FLOOR}",
+                *_agent_of_bound(FLOOR),
                 "episode.iterations=1",
             ]
             ceiling = [
                 *(t for t in shared if parse_overrides([t])[0].key != "environment.max_records"),
-                f"agent={CEILING}",
+                *_agent_of_bound(CEILING),
                 "environment.max_records=null",
             ]
             cells += self._seeded("floor", FLOOR, task, floor)[:1]
@@ -205,6 +210,11 @@ class _Cells:
             config.seed, config.runs_dir = seed, str(self._runs)
             cells.append(Cell(role, strategy, task.name, seed, config))
         return cells
+
+
+def _agent_of_bound(name: str) -> list[str]:
+    """Named whole: an experiment may choose another engine for all agents."""
+    return [f"agent={name}", "agent/policy=none", f"agent/engine={name}"]
 
 
 def _executor(grid: Grid, workers: int | None) -> list[str]:

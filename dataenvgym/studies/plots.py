@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataenvgym.episodes.texts import one_line
 from dataenvgym.storage import write_bytes
+from dataenvgym.studies.doubts import ceiling_title, stronger_than
 from dataenvgym.studies.results import StrategyResult, StudyResults, TaskResult
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]
         means = [_at(point.mean) for point in one.curve]
         if one.role == "ceiling":
             axes.plot(numbers, means, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)),
-                      label="gold data (ceiling)", zorder=2)  # fmt: skip
+                      label=f"gold data ({ceiling_title(one, task)})", zorder=2)  # fmt: skip
             continue
         style = styles[one.name]
         if all(point.low is not None for point in one.curve):
@@ -122,7 +123,7 @@ def _draw_gains(
     for one in task.strategies:
         if one.role == "ceiling" and (mean := one.measures[measure].mean) is not None:
             axes.axvline(mean, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)), zorder=1)
-            _name_line(axes, mean, "ceiling")
+            _name_line(axes, mean, "gold data" if stronger_than(one, task) else "ceiling")
     axes.axvline(0.0, color=_BOUND, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
     _name_line(axes, 0.0, "floor")
     axes.set_yticks(range(len(shown)))

@@ -16,6 +16,8 @@ from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEve
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import one_line, plain
+from dataenvgym.episodes.warning_log import RunWarning, warning_lines
+from dataenvgym.studies.expected_time import ExpectedTime, minutes
 
 
 @dataclass
@@ -25,6 +27,7 @@ class Running:
     label: str
     began: float
     n_iterations: int
+    n_left: int
     iteration: int = 0
     phase: str = "starting"
     score: float | None = None
@@ -37,6 +40,7 @@ class StudyProgress:
         console: a terminal gets a live table, everything else a line for each episode that ends.
         total: episodes of the study.
         done: of these, how many were finished before.
+        expected: how long what is left takes; None leaves it unsaid.
         clock: seconds.
     """
 
@@ -46,6 +50,7 @@ class StudyProgress:
         *,
         total: int,
         done: int,
+        expected: ExpectedTime | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
@@ -54,6 +59,8 @@ class StudyProgress:
         self._ended = 0
         self._failed = 0
         self._clock = clock
+        self._expected = expected
+        self._knows_all = expected is not None and not expected.unknown
         self._began = clock()
         self._running: dict[str, Running] = {}
         self._lock = threading.Lock()
@@ -71,15 +78,20 @@ class StudyProgress:
         if self._live is not None:
             self._live.stop()
 
-    def watch(self, label: str) -> EpisodeCallback:
-        """The callback for the episode of that name."""
-        return _Watch(self, label)
+    def watch(self, label: str, kind: str = "") -> EpisodeCallback:
+        """The callback for the episode of that name.
+
+        Args:
+            kind: episodes of one kind take about as long.
+        """
+        return _Watch(self, label, kind)
 
     def begin(self, label: str, plan: EpisodePlan) -> None:
         now = self._clock()
         with self._lock:
             done = max(0, plan.n_finished - 1)
-            self._running[label] = Running(label, now, plan.n_iterations, done)
+            left = plan.n_iterations + 1 - plan.n_finished
+            self._running[label] = Running(label, now, plan.n_iterations, left, done)
 
     def tell(self, label: str, **changes: object) -> None:
         with self._lock:
@@ -87,7 +99,11 @@ class StudyProgress:
                 for name, value in changes.items():
                     setattr(running, name, value)
 
-    def end(self, label: str, summary: Summary) -> None:
+    def warn(self, label: str, warning: RunWarning) -> None:
+        text = f"warning: {label}: {warning_lines([warning])[0]}"
+        self._console.print(Text(plain(text), style="yellow"), soft_wrap=self._live is None)
+
+    def end(self, label: str, summary: Summary, kind: str = "") -> None:
         with self._lock:
             running = self._running.pop(label, None)
             self._ended += 1
@@ -97,6 +113,18 @@ class StudyProgress:
         text = f"{number}/{self._total} {label}: {outcome(summary)}, {seconds:.0f} s"
         style = "red" if summary.status == "failed" else ""
         self._console.print(Text(plain(text), style=style), soft_wrap=self._live is None)
+        if self._expected is not None and running is not None:
+            self._expected.end(kind, running.n_left)
+            if summary.status == "finished":
+                self._expected.measured(kind, running.n_left, seconds)
+            self._tell_expected(self._expected)
+
+    def _tell_expected(self, expected: ExpectedTime) -> None:
+        """Say it once, as soon as an episode of each kind has ended."""
+        if not self._knows_all and not expected.unknown:
+            self._knows_all = True
+            if expected.seconds:
+                self._console.print(f"left: {expected}", soft_wrap=self._live is None)
 
     def head(self) -> str:
         """How far it is, in a line."""
@@ -105,10 +133,9 @@ class StudyProgress:
         parts = [f"{number}/{self._total} episodes done", f"{len(self._running)} running"]
         if self._failed:
             parts.append(f"{self._failed} failed")
-        parts.append(f"{_minutes(elapsed)} so far")
-        if self._ended:
-            left = elapsed / self._ended * (self._total - number)
-            parts.append(f"about {_minutes(left)} left")
+        parts.append(f"{minutes(elapsed)} so far")
+        if self._expected is not None and self._expected.seconds:
+            parts.append(f"left: {self._expected}")
         return ", ".join(parts)
 
     def _render(self) -> RenderableType:
@@ -131,9 +158,10 @@ class StudyProgress:
 
 
 class _Watch(EpisodeCallback):
-    def __init__(self, progress: StudyProgress, label: str) -> None:
+    def __init__(self, progress: StudyProgress, label: str, kind: str) -> None:
         self._progress = progress
         self._label = label
+        self._kind = kind
 
     def on_start(self, plan: EpisodePlan) -> None:
         self._progress.begin(self._label, plan)
@@ -142,15 +170,11 @@ class _Watch(EpisodeCallback):
         if event == "begin":
             self._progress.tell(self._label, iteration=iteration, phase=phase)
 
+    def on_warning(self, warning: RunWarning) -> None:
+        self._progress.warn(self._label, warning)
+
     def on_iteration(self, summary: IterationSummary) -> None:
         self._progress.tell(self._label, score=summary.val_score)
 
     def on_end(self, summary: Summary) -> None:
-        self._progress.end(self._label, summary)
-
-
-def _minutes(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+        self._progress.end(self._label, summary, self._kind)

@@ -131,6 +131,7 @@ class StudyResults(Model):
         baseline, test: of the comparisons.
         unequal: differences between strategies that were allowed, in words.
         notes: what a reader of the tables has to know.
+        warnings: what makes the numbers doubtful (see `doubts`).
     """
 
     name: str
@@ -140,6 +141,7 @@ class StudyResults(Model):
     tasks: tuple[TaskResult, ...]
     unequal: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.holding import locked
+from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
+from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
+from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.storage import remove_temporaries
-from dataenvgym.studies.checks import check_study, is_finished
+from dataenvgym.studies.checks import check_study, has_result, is_finished
+from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
@@ -108,9 +112,26 @@ class Study:
         """The episodes that are left to do."""
         return [cell for cell in self.plan.cells if not is_finished(cell)]
 
+    def expected_time(self) -> ExpectedTime:
+        """How long what is left takes, as far as finished episodes of this study tell."""
+        executor = build_executor(self.plan.cells[0].config)
+        is_alone = isinstance(executor, InProcessExecutor)
+        expected = ExpectedTime(1 if is_alone else getattr(executor, "workers", None))
+        for cell in self.plan.cells:
+            try:
+                summary = read_summary(cell.directory)
+                done = len(summary.iterations)
+            except RunDirectoryError:
+                summary, done = None, 0
+            if summary is not None and summary.status == "finished":
+                expected.measured(cell.kind, done, run_seconds(summary, cell.directory))
+            if not is_finished(cell):
+                expected.plan(cell.kind, max(1, int(cell.config.episode.iterations) + 1 - done))
+        return expected
+
     def missing(self) -> list[tuple[Cell, str]]:
         """The episodes without a result, and why."""
-        return [(cell, self._reason(cell)) for cell in self.unfinished()]
+        return [(cell, self._reason(cell)) for cell in self.plan.cells if not has_result(cell)]
 
     def check(self) -> None:
         """Refuse what cannot be, or would not be fair; no file is touched.
@@ -143,7 +164,8 @@ class Study:
             from dataenvgym.studies.progress import StudyProgress
 
             total = len(self.plan.cells)
-            progress = StudyProgress(console, total=total, done=total - len(cells))
+            done, expected = total - len(cells), self.expected_time()
+            progress = StudyProgress(console, total=total, done=done, expected=expected)
         with progress:
             watched = partial(_watched, progress if console is not None else None)
             outcomes = executor.run([watched(cell) for cell in cells])
@@ -153,7 +175,7 @@ class Study:
         return outcomes
 
     def finish(self) -> StudyResults:
-        """Sum up what is finished, and write it down.
+        """Sum up what is finished, and write it down; missing reports of its runs, too.
 
         Raises:
             ConfigurationError: if the runs differ in what they must have in common.
@@ -161,6 +183,9 @@ class Study:
         """
         with _alone(self.directory):
             write_state(self.plan, unfinished=self.missing())
+            for cell in self.plan.cells:
+                if is_finished(cell):
+                    write_missing_report(cell.directory)
             results = self.results()
             write_results(results, self.directory)
         return results
@@ -198,11 +223,11 @@ class Study:
         return StrategyRuns(
             name=cells[0].strategy,
             role="ceiling" if role == "ceiling" else "strategy",
-            runs={cell.seed: _measures(cell) for cell in cells if is_finished(cell)},
+            runs={cell.seed: _measures(cell) for cell in cells if has_result(cell)},
             missing=[
                 MissingRun(seed=cell.seed, reason=self._reason(cell))
                 for cell in cells
-                if not is_finished(cell)
+                if not has_result(cell)
             ],
         )
 
@@ -214,11 +239,17 @@ class Study:
             summary = read_summary(cell.directory)
         except RunDirectoryError:
             return "not run yet"
+        if is_finished(cell):
+            return (
+                "a ceiling with no record to train on is not a ceiling: the task's train split "
+                f"gave none that was accepted ({counts(summary.dropped)} dropped). Mend the task, "
+                f"and remove {cell.directory}; or leave the bounds out (--no-bounds)"
+            )
         return f"{summary.status}: {summary.error}" if summary.error else summary.status
 
 
 def _watched(progress: Any, cell: Cell) -> Episode:
-    return Episode(cell.config, [] if progress is None else [progress.watch(cell.label)])
+    return Episode(cell.config, [] if progress is None else [progress.watch(cell.label, cell.kind)])
 
 
 def _measures(cell: Cell) -> RunMeasures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dataenvgym.studies.doubts import study_warnings
 from dataenvgym.studies.fairness import Difference, allowed, over_budget, result_differences
 from dataenvgym.studies.measures import RunMeasures
 from dataenvgym.studies.results import StrategyRuns, StudyResults, default_test, task_result
@@ -50,23 +51,25 @@ def sum_up(
     unequal = allowed(found, allow_unequal)
     seeds = max((len(one.runs) for task in tasks for one in task.strategies), default=0)
     chosen = default_test(seeds, test)
+    summed = tuple(
+        task_result(
+            task.task,
+            task.strategies,
+            baseline=baseline,
+            test=chosen,
+            floor_runs=task.floor,
+        )
+        for task in tasks
+    )
     return StudyResults(
         name=name,
         command=command,
         baseline=baseline,
         test=chosen,
-        tasks=tuple(
-            task_result(
-                task.task,
-                task.strategies,
-                baseline=baseline,
-                test=chosen,
-                floor_runs=task.floor,
-            )
-            for task in tasks
-        ),
+        tasks=summed,
         unequal=tuple(str(difference) for difference in unequal),
         notes=tuple(notes),
+        warnings=tuple(study_warnings(tasks, summed)),
     )
 
 

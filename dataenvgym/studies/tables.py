@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from rich import box
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from dataenvgym.episodes.texts import cell, one_line, plain, several
 from dataenvgym.evaluation.estimates import Estimate
+from dataenvgym.studies.doubts import ceiling_title, stronger_than
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
@@ -85,7 +87,16 @@ def render(results: StudyResults, width: int = 100) -> RenderableType:
     """The tables and notes for a terminal of `width` columns."""
     parts: list[RenderableType] = []
     for table in study_cells(results):
-        parts += [_rich(table.fitted(width)), Text("")]
+        fitted = table.fitted(width)
+        parts.append(_rich(fitted))
+        if hidden := list((Counter(table.names) - Counter(fitted.names)).elements()):
+            text = (
+                f"{width} columns have no room for: {', '.join(hidden)}. A wider terminal shows "
+                "them; so does table.md (dataenvgym compare writes it with --output)."
+            )
+            parts.append(Text(text, style="yellow"))
+        parts.append(Text(""))
+    parts += [Text(plain(f"warning: {w}"), style="yellow") for w in results.warnings]
     parts += [Text(plain(note), style="dim") for note in study_notes(results)]
     return Group(*parts)
 
@@ -99,6 +110,7 @@ def markdown(results: StudyResults) -> str:
         lines.append(f"| --- |{' ---: |' * (len(table.names) - 1)}")
         lines += [f"| {' | '.join(map(cell, row))} |" for row in table.rows]
         lines.append("")
+    lines += [f"- **Warning**: {cell(warning)}" for warning in results.warnings]
     lines += [f"- {cell(note)}" for note in study_notes(results)]
     if results.command:
         lines += ["", f"Made by `{results.command}`."]
@@ -112,7 +124,7 @@ def _scores(task: TaskResult, where: str) -> Cells:
     asked = any(one.measures["requests"].mean for one in task.strategies)
     names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
-    rows = [_score_row(one, asked) for one in task.strategies]
+    rows = [_score_row(one, _title(one, task), asked) for one in task.strategies]
     if task.floor is not None:
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
@@ -122,9 +134,14 @@ def _scores(task: TaskResult, where: str) -> Cells:
     return Cells(f"{where}gains", (*names, "sec."), tuple(rows), (seconds, 3, 5, 6))
 
 
-def _score_row(one: StrategyResult, asked: bool) -> tuple[str, ...]:
+def _title(one: StrategyResult, task: TaskResult) -> str:
+    if one.role != "ceiling":
+        return one.name
+    return f"{one.name} ({ceiling_title(one, task)})"
+
+
+def _score_row(one: StrategyResult, name: str, asked: bool) -> tuple[str, ...]:
     measures = one.measures
-    name = f"{one.name} (ceiling)" if one.role == "ceiling" else one.name
     row = [
         name,
         f"{len(one.seeds)}{'*' if one.missing else ''}",
@@ -182,8 +199,9 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
     for one in task.strategies:
         if one.role == "ceiling" and one.seeds:
             records = one.measures["records"].mean or 0.0
+            what = "Gold data (not a ceiling)" if stronger_than(one, task) else "Ceiling"
             notes.append(
-                f"Ceiling: the task's train split with its gold answers ({records:.0f} records), "
+                f"{what}: the task's train split with its gold answers ({records:.0f} records), "
                 "bound by no record budget and compared with nothing."
             )
     return notes

@@ -123,6 +123,20 @@ def test_every_option_composes_and_says_what_it_is_in_its_first_line(choice, mon
     assert len(first_comment(options_by_group()[group][option])) > 8
 
 
+def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    experiment = "experiment=dataenvgym_math_gemma2_2b"
+    with pytest.raises(ConfigurationError, match=r"for task=math_jsonl, whose options .*sources"):
+        compose([experiment, "task=livecodebench"])
+    assert compose([experiment, "task=math_jsonl"]).task.name == "math"
+    assert compose(["experiment=qwen3_8b_one_gpu", "task=pocket_code"]).task._target_
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(
+        "# @package _global_\n# Mine\ndefaults:\n  - override /task: gsm8k\nseed: 3\n"
+    )
+    assert compose(["experiment=mine", "task=pocket_math"], config_dir=tmp_path).seed == 3
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [

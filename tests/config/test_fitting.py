@@ -53,6 +53,11 @@ class Writer:
         return []
 
 
+def test_a_policy_without_a_plan_is_refused_for_an_engine_that_needs_one():
+    with pytest.raises(ConfigurationError, match=r"NoPolicy plans nothing, and PocketEngine"):
+        check_fit(POCKET, agent(NoPolicy(), PocketEngine()), shows_skills=True)
+
+
 def agent(policy, engine):
     return Agent(policy, engine, name="a")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config import build_predictor, build_task, compose
+from dataenvgym.config import build_agent, build_predictor, build_task, compose
 from dataenvgym.config.targets import build_value
 from dataenvgym.errors import ConfigurationError
 
@@ -29,6 +29,14 @@ class Student:
 class Trained(Student):
     def __init__(self, trainer):
         self.trainer = trainer
+
+
+class Agent:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def __call__(self, completed, predictor): ...
+    def step(self): ...
 
 
 class Mute:
@@ -53,6 +61,18 @@ def test_ones_own_predictor_gets_the_trainer_only_if_it_takes_one(own_module):
     assert student.wit == 5
     trained = build_predictor(custom("predictor", f"{own_module}.Trained"))
     assert trained.trainer.config.lora_rank == 16
+
+
+def test_ones_own_agent_gets_the_seed_of_the_run_unless_it_sets_one(own_module):
+    seeds = [build_agent(custom("agent", "my_students.Agent", f"seed={s}")).seed for s in (0, 7)]
+    assert seeds == [0, 7]
+    assert build_agent(custom("agent", "my_students.Agent", "+agent.seed=3", "seed=7")).seed == 3
+
+
+def test_ones_own_agent_sees_skills_unless_it_asks_not_to(own_module):
+    assert custom("agent", "my_students.Agent").environment.id == "dataenvgym/SkillList-v0"
+    hidden = custom("agent", "my_students.Agent", "environment=open_ended")
+    assert hidden.environment.id == "dataenvgym/OpenEnded-v0"
 
 
 @pytest.mark.parametrize(

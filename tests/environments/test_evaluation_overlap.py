@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 
+from dataenvgym.environments.evaluated_problems import EvaluatedProblems
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.record_texts import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
@@ -47,7 +48,7 @@ class OneProblem:
 
 
 def test_a_task_gives_its_problems_and_answers():
-    overlap = EvaluationOverlap.with_task(OneProblem())  # type: ignore[arg-type]
+    overlap = EvaluatedProblems(OneProblem()).overlap()  # type: ignore[arg-type]
     assert record(PROBLEM) in overlap
     assert record("Solve this", SOLUTION) in overlap
     assert record("Solve that") not in overlap

@@ -40,7 +40,7 @@ def test_without_a_terminal_each_iteration_is_a_flushed_line(play, tmp_path):
     play(tmp_path / "run", iterations=2, callbacks=[make_progress(Console(file=stream))])
     lines = re.sub(r"\d+\.\d s", "T s", stream.flushed).splitlines()
     assert lines == [
-        "echo, taught by writer, seed 0: 2 iterations",
+        "echo, taught by writer in SkillList, seed 0: 2 iterations",
         "iteration 0/2: validation 0.167, T s",
         "iteration 1/2: validation 0.417 (+0.250), 3 records, T s",
         "iteration 2/2: validation 0.750 (+0.333), 3 records, 1 dropped, T s",
@@ -61,7 +61,9 @@ def test_a_resumed_run_says_where_it_goes_on(play, tmp_path):
     play(tmp_path / "run", iterations=1)
     stream = io.StringIO()
     play(tmp_path / "run", iterations=2, callbacks=[PlainProgress(Console(file=stream))])
-    assert stream.getvalue().startswith("echo, taught by writer, seed 0: 2 iterations, going on")
+    assert stream.getvalue().startswith(
+        "echo, taught by writer in SkillList, seed 0: 2 iterations, going on"
+    )
 
 
 def test_the_live_display_fits_a_narrow_terminal_and_leaves_the_table(play, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import compare_runs, run_study
 
 
@@ -62,3 +63,12 @@ def test_runs_on_other_instances_are_refused(runs, small, folder):
     with pytest.raises(ConfigurationError, match=r"would not be fair(.|\n)*task.n_test: "):
         compare_runs([*some, strange])
     assert compare_runs([*some, strange], allow_unequal=["task"]).unequal
+
+
+def test_a_ceiling_that_trained_on_nothing_is_refused(runs):
+    (gold, *_) = [r for r in runs if "gold" in r.name]
+    summary = read_json(gold / "summary.json")
+    summary["iterations"][-1]["n_records_total"] = 0
+    write_json(gold / "summary.json", summary)
+    with pytest.raises(ConfigurationError, match="a ceiling without a record"):
+        compare_runs(runs)

@@ -73,9 +73,9 @@ def test_a_difference_that_is_not_allowed_is_an_error_with_the_way_out():
 
 
 def test_only_what_is_compared_can_be_allowed():
-    check_allowed_keys(["records", "trainer", "trainer.lora_rank", "student"], compose([]))
+    check_allowed_keys(["records", "trainer", "trainer.lora_rank", "student"], [compose([])])
     with pytest.raises(ConfigurationError, match=r"'trainer.lora_rnk'.*'trainer.lora_rank'"):
-        check_allowed_keys(["trainer.lora_rnk"], compose([]))
+        check_allowed_keys(["trainer.lora_rnk"], [compose([])])
 
 
 def test_runs_of_another_student_or_other_instances_are_found(made_run):
@@ -93,3 +93,26 @@ def test_more_records_than_the_budget_are_found(made_run):
     runs = {"a": made_run(0, (0.5, 0.6), records=101), "b": made_run(0, (0.5, 0.6), records=99)}
     (difference,) = over_budget(runs, {"a": 100, "b": 100})
     assert str(difference) == "records: 101 of 100 (a)"
+
+
+def test_all_options_that_a_comparison_needs_are_suggested_and_enough():
+    keys = [
+        *("task.n_test", "task.seed", "trainer.lora_rank", "student.path", "student"),
+        *("instances", "test_instances", "records", "episode.iterations", "predictor.threads"),
+    ]
+    found = [Difference(key, {"a": 1, "b": 2}) for key in keys]
+    with pytest.raises(ConfigurationError) as caught:
+        allowed(found, [])
+    suggested = str(caught.value).partition("will say so: ")[2].split("--allow-unequal ")[1:]
+    suggested = [key.strip() for key in suggested]
+    assert suggested == [
+        "task", "trainer.lora_rank", "student", "records", "episode.iterations",
+        "predictor.threads",
+    ]  # fmt: skip
+    assert len(allowed(found, suggested)) == len(keys)
+    assert "and in 2 more: episode.iterations, predictor.threads" in str(caught.value)
+
+
+def test_a_key_that_only_another_run_has_may_be_allowed():
+    configs = [compose([]), compose(["+trainer.mine=3"])]
+    check_allowed_keys(["trainer.mine"], configs)

@@ -32,6 +32,13 @@ def test_without_any_override_the_defaults_are_a_study_of_one():
     assert grid.seeds == (0,)
 
 
+def test_what_an_experiment_chooses_is_what_the_labels_say(monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    grid = parse_grid(["experiment=dataenvgym_math_gemma2_2b", "agent=random"])
+    assert names(grid.tasks) == ["math"]
+    assert names(parse_grid(["agent.name=mine", "task=pocket_code"]).strategies) == ["mine"]
+
+
 def test_several_keys_make_all_combinations_named_by_what_varies():
     grid = parse_grid(["agent=random", "environment.replay=0,100", "trainer.lora_rank=choice(4,8)"])
     assert names(grid.strategies) == [

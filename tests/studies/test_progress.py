@@ -9,12 +9,14 @@ from rich.console import Console
 
 from dataenvgym.episodes.callbacks import EpisodePlan
 from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.studies.expected_time import ExpectedTime
 from dataenvgym.studies.progress import StudyProgress
 
 
-def iteration(number, score):
+def iteration(number, score, records=0):
     return IterationSummary(
-        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=0, n_records_total=0,
+        iteration=number, val_score=score, n_val=4, n_errors=0, n_records=records,
+        n_records_total=records,
         dropped={}, seconds={}, val_score_by_skill={},
     )  # fmt: skip
 
@@ -24,7 +26,8 @@ def plan(name):
 
 
 def summary(status, **more):
-    return Summary(task="t", agent="a", seed=0, status=status, iterations=(iteration(0, 0.5),),
+    iterations = (iteration(0, 0.5), iteration(1, 0.5, records=3))
+    return Summary(task="t", agent="a", seed=0, status=status, iterations=iterations,
                    best_iteration=0, **more)  # fmt: skip
 
 
@@ -55,6 +58,32 @@ def test_elsewhere_each_episode_that_ends_is_a_line():
     assert lines[1].startswith("4/5 one: finished")
     assert before.startswith("2/5 episodes done, 2 running")
     assert after.startswith("4/5 episodes done, 0 running, 1 failed")
+
+
+def ended(progress, label, kind):
+    watch = progress.watch(label, kind)
+    watch.on_start(plan(label))
+    watch.on_end(summary("finished"))
+
+
+def test_what_is_left_is_told_once_an_episode_of_each_kind_has_ended():
+    expected = ExpectedTime(workers=2)
+    for kind in ("fast", "fast", "fast", "slow", "slow"):
+        expected.plan(kind, iterations=6)
+    assert str(expected) == "how long is known once the first episode of each strategy has ended"
+    stream = io.StringIO()
+    now = iter([0.0, 0.0, 20.0, 20.0, 220.0, 220.0, 240.0])  # begun; an episode's begin and end
+    progress = StudyProgress(
+        Console(file=stream, width=90), total=5, done=0, expected=expected, clock=lambda: next(now)
+    )
+    with progress:
+        ended(progress, "a", "fast")
+        assert str(expected) == "about 20 s, without slow: none of these has ended yet"
+        ended(progress, "b", "slow")
+        assert str(expected) == "about 2 min"  # (2 x 20 + 200) / 2
+        ended(progress, "c", "fast")
+    told = [line for line in stream.getvalue().splitlines() if line.startswith("left: ")]
+    assert told == ["left: about 2 min"]
 
 
 def test_on_a_terminal_the_running_episodes_are_shown_and_taken_down_at_the_end():

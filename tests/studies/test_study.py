@@ -15,8 +15,9 @@ import pytest
 from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.config.holding import locked
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
-from dataenvgym.storage import read_json
+from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study
+from dataenvgym.studies.measures import measure_run
 
 GRID = ("agent=random,skill_list", "seed=0,1")
 
@@ -52,7 +53,7 @@ def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studie
     assert list(first.val_scores) == [i["val_score"] for i in summary["iterations"]]
     assert first.val_gain > 0
     assert results.baseline == "random"
-    assert "gold (ceiling)" in (directory / "table.md").read_text()
+    assert "gold (not a ceiling)" in (directory / "table.md").read_text()
     assert all(e["status"] == "finished" for e in read_json(directory / "study.json")["episodes"])
 
 
@@ -64,6 +65,69 @@ def test_the_ceiling_gets_all_gold_data_whatever_the_record_budget(small, folder
     assert gold.measures["records"].mean > 15  # 20 less those that are like evaluation problems
     config = (folder / "studies" / "s" / "runs" / gold.seeds[0].run / "config.yaml").read_text()
     assert "max_records: null" in config
+
+
+def test_bounds_name_their_engine_whatever_an_experiment_chooses(monkeypatch, folder):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    plan = plan_study(["experiment=dataenvgym_math_gemma2_2b", "agent=random"])
+    engines = {cell.role: cell.config.agent.engine._target_ for cell in plan.cells}
+    assert engines == {
+        "floor": "dataenvgym.agents.NoEngine",
+        "strategy": "dataenvgym.agents.LLMEngine",
+        "ceiling": "dataenvgym.agents.GoldEngine",
+    }
+    assert {cell.task for cell in plan.cells} == {"math"}
+    assert plan.name.startswith("math")
+
+
+def test_a_ceiling_without_accepted_records_is_an_error_and_not_a_result(studied, small, folder):
+    study = Study(plan_study([*GRID, *small], name="s"))
+    (cell,) = (c for c in study.plan.cells if (c.role, c.seed) == ("ceiling", 1))
+    summary = read_json(cell.directory / "summary.json")
+    for one in summary["iterations"]:
+        one.update(n_records=0, n_records_total=0, dropped={"evaluation_overlap": 5})
+    write_json(cell.directory / "summary.json", summary)
+    (task,) = study.finish().tasks
+    assert [[run.seed for run in one.seeds] for one in task.strategies] == [[0, 1], [0, 1], [0]]
+    ((missing, reason),) = study.missing()
+    assert missing is cell
+    assert "gave none that was accepted (15 evaluation_overlap dropped)" in reason
+    assert study.unfinished() == []
+
+
+def test_runs_on_other_records_are_told_apart(studied, folder):
+    runs = folder / "studies" / "s" / "runs"
+    hashes = {
+        one.name: {measure_run(runs / seed.run, iterations=2).records_hash for seed in one.seeds}
+        for one in studied.tasks[0].strategies
+    }
+    assert [len(hashes[name]) for name in ("random", "skill_list", "gold")] == [2, 2, 1]
+    assert not any("identical" in warning for warning in studied.warnings)
+
+
+def test_the_expected_time_is_that_of_episodes_of_the_same_strategy(studied, small, folder):
+    more = Study(plan_study(["agent=random,open_ended", "seed=0,1,2", *small], name="s"))
+    for one, seconds in (("random", 30.0), ("gold", 300.0)):
+        for run in (folder / "studies" / "s" / "runs").glob(f"pocket_math-{one}-*"):
+            summary = read_json(run / "summary.json")
+            for iteration in summary["iterations"]:
+                iteration["seconds"]["total"] = seconds / len(summary["iterations"])
+            write_json(run / "summary.json", summary)
+            (run / "events.jsonl").unlink()
+    expected = more.expected_time()
+    assert round(expected.seconds) == 330  # one seed of random, one of gold
+    assert expected.unknown == ["pocket_math: open_ended"]
+    assert str(expected).startswith("about 6 min, without pocket_math: open_ended")
+
+
+def test_missing_reports_and_curves_of_finished_runs_are_written_again(studied, small, folder):
+    one, other, *_ = sorted((folder / "studies" / "s" / "runs").iterdir())
+    before = (one / "report.md").read_bytes()
+    (one / "report.md").unlink()
+    (other / "curve.png").unlink()
+    run_study([*GRID, *small], name="s")
+    assert (one / "report.md").read_bytes() == before
+    assert (other / "curve.png").exists()
 
 
 def test_a_finished_study_runs_nothing_again(studied, small, folder):

@@ -54,6 +54,13 @@ def test_a_narrow_terminal_loses_columns_and_no_strategy(results):
     assert "inst. " not in text.partition("Scores are")[0]
 
 
+def test_columns_that_are_left_out_are_named(results):
+    text = " ".join(shown(results(), 72).split())
+    assert "72 columns have no room for: inst." in text
+    assert "A wider terminal shows them; so does table.md" in text
+    assert "no room for" not in shown(results(), 100)
+
+
 def test_gains_stand_with_their_interval_and_differences_with_their_p(results):
     scores, differences = study_cells(results())
     assert scores.rows[0][2] == "+.120 ±.020"  # .10 to .14: sd .0158, t(.975, 4) 2.776, / sqrt 5

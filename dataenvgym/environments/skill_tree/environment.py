@@ -44,6 +44,7 @@ from dataenvgym.environments.teaching import EnvironmentOptions, Observation, Te
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
@@ -218,6 +219,9 @@ class SkillTree(TeachingEnvironment):
         records = self._parse_records(
             self.engine.generate(assignments, ShownStudent(self.predictor), rng)
         )
+        if not records:
+            asked = sum(one.count for one in assignments)
+            warn_run(f"{type(self.engine).__name__} wrote none of the {asked} records asked for")
         return plan, [self._signed(record, plan) for record in records]
 
     def _assignments(

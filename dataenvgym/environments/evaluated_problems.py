@@ -1,0 +1,81 @@
+"""The problems that the student is evaluated on, as far as they can be known.
+
+A task that offers its `instances` (for each split, if it has `on`) says so itself. Of any other
+task the problems are known once they have been evaluated: from the completed instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.run_warnings import warn_run
+
+
+class EvaluatedProblems:
+    """Makes the overlap check of a task, and keeps it up to date.
+
+    Args:
+        task: what the student is evaluated on.
+        others: further tasks it is scored on, such as a test task of its own.
+    """
+
+    def __init__(self, task: TaskInterface, others: Sequence[TaskInterface] = ()) -> None:
+        self._overlap_key = getattr(task, "overlap_key", None)
+        self._name = str(getattr(task, "name", type(task).__name__))
+        on = getattr(task, "on", None)
+        has_test = "test" in getattr(task, "splits", ("test",))
+        validation = task if on is None else on("validation")
+        self._unknown: list[str] = []
+        self._instances = list(_offered(validation))
+        self.learns = not self._instances
+        """Whether the problems of validation are known only from evaluations."""
+        for test in (*([on("test")] if on is not None and has_test else []), *others):
+            self._instances += _offered(test)
+            if not hasattr(test, "instances"):
+                self._unknown.append(str(getattr(test, "name", type(test).__name__)))
+        self._known = {(i.id, i.instruction) for i in self._instances}
+
+    def overlap(self) -> EvaluationOverlap:
+        """The check of a record against all known problems."""
+        instances = [i for i in self._instances if i.instruction.strip()]
+        return EvaluationOverlap(
+            (instance.instruction for instance in instances),
+            answers=(instance.answer for instance in instances if instance.answer),
+            overlap_key=self._overlap_key,
+        )
+
+    def learn(self, completed: Iterable[CompletedTaskInstance]) -> bool:
+        """Take over the problems of an evaluation; whether some of them are new."""
+        new = [
+            c.instance
+            for c in completed
+            if (c.instance.id, c.instance.instruction) not in self._known
+        ]
+        self._known |= {(i.id, i.instruction) for i in new}
+        self._instances += new
+        return bool(new)
+
+    def warn_of_unknown_tests(self) -> None:
+        """Warn where nobody can tell which problems the student is tested on."""
+        for name in self._unknown:
+            warn_run(
+                f"NOT CHECKED for overlap: the test problems of task {name!r} are not known, for "
+                "it has no `instances`, so training records may give them away. Give the task an "
+                "attribute `instances`, or keep the two apart yourself"
+            )
+
+    def warn_of_no_texts(self) -> None:
+        """Warn if no validation problem has a text to compare records with."""
+        if not any(i.instruction.strip() for i in self._instances):
+            warn_run(
+                f"NOT CHECKED for overlap: no evaluated instance of task {self._name!r} has an "
+                "`instruction`, so training records may give away what the student is evaluated "
+                "on. Put the problem's text there"
+            )
+
+
+def _offered(task: object) -> Sequence[TaskInstance]:
+    return tuple(getattr(task, "instances", ()))

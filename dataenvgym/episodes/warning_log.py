@@ -1,0 +1,104 @@
+"""The warnings of a run, kept with it: `warnings.jsonl` in the run directory.
+
+`warn_run` may be called anywhere and from any thread. The runner listens and has a `WarningLog`
+keep each text with the iteration it belongs to, so that a run that was killed and resumed ends
+with the same warnings as an undisturbed one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dataenvgym.environments.episode_directory import WARNINGS_FILE
+from dataenvgym.records import Model
+from dataenvgym.storage import read_jsonl, write_jsonl
+
+
+class RunWarning(Model):
+    """One warning; `iteration` is None if it concerns the whole run."""
+
+    text: str
+    iteration: int | None = None
+
+
+class WarningLog:
+    """Keeps the warnings of a run, each text once for an iteration.
+
+    Nothing is written before `open`: a run directory that refuses the episode stays as it is. A
+    text that concerns the whole run is not repeated by later iterations, and what was said while
+    the run was set up or of the base student is not repeated of either, because a resumed run says
+    it again while it is set up.
+
+    Args:
+        directory: the run directory.
+        show: called with each warning that is new.
+    """
+
+    def __init__(self, directory: Path, show: Callable[[RunWarning], None]) -> None:
+        self.iteration: int | None = None
+        self._path = directory / WARNINGS_FILE
+        self._show = show
+        self._kept: list[RunWarning] = []
+        self._is_open = False
+        self._lock = threading.RLock()
+
+    @property
+    def kept(self) -> tuple[RunWarning, ...]:
+        """All warnings so far, in the order in which they came."""
+        return tuple(self._kept)
+
+    def go_on(self) -> None:
+        """Take over the warnings of the run that is resumed."""
+        self._kept = list(read_warnings(self._path.parent))
+
+    def open(self) -> None:
+        """Write what has been heard; from now on each warning is written at once."""
+        with self._lock:
+            if not self._is_open:
+                self._is_open = True
+                self._write()
+
+    def hear(self, text: str) -> None:
+        """Keep and show the warning, unless it is known."""
+        warning = RunWarning(text=text, iteration=self.iteration)
+        with self._lock:
+            if any(self._repeats(text, known) for known in self._kept):
+                return
+            self._kept.append(warning)
+            self._write()
+            self._show(warning)
+
+    def _repeats(self, text: str, known: RunWarning) -> bool:
+        at_start = not self.iteration and not known.iteration
+        return text == known.text and (known.iteration in (None, self.iteration) or at_start)
+
+    def _write(self) -> None:
+        if self._is_open and self._kept:
+            write_jsonl(self._path, (w.model_dump(mode="json") for w in self._kept))
+
+
+def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
+    """The warnings in a run directory."""
+    path = directory / WARNINGS_FILE
+    if not path.exists():
+        return ()
+    return tuple(RunWarning.model_validate(row) for row in read_jsonl(path))
+
+
+def warning_lines(warnings: Sequence[RunWarning]) -> list[str]:
+    """One line for each text, after the iterations that it belongs to."""
+    iterations: dict[str, list[int]] = {}
+    for warning in warnings:
+        found = iterations.setdefault(warning.text, [])
+        if warning.iteration is not None:
+            found.append(warning.iteration)
+    return [_line(text, found) for text, found in iterations.items()]
+
+
+def _line(text: str, iterations: Sequence[int]) -> str:
+    if not iterations:
+        return text
+    noun = "iteration" if len(iterations) == 1 else "iterations"
+    return f"{noun} {', '.join(map(str, iterations))}: {text}"

@@ -1,0 +1,92 @@
+"""How long what is left of a study takes, by its own episodes that have ended.
+
+Strategies differ much (a ceiling may take ten times as long as the others), so an episode is only
+compared with those of the same strategy on the same task. Nothing is guessed: a strategy of which
+no episode has ended is named as unknown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+from dataenvgym.episodes.summary import Summary
+from dataenvgym.storage import read_jsonl
+
+
+class ExpectedTime:
+    """Seconds by kind of episode, and how many iterations of each kind are left.
+
+    Args:
+        workers: episodes that run at the same time; None if that is not known.
+    """
+
+    def __init__(self, workers: int | None) -> None:
+        self._workers = workers
+        self._left: dict[str, int] = defaultdict(int)
+        self._n_left = 0
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._iterations: dict[str, int] = defaultdict(int)
+        self._lock = threading.Lock()
+
+    def plan(self, kind: str, iterations: int) -> None:
+        """One more episode is to be run."""
+        with self._lock:
+            self._left[kind] += iterations
+            self._n_left += 1
+
+    def end(self, kind: str, iterations: int) -> None:
+        """One episode less is to be run."""
+        with self._lock:
+            self._left[kind] = max(0, self._left[kind] - iterations)
+            self._n_left -= 1
+
+    def measured(self, kind: str, iterations: int, seconds: float) -> None:
+        """An episode took so long."""
+        if iterations > 0:
+            with self._lock:
+                self._iterations[kind] += iterations
+                self._seconds[kind] += seconds
+
+    @property
+    def unknown(self) -> list[str]:
+        """The kinds that are left and of which no episode has ended."""
+        with self._lock:
+            return [k for k, left in self._left.items() if left and not self._iterations.get(k)]
+
+    @property
+    def seconds(self) -> float:
+        """For all that is left of the other kinds."""
+        with self._lock:
+            each = {k: self._seconds[k] / n for k, n in self._iterations.items() if n}
+            total = sum(each.get(kind, 0.0) * left for kind, left in self._left.items())
+            return total / max(1, min(self._workers or 1, self._n_left))
+
+    def __str__(self) -> str:
+        """`about 12 min`, and what is not in it."""
+        unknown, seconds = self.unknown, self.seconds
+        if not seconds:
+            return "how long is known once the first episode of each strategy has ended"
+        text = f"about {minutes(seconds)}"
+        if self._workers is None:
+            text += " one after the other, less where several run at the same time"
+        if unknown:
+            text += f", without {', '.join(unknown)}: none of these has ended yet"
+        return text
+
+
+def run_seconds(summary: Summary, directory: Path) -> float:
+    """How long a run took: its iterations, and the evaluations of the test split."""
+    seconds = sum(one.seconds.get("total", 0.0) for one in summary.iterations)
+    events = directory / "events.jsonl"
+    tests = (e for e in read_jsonl(events) if e.get("phase") == "test") if events.exists() else ()
+    return seconds + sum(float(event["seconds"]) for event in tests)
+
+
+def minutes(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    whole = round(seconds / 60)
+    if whole < 1:
+        return f"{seconds:.0f} s"
+    return f"{whole} min" if whole < 100 else f"{whole / 60:.1f} h"

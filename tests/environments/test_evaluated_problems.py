@@ -1,0 +1,126 @@
+"""Which problems records are compared with, whatever the task says of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.environments import OpenEnded
+from dataenvgym.episodes import run_episode
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.run_warnings import listening
+from dataenvgym.tasks import report_on
+
+LEAK = {"instruction": "Which is the capital of Peru?", "output": "Lima"}
+LATER = {"instruction": "Which is the capital of Chad?", "output": "N'Djamena"}
+
+
+class MinimalTask:
+    """Offers no instances; each evaluation asks about one more country."""
+
+    name = "minimal"
+    texts = ("Which is the capital of Peru?", "Which is the capital of Chad?")
+
+    def __init__(self):
+        self.evaluations = 0
+
+    def evaluate(self, predictor):
+        self.evaluations += 1
+        found = []
+        for text in self.texts[: self.evaluations]:
+            asked = (Message(role="user", content=text or "?"),)
+            predictor.predict([asked], SamplingParameters())
+            instance = TaskInstance(id=f"i{len(found)}", task=self.name, instruction=text)
+            found.append(CompletedTaskInstance(
+                instance=instance, transcript=asked, reward=0.0, was_correct=False))  # fmt: skip
+        return found
+
+    def generate_performance_report(self, completed):
+        return report_on(self.name, completed)
+
+
+class OfferingTask(MinimalTask):
+    @property
+    def instances(self):
+        return [TaskInstance(id="x", task="offering", instruction=LEAK["instruction"])]
+
+
+class Splits(OfferingTask):
+    """Offers its validation problems, and not those of its test split."""
+
+    def on(self, split):
+        return MinimalTask() if split == "test" else OfferingTask()
+
+
+class Leaking:
+    name = "leaking"
+
+    def __call__(self, completed, predictor):
+        return [LEAK]
+
+    def step(self):
+        pass
+
+
+def student():
+    return ScriptedPredictor(lambda conversation: "?")
+
+
+def dropped(step):
+    return step[4]["n_dropped"]
+
+
+def test_problems_that_only_an_evaluation_tells_are_not_trained_on(tmp_path):
+    environment = OpenEnded(MinimalTask(), student(), directory=tmp_path)
+    heard = []
+    with listening(heard.append):
+        environment.reset(seed=0)
+        assert dropped(environment.step([LEAK, {"instruction": "Say one", "output": "1"}])) == 1
+        assert dropped(environment.step([LATER, {"instruction": "Say 2", "output": "2"}])) == 1
+    assert heard == []
+
+
+def test_a_resumed_episode_knows_the_problems_of_all_earlier_evaluations(tmp_path):
+    environment = OpenEnded(MinimalTask(), student(), directory=tmp_path)
+    environment.reset(seed=0)
+    environment.step([])
+    resumed = OpenEnded(MinimalTask(), student(), directory=tmp_path)
+    resumed.reset(seed=0, options={"resume": True})
+    assert dropped(resumed.step([LEAK, LATER])) == 2
+
+
+def test_problems_that_the_task_offers_need_no_evaluation():
+    environment = OpenEnded(OfferingTask(), student())
+    environment.reset(seed=0)
+    assert dropped(environment.step([LEAK, LATER])) == 1
+
+
+def test_problems_without_a_text_are_warned_about_and_nothing_is_dropped_for_them():
+    task = MinimalTask()
+    task.texts = ("", " ")
+    heard = []
+    with listening(heard.append):
+        environment = OpenEnded(task, student())
+        environment.reset(seed=0)
+        record = {"instruction": "Say one\n\nand two", "output": "1"}
+        assert dropped(environment.step([record])) == 0
+    assert "NOT CHECKED for overlap: no evaluated instance of task 'minimal'" in heard[0]
+
+
+@pytest.mark.parametrize("test_task", [None, MinimalTask()])
+def test_unknown_test_problems_are_warned_about_in_summary_and_report(tmp_path, test_task):
+    task = OfferingTask() if test_task else Splits()
+    environment = OpenEnded(task, student(), directory=tmp_path)
+    summary = run_episode(environment, Leaking(), iterations=1, test_task=test_task)
+    texts = [w.text for w in summary.warnings if "NOT CHECKED" in w.text]
+    assert len(texts) == 1
+    assert "the test problems of task 'minimal' are not known" in texts[0]
+
+
+def test_problems_of_a_test_task_of_ones_own_are_not_trained_on(tmp_path):
+    task = MinimalTask()
+    task.texts = ("Which river?",)
+    environment = OpenEnded(task, student(), directory=tmp_path)
+    summary = run_episode(environment, Leaking(), iterations=1, test_task=OfferingTask())
+    assert summary.dropped == {"evaluation_overlap": 1}

@@ -1,0 +1,208 @@
+"""Warnings of a run are shown at once and kept with it, whatever happens to it."""
+
+from __future__ import annotations
+
+import io
+import threading
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.episodes import EpisodeCallback, read_summary
+from dataenvgym.episodes.progress import LiveProgress, PlainProgress
+from dataenvgym.episodes.report import render_report, write_report
+from dataenvgym.episodes.show import show_iteration
+from dataenvgym.episodes.summary import Summary
+from dataenvgym.episodes.warning_log import RunWarning, WarningLog, read_warnings, warning_lines
+from dataenvgym.errors import EvaluationError, RunDirectoryError
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.storage import read_json, read_jsonl
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: after it no file is renamed into its place any more."""
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """The files of a run by name, with what has no times in it."""
+    found: dict[str, object] = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "events.jsonl"):
+        found[str(path.relative_to(folder))] = path.read_bytes() if path.suffix == ".jsonl" else ""
+    found["summary"] = [(w.iteration, w.text) for w in read_summary(folder).warnings]
+    return found
+
+
+@pytest.fixture
+def noisy(make_agent, make_student_of_echo, echo_task):
+    """An agent, a student and a task that warn wherever they can."""
+
+    class NoisyAgent(make_agent):
+        def __call__(self, completed, predictor):
+            warn_run("the agent is [tired]")
+            return super().__call__(completed, predictor)
+
+        def step(self):
+            super().step()
+            warn_run(f"step {self.steps}")
+
+    class NoisyStudent(make_student_of_echo):
+        def train(self, training_data, run):
+            warn_run("training is slow")
+            super().train(training_data, run)
+
+    class NoisyTask(echo_task):
+        def load(self, split):
+            warn_run(f"{split} has a duplicate")
+            return super().load(split)
+
+        def evaluate(self, predictor):
+            warn_run("one call was asked twice")
+            return super().evaluate(predictor)
+
+    return lambda: {"agent": NoisyAgent(), "student": NoisyStudent(), "task": NoisyTask()}
+
+
+EXPECTED = [
+    (None, "validation has a duplicate"),
+    (None, "test has a duplicate"),
+    (0, "one call was asked twice"),
+    (1, "the agent is [tired]"),
+    (1, "training is slow"),
+    (1, "one call was asked twice"),
+    (1, "step 1"),
+    (2, "the agent is [tired]"),
+    (2, "training is slow"),
+    (2, "one call was asked twice"),
+    (2, "step 2"),
+]
+
+
+def test_each_warning_is_kept_with_its_iteration_and_stands_in_the_summary(play, tmp_path, noisy):
+    summary = play(tmp_path / "run", iterations=2, **noisy())
+    assert [(w.iteration, w.text) for w in summary.warnings] == EXPECTED
+    assert read_warnings(tmp_path / "run") == summary.warnings == read_summary(
+        tmp_path / "run"
+    ).warnings  # fmt: skip
+    events = [e for e in read_jsonl(tmp_path / "run" / "events.jsonl") if e["event"] == "warning"]
+    assert [(e["iteration"], e["text"]) for e in events] == EXPECTED
+
+
+def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
+    class Hearing(EpisodeCallback):
+        heard = ()
+
+        def on_phase(self, event, iteration, phase, seconds):
+            self.heard += ((event, phase),)
+
+        def on_warning(self, warning):
+            self.heard += (warning,)
+
+    hearing = Hearing()
+    play(tmp_path / "run", iterations=1, callbacks=[hearing], **noisy())
+    tired = hearing.heard.index(RunWarning(text="the agent is [tired]", iteration=1))
+    assert hearing.heard[tired - 1 : tired + 2 : 2] == (("begin", "agent"), ("end", "agent"))
+
+
+def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
+    play, tmp_path, monkeypatch, noisy
+):
+    replace = Path.replace
+    left = 10**6
+
+    def dying(self, target):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", dying)
+    play(tmp_path / "whole", iterations=2, **noisy())
+    expected = contents(tmp_path / "whole")
+    assert "warnings.jsonl" in expected
+    for survived in range(10**6 - left):
+        run = tmp_path / f"killed-{survived}"
+        left = survived
+        with pytest.raises(Killed):
+            play(run, iterations=2, **noisy())
+        left = 10**6
+        play(run, iterations=2, **noisy())
+        assert contents(run) == expected, f"killed before file {survived}"
+
+
+def test_warnings_of_several_threads_are_all_kept(tmp_path):
+    shown = []
+    log = WarningLog(tmp_path, shown.append)
+    log.open()
+    threads = [threading.Thread(target=log.hear, args=(f"t{i % 5}",)) for i in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(w.text for w in read_warnings(tmp_path)) == [f"t{i}" for i in range(5)]
+    assert tuple(shown) == log.kept
+
+
+def test_a_new_episode_does_not_begin_with_the_warnings_of_an_abandoned_one(
+    play, tmp_path, noisy, make_student_of_echo
+):
+    class Failing(make_student_of_echo):
+        def predict(self, conversations, sampling):
+            warn_run("no server")
+            raise OSError("down")
+
+    with pytest.raises(EvaluationError, match="down"):
+        play(tmp_path / "run", student=Failing())
+    assert [w.text for w in read_warnings(tmp_path / "run")] == ["no server"]
+    assert play(tmp_path / "run").warnings == ()
+    assert not (tmp_path / "run" / "warnings.jsonl").exists()
+
+
+def test_a_directory_that_refuses_the_episode_is_left_as_it_is(play, tmp_path, noisy):
+    play(tmp_path / "run", iterations=1)
+    before = contents(tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="seed"):
+        play(tmp_path / "run", seed=1, iterations=2, **noisy())
+    assert contents(tmp_path / "run") == before
+
+
+def test_a_summary_from_before_there_were_warnings_is_read(finished_run):
+    values = read_json(finished_run / "summary.json")
+    del values["warnings"]
+    assert Summary.model_validate(values).warnings == ()
+
+
+def test_the_report_has_the_warnings_near_its_top_and_no_section_without_any(
+    play, tmp_path, noisy, finished_run
+):
+    play(tmp_path / "loud", iterations=2, **noisy())
+    text = write_report(tmp_path / "loud").read_text()
+    assert text.index("## Warnings") < text.index("curve.png") < text.index("## What ran")
+    assert "- iterations 1, 2: the agent is \\[tired\\]" in text or (
+        "- iterations 1, 2: the agent is \\[tired]" in text
+    )
+    assert "Warnings" not in write_report(finished_run).read_text()
+
+
+@pytest.mark.parametrize("command", [render_report, show_iteration])
+def test_report_and_show_end_with_the_warnings(play, tmp_path, noisy, command):
+    play(tmp_path / "run", iterations=2, **noisy())
+    stream = io.StringIO()
+    command(tmp_path / "run", Console(file=stream, width=100, markup=False))
+    lines = stream.getvalue().splitlines()
+    assert "warning: iterations 1, 2: the agent is [tired]" in lines[-8:]
+
+
+@pytest.mark.parametrize("kind", [PlainProgress, LiveProgress])
+def test_progress_shows_a_warning_at_once(kind):
+    stream = io.StringIO()
+    terminal = kind is LiveProgress
+    progress = kind(Console(file=stream, force_terminal=terminal, width=100))
+    progress.on_warning(RunWarning(text="no [b]records[/b]\x1b[2J", iteration=3))
+    assert "warning: iteration 3: no [b]records[/b]\\x1b[2J" in stream.getvalue()
+
+
+def test_the_same_text_is_one_line_with_its_iterations():
+    warnings = [RunWarning(text="a", iteration=n) for n in (1, 2)] + [RunWarning(text="b")]
+    assert warning_lines(warnings) == ["iterations 1, 2: a", "b"]

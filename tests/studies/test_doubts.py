@@ -1,0 +1,68 @@
+"""What makes the numbers of a study doubtful is said in words."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.studies import plots
+from dataenvgym.studies.report import write_results
+from dataenvgym.studies.results import StrategyRuns
+from dataenvgym.studies.summing import TaskRuns, sum_up
+from dataenvgym.studies.tables import render, study_cells
+
+
+@pytest.fixture
+def summed(made_run):
+    """Results of random (test gain .1), more's (.2) and gold with the test score `gold`."""
+
+    def make(gold=0.5, **of_more):
+        more = {s: made_run(s, (0.5, 0.7), 0.6, **of_more) for s in (0, 1)}
+        strategies = [
+            StrategyRuns("random", "strategy", {0: made_run(0, (0.5, 0.6), 0.5)}),
+            StrategyRuns("more", "strategy", more),
+            StrategyRuns("gold", "ceiling", {s: made_run(s, (0.5, 0.6), gold, records_hash="g")
+                                             for s in (0, 1)}),
+        ]  # fmt: skip
+        return sum_up([TaskRuns("t", strategies)], name="s", command="", baseline="random",
+                      test=None, allow_unequal=())  # fmt: skip
+
+    return make
+
+
+def test_gold_data_that_a_strategy_beats_are_not_called_a_ceiling(summed, tmp_path, monkeypatch):
+    results = summed(gold=0.45)
+    assert results.warnings == (
+        "gold is not a ceiling: it gained +0.050 in test score, and more was gained by more "
+        "+0.200, random +0.100.",
+    )
+    assert study_cells(results)[0].rows[2][0] == "gold (not a ceiling)"
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(render(results))
+    assert "warning: gold is not a ceiling" in stream.getvalue()
+    assert "Gold data (not a ceiling): the task's train split" in stream.getvalue()
+    titles = []
+    monkeypatch.setattr(plots, "ceiling_title", lambda *a: titles.append(1) or "not a ceiling")
+    write_results(results, tmp_path)
+    assert titles
+    text = (tmp_path / "study.md").read_text()
+    assert "**Warning**: gold is not a ceiling" in text
+    assert "gold (not a ceiling)" in text
+
+
+def test_gold_data_above_all_strategies_are_a_ceiling(summed):
+    results = summed(gold=0.65)
+    assert results.warnings == ()
+    assert study_cells(results)[0].rows[2][0] == "gold (ceiling)"
+
+
+def test_seeds_with_identical_records_are_named_but_not_those_of_gold_data(summed):
+    (warning,) = summed(gold=0.65, records_hash="same").warnings
+    assert warning.startswith("more: seeds 0, 1 trained on identical records")
+
+
+def test_the_warnings_of_runs_are_those_of_the_study_too(summed):
+    results = summed(gold=0.65, warnings=("iteration 1: no records",))
+    assert results.warnings == ("more, seeds 0, 1: iteration 1: no records",)
