@@ -44,9 +44,10 @@ def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeyp
     from dataenvgym.config import build_agent, compose
 
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
-    custom = ["agent=custom", "agent._target_=custom_agent.ReversingAgent"]
-    one, other = (build_agent(compose([*custom, f"seed={seed}"])).record() for seed in (0, 1))
-    assert one != other
+    agent = "agent=custom_agent.RewritingAgent"
+    one, other = (build_agent(compose([agent, f"seed={seed}"])) for seed in (0, 1))
+    records = [a.record("What is the smallest of 1 2 3 4 5?", min) for a in (one, other)]
+    assert records[0] != records[1]
 
 
 @pytest.mark.slow

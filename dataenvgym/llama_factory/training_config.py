@@ -13,6 +13,7 @@ a small data set).
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -205,7 +206,9 @@ class TrainingConfig(Model):
                     f"{name} is {value!r}, expected no '${{' in it: LLaMA-Factory reads the file "
                     "with OmegaConf, which takes that for a reference"
                 )
-        storage.write_text(path, yaml.dump(options, Dumper=_Dumper, sort_keys=False))
+        storage.write_text(
+            path, yaml.dump(options, Dumper=_Dumper, sort_keys=False, width=math.inf)
+        )
 
     @classmethod
     def read(cls, path: Path) -> TrainingConfig:

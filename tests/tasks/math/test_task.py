@@ -65,13 +65,15 @@ def test_the_same_problem_never_lands_in_two_splits(tmp_path):
 
 
 def test_rows_that_come_twice_are_mentioned_once_with_their_number(tmp_path, caplog):
-    path = write(tmp_path / "a.jsonl", [1, 2, 1, 1, 2], questions=["a?", "b?", "a?", "a?", "c?"])
+    others = [f"{n}?" for n in range(35)]
+    questions = ["a?", "b?", "a?", "a?", "c?", *others]
+    path = write(tmp_path / "a.jsonl", [1, 2, 1, 1, 2, *range(35)], questions=questions)
     task = MathTask(path, split="train", name="mine")
     for split in ("train", "validation", "test"):
         task.on(split).load(split)
     (record,) = caplog.records
     assert record.name == "dataenvgym.run_warnings"
-    assert "mine: 2 of 5 problems repeat" in record.message
+    assert "mine: 2 of 40 problems repeat" in record.message
     assert f"first {path}:3, which repeats {path}:1" in record.message
 
 
