@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+# Tests of a file share what they build, so a file stays with one process. More than four processes
+# gain nothing: the largest files are the last to end.
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 # Programs of Debian that some tests want. redis-server is not started as a service: the tests
 # start one of their own. The second try has fresh lists.
 INSTALL := apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq "$$@"; }; \
@@ -41,7 +44,7 @@ run: setup
 	@$(BIN)/dataenvgym run --fresh $(ARGS)
 
 test: setup $(VENV)/.redis $(VENV)/.bubblewrap
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 # Tests of the cache that processes share want Debian's redis-server, those of the sandbox its
 # bubblewrap. What came of it stands in the file: "there" or "not to be had"; without it those
@@ -57,7 +60,7 @@ $(VENV)/.redis $(VENV)/.bubblewrap: | $(VENV)/.created
 	  echo "$(PACKAGE) is not there and cannot be installed: tests that need it are skipped"; fi
 
 test-slow: setup $(VENV)/.bubblewrap
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 # LLaMA-Factory and vLLM, each pinned in an environment of its own (some minutes and GB, once).
 external-llamafactory external-vllm: external-%: setup
