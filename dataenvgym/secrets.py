@@ -26,9 +26,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 REDACTED = "REDACTED"
 
 _SHORTEST, _SHORTEST_WORD = 8, 16
-_NAMES = r"(?:[\w-]*(?:key|token|secret|password|sig|signature|credential|auth|code))"
+_NAMES = r"(?:[\w-]*(?:key|token|secret|password|passwd|pwd|sig|signature|credential|auth|code))"
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>\[\]{},]+")
 _USER = re.compile(r"(?<=://)(?:[^/?#\s@:]*:)?[^/?#\s@]*(?=@)")
+_ESCAPED = re.compile("%[0-9A-F]{2}")
 _QUERY = re.compile(rf"(?i)(?<=[?&])({_NAMES}=)[^&#\s]+")
 
 _lock = threading.Lock()
@@ -133,10 +134,14 @@ def _is_long_enough(value: str) -> bool:
 
 
 def _spellings(value: str) -> set[str]:
-    """The secret as it is, and as JSON, URLs and HTML write it."""
+    """The secret as it is, and as JSON (also within JSON), URLs, HTML and Python write it."""
     as_json = {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
+    nested = {json.dumps(text)[1:-1] for text in as_json}
     slashed = {text.replace("/", r"\/") for text in as_json}
-    return {value, *as_json, *slashed, quote(value), quote(value, safe=""), html.escape(value)}
+    in_urls = {quote(value), quote(value, safe="")}
+    in_urls |= {_ESCAPED.sub(lambda code: code[0].lower(), text) for text in in_urls}
+    others = {html.escape(value), repr(value)[1:-1]}
+    return {value, *as_json, *nested, *slashed, *in_urls, *others}
 
 
 def _shown(url: str) -> str:

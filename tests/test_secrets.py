@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
+from urllib.parse import quote
 
 import orjson
 import pytest
@@ -27,6 +29,20 @@ def test_a_secret_is_redacted_however_it_is_spelled(key, spelled):
     said = f"the key <{spelled(key)}> is wrong"
     assert redact(said) == "the key <REDACTED> is wrong"
     assert redact_bytes(said.encode()) == b"the key <REDACTED> is wrong"
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda key: json.dumps(json.dumps(key)[1:-1])[1:-1],  # an error that quotes another one
+        lambda key: repr(key)[1:-1],
+        lambda key: re.sub("%..", lambda code: code[0].lower(), quote(key, safe="")),
+    ],
+)
+@pytest.mark.parametrize("key", ["sk-a/b+c12", "sk-'a\"b\\12"])
+def test_a_secret_is_redacted_where_it_is_quoted_twice_or_otherwise(key, spelled):
+    keep_secret(key)
+    assert redact(f"<{spelled(key)}>") == "<REDACTED>"
 
 
 def test_in_a_json_file_nothing_but_the_secret_changes(tmp_path):

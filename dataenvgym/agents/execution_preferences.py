@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Unpack
 
 from dataenvgym.agents.plans import Engine
 from dataenvgym.agents.preference_engine import PreferenceEngine, PreferenceOptions
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.tasks.code.sandboxed import SandboxedTask
+
+_log = logging.getLogger(__name__)
 
 
 class ExecutionPreferenceEngine(PreferenceEngine):
@@ -40,4 +43,11 @@ class ExecutionPreferenceEngine(PreferenceEngine):
 
     def are_right(self, answered: Sequence[tuple[SupervisedDatum, str]]) -> list[bool]:
         tried = [record.model_copy(update={"output": text}) for record, text in answered]
-        return [self._judges.judge_record(record) is not False for record in tried]
+        return [self._is_right(record) for record in tried]
+
+    def _is_right(self, record: SupervisedDatum) -> bool:
+        try:
+            return self._judges.judge_record(record) is not False
+        except SandboxError as error:
+            _log.warning("an answer was not judged, and counts as right: %s", error)
+            return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from dataenvgym.agents.llm_records import records_schema
+from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import SamplingParameters, TaskInterface, TeacherInterface
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import ask_json
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 
+_log = logging.getLogger(__name__)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 
 
@@ -74,8 +77,16 @@ class TeacherRewriter:
         record = SupervisedDatum.model_validate(seed.model_dump() | changes)
         if record.instruction == seed.instruction or not _keeps_facts(seed, record):
             return None
-        wrong = self._judge is not None and self._judge(record) is False
-        return None if wrong else record
+        return None if self._is_wrong(record) else record
+
+    def _is_wrong(self, record: SupervisedDatum) -> bool:
+        if self._judge is None:
+            return False
+        try:
+            return self._judge(record) is False
+        except SandboxError as error:
+            _log.warning("a rewritten record was not judged: %s", error)
+            return False
 
 
 def _keeps_facts(seed: SupervisedDatum, record: SupervisedDatum) -> bool:

@@ -28,6 +28,7 @@ _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": Fal
 _DEEPEST = 50
 _MOST_STARTS = 50
 _LONGEST_NUMBER = 300
+_MOST_IN_VAIN = 1_000_000  # characters of one reply that are read and turn out to be no JSON
 
 
 def json_in(text: str) -> Iterator[Any]:
@@ -36,17 +37,19 @@ def json_in(text: str) -> Iterator[Any]:
     What stands in fences comes first.
     """
     text = _THOUGHT.sub("", text)
+    in_vain = 0
     for candidate in (*(m[1] for m in _FENCE.finditer(text)), text):
         end = tries = 0
         for start in re.finditer(r"[{\[]", candidate):
             if start.start() < end:
                 continue
-            if (tries := tries + 1) > _MOST_STARTS:
+            if (tries := tries + 1) > _MOST_STARTS or in_vain > _MOST_IN_VAIN:
                 break
             reader = _Reader(candidate, start.start())
             try:
                 value = reader.value(0)
             except _BrokenError:
+                in_vain += reader.at - start.start()
                 continue
             end = reader.at
             if value:

@@ -10,7 +10,7 @@ evaluated on equal prompts. Checks that compare problems take the template off a
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -158,12 +158,22 @@ def _read_off(task: Any, instances: Sequence[TaskInstance]) -> PromptTemplate | 
     fields = prompt_fields(shown[0]) if shown else None
     if fields is None or not (instruction := instances[0].instruction):
         return None
-    text = fields["instruction"].replace(instruction, INSTRUCTION)
-    if INSTRUCTION not in text:
-        return None
-    found = PromptTemplate(fields["system"], text, fields["history"])
-    pairs = zip(instances, shown, strict=True)
-    return found if all(found.conversation(i.instruction) == c for i, c in pairs) else None
+    pairs = list(zip(instances, shown, strict=True))
+    for text in _templates_of(fields["instruction"], instruction):
+        found = PromptTemplate(fields["system"], text, fields["history"])
+        if all(found.conversation(i.instruction) == c for i, c in pairs):
+            return found
+    return None
+
+
+def _templates_of(text: str, instruction: str) -> Iterator[str]:
+    """The text with the place of the instruction marked: all its occurrences, or one of them."""
+    if instruction in text:
+        yield text.replace(instruction, INSTRUCTION)
+    at = text.rfind(instruction)
+    while at >= 0:
+        yield text[:at] + INSTRUCTION + text[at + len(instruction) :]
+        at = text.rfind(instruction, 0, at + len(instruction) - 1)
 
 
 def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversation]:

@@ -192,3 +192,9 @@ def test_a_teacher_that_keeps_no_count_will_do():
 
     asked = [(Message(role="user", content="x"),)]
     assert ask_json(Bare(), asked, LABELS, SamplingParameters(), purpose="x") == [None]
+
+
+def test_a_long_reply_that_breaks_at_its_end_is_read_in_time():
+    begin = time.process_time()
+    assert list(json_in("[" * 40 + "1," * 100_000 + "x!y z]")) == []
+    assert time.process_time() - begin < 5

@@ -114,6 +114,12 @@ def test_the_template_of_a_task_of_ones_own_is_read_off_its_environment(template
     assert prompt_template_of(task) == template
 
 
+@pytest.mark.parametrize("text", ["Only one of one: {instruction}", "{instruction}: one or none?"])
+def test_an_instruction_that_is_in_the_words_around_it_too_is_found(text):
+    task = Own(lambda instance: PromptTemplate(template=text).conversation(instance.instruction))
+    assert prompt_template_of(task) == PromptTemplate(template=text)
+
+
 def test_prompts_that_have_no_template_are_none():
     def persona(instance):
         return PromptTemplate(f"You are {instance.id}.").conversation(instance.instruction)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import logging
 from collections.abc import Iterator
 
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox
 from dataenvgym.tasks.code.comparing import canonical_output, same_output
 from dataenvgym.tasks.code.problem import CodeProblem, StdioTest
-from dataenvgym.tasks.code.syntax import parsed
+from dataenvgym.tasks.code.syntax import behind_future_imports
 from dataenvgym.tasks.code.verdicts import (
     NOT_RUN,
     TestResult,
@@ -25,7 +24,7 @@ def results_by_output(
     code: str, problem: CodeProblem, box: Sandbox, limits: Limits
 ) -> Iterator[TestResult]:
     """The results of the problem's tests of stdin and stdout, in order; see `judge`."""
-    program = _with_preamble(code, problem.preamble)
+    program = behind_future_imports(code, problem.preamble)
     in_time = True
     for test in problem.tests:
         if not isinstance(test, StdioTest):
@@ -42,17 +41,6 @@ def results_by_output(
         )
         in_time = run.status != "timeout"
         yield _result(run, test, problem)
-
-
-def _with_preamble(code: str, preamble: str) -> str:
-    """The preamble before the code, behind its `__future__` imports, which come first."""
-    tree = parsed(code)
-    at = 0
-    for node in tree.body if tree is not None else []:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            at = node.end_lineno or at
-    lines = code.split("\n")
-    return "\n".join([*lines[:at], preamble, *lines[at:]])
 
 
 def _result(run: ExecutionResult, test: StdioTest, problem: CodeProblem) -> TestResult:

@@ -97,8 +97,11 @@ def _same(value: Any, expected: Any, tolerance: float) -> bool:
         )
     if isinstance(value, dict) and isinstance(expected, dict):
         named = {_key(k): v for k, v in value.items()}
-        return named.keys() == expected.keys() and all(
-            _same(named[k], e, tolerance) for k, e in expected.items()
+        is_whole = len(named) == len(value)  # 1 and "1" are one key in JSON
+        return (
+            is_whole
+            and named.keys() == expected.keys()
+            and all(_same(named[k], e, tolerance) for k, e in expected.items())
         )
     return type(value) is type(expected) and bool(value == expected)
 

@@ -53,10 +53,19 @@ def extract_code(reply: str, entry_point: str | None = None, *, starter: str = "
 
 def _found(reply: str, entry_point: str | None, starter: str) -> str | None:
     parser = _Parser()
+    found: str | None = None
     for text in texts_of(reply):
-        if (code := _code_in(text, entry_point, starter, parser)) is not None:
-            return _without_words(code)
-    return None
+        if (code := _code_in(text, entry_point, starter, parser)) is None:
+            continue
+        if found is None:
+            found = code
+        elif found.strip() and code.startswith(found.rstrip()) and parsed(code) is not None:
+            found = code  # the mark that seemed to end the turn is in a string of the code
+        else:
+            continue
+        if parsed(found) is not None:
+            break
+    return _without_words(found) if found is not None else None
 
 
 def _code_in(text: str, entry_point: str | None, starter: str, parser: _Parser) -> str | None:

@@ -9,7 +9,7 @@ import ast
 import builtins
 from collections.abc import Sequence
 
-from dataenvgym.tasks.code.syntax import names_bound, names_read, parsed
+from dataenvgym.tasks.code.syntax import behind_future_imports, names_bound, names_read, parsed
 
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 
@@ -17,6 +17,7 @@ _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | 
 def with_helpers(code: str, others: Sequence[str]) -> str:
     """The code, and before it what the other pieces define of the names that it lacks.
 
+    Its `__future__` imports stay first, as Python wants them.
     Of two pieces that define a name the later one counts. Nothing else of them comes along, such
     as calls that show how to use it.
     """
@@ -41,19 +42,20 @@ def with_helpers(code: str, others: Sequence[str]) -> str:
         taken |= found
         read = set().union(*(names_read(nodes[at][0]) for at in found))
         lacking = read - own
-    return "".join(_source(*nodes[at]) for at in sorted(taken)) + code
+    helpers = "".join(_source(*nodes[at]) for at in sorted(taken))
+    return behind_future_imports(code, helpers)
 
 
 def _is_definition(node: ast.stmt) -> bool:
     """Whether it defines something and does nothing else: also a constant."""
-    if isinstance(node, ast.Assign):
+    if isinstance(node, ast.Assign) or (isinstance(node, ast.AnnAssign) and node.value is not None):
         return not any(isinstance(inner, ast.Call) for inner in ast.walk(node))
     return isinstance(node, _DEFINES)
 
 
 def _names_of(node: ast.stmt) -> set[str]:
     """The names that it defines for others."""
-    if isinstance(node, ast.Assign | ast.Import | ast.ImportFrom):
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.Import | ast.ImportFrom):
         return names_bound(node)
     name = getattr(node, "name", None)
     return {name} if isinstance(name, str) else set()

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 
 from dataenvgym.sandbox.interface import Limits, Sandbox
+from dataenvgym.tasks.code.harness.candidate import MODULE
 from dataenvgym.tasks.code.problem import CodeProblem, DoctestTest, ProgramTest
 from dataenvgym.tasks.code.syntax import parsed
 
@@ -34,7 +35,8 @@ def is_missing(
 ) -> bool:
     """Whether an import of the test, or of the problem's preamble, fails for want of that module.
 
-    Imports in a `try` may fail, and do not count.
+    Imports in a `try` may fail, those in an `if` may never be reached (`TYPE_CHECKING`), and the
+    student's own module is there when the test shares its process: they do not count.
 
     Raises:
         SandboxError: if the sandbox failed.
@@ -46,7 +48,8 @@ def is_missing(
         if (tree := parsed(text)) is not None
         for node in _imports(tree)
     ]
-    if not statements:
+    is_students = problem.tests_share_process and module.partition(".")[0] == MODULE
+    if not statements or is_students:
         return False
     run = box.run(
         _TRY.format(statements=json.dumps(statements)),
@@ -74,5 +77,5 @@ def _imports(tree: ast.AST) -> Iterator[ast.stmt]:
         for node in ast.iter_child_nodes(left.pop()):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield node
-            elif not isinstance(node, ast.Try | ast.TryStar):
+            elif not isinstance(node, ast.Try | ast.TryStar | ast.If):
                 left.append(node)

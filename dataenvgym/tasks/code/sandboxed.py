@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
@@ -99,6 +99,9 @@ class SandboxedTask(Task):
         nor Python has are left out, and those about nothing that the code defines. None if there
         are no tests, if they cannot be run, or if
         those of the question look at results that are no plain data, such as objects.
+
+        Raises:
+            SandboxError: if the sandbox failed, so that nothing was judged.
         """
         return all_hold([self._holds(claim) for claim in claims_of(record)])
 
@@ -156,7 +159,7 @@ class SandboxedTask(Task):
             return None
         try:
             verdict = judge(code, problem, self.sandbox.box(), limits=self.limits)
-        except (EvaluationError, SandboxError) as error:
+        except EvaluationError as error:
             _log.warning("a training record was not judged: %s", error)
             return None
         if known is None and any(result.is_no_data for result in verdict.results):

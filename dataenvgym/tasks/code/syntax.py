@@ -37,3 +37,14 @@ def names_bound(tree: ast.AST) -> set[str]:
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             found.add(node.name)
     return found
+
+
+def behind_future_imports(code: str, text: str) -> str:
+    """The code with the text in it, behind its `__future__` imports, which have to come first."""
+    tree = parsed(code)
+    at = 0
+    for node in tree.body if tree is not None else []:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            at = node.end_lineno or at
+    lines = code.split("\n")
+    return "\n".join([*lines[:at], *([text.removesuffix("\n")] if text else []), *lines[at:]])

@@ -23,6 +23,7 @@ from dataenvgym.tasks.code.harness.plain import Items
         ([1], [1, 1], False),
         ({1, 2}, [1, 2], False),
         ({1: "a", None: 2}, {"1": "a", "null": 2}, True),
+        ({1: "b", "1": "a"}, {"1": "a"}, False),
         ({"a": 1, "b": 2}, {"a": 1}, False),
         (0.1 + 0.2, 0.3, True),
         ([0.1 + 0.2], [0.3], True),

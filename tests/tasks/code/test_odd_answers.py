@@ -106,6 +106,24 @@ def test_what_code_says_of_the_test_in_its_process_is_no_error(says, judged, box
     assert not result.passed
 
 
+@pytest.mark.parametrize(
+    ("module", "imports"),
+    [
+        ("solution", "from solution import f\n"),
+        ("nowhere", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import nowhere\n"),
+        ("nowhere", "import sys\nif sys.platform == 'none':\n    import nowhere\n"),
+    ],
+)
+def test_a_module_that_the_test_does_not_miss_makes_a_wrong_answer_no_error(
+    module, imports, judged, box
+):
+    test = {"kind": "program", "code": f"{imports}assert f(20) == 40\n"}
+    fields = {"hidden": [test], "tests_share_process": True}
+    assert judged("def f(x):\n    return 2 * x\n", box, **fields).passed
+    wrong = f"def f(x):\n    raise ModuleNotFoundError('no', name={module!r})\n"
+    assert not judged(wrong, box, **fields).passed
+
+
 def test_a_test_that_runs_what_the_student_returns_is_no_error_for_want_of_a_module(judged, box):
     test = {"kind": "program", "code": "exec(f(1))\n"}
     assert not judged("def f(x):\n    return 'import nowhere'\n", box, hidden=[test]).passed

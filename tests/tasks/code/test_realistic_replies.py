@@ -124,6 +124,16 @@ REPLIES = {
     "in marks of strings": f"'''python\n{GOOD}'''",
 }
 
+MARKS = """def f(x):
+    text = f"<|im_start|>user\\n{x}<|im_end|>\\n"
+    html = '''
+<s>
+x</s>
+'''
+    return x + len(text) - len(text) + len(html) - len(html) + 1
+"""
+REPLIES["marks that end a turn, in strings"] = fenced(MARKS)
+
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
 def test_the_right_piece_of_a_realistic_reply_is_taken(reply):

@@ -1,7 +1,6 @@
 """What tasks with code judge beyond replies: training records, and which replies do the same."""
 
 import json
-import logging
 
 import numpy as np
 import pytest
@@ -9,7 +8,9 @@ import pytest
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
 from dataenvgym.agents.gold_records import gold_records
 from dataenvgym.errors import SandboxError
-from dataenvgym.interfaces import Reply
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.quality import WrongAnswerCheck
 from dataenvgym.records import (
     KTODatum,
     PreferenceDatum,
@@ -102,7 +103,7 @@ def test_a_record_is_judged_by_those_tests_of_its_question_that_can_tell(
     assert task.judge_record(SupervisedDatum(instruction=question, output=answer)) is holds
 
 
-def test_a_sandbox_that_fails_leaves_a_record_open(tmp_path, caplog):
+def test_a_sandbox_that_fails_leaves_a_record_unjudged_and_the_check_counts_it(tmp_path):
     class Broken:
         def __init__(self, *, workers):
             pass
@@ -119,9 +120,12 @@ def test_a_sandbox_that_fails_leaves_a_record_open(tmp_path, caplog):
             id="1", task="t", instruction="?", data={"hidden": [{"kind": "stdio", "output": "1"}]}
         ),
     )
-    with caplog.at_level(logging.WARNING):
-        assert broken.judge_record(SupervisedDatum(instruction=ASSERTS, output=RIGHT)) is None
-    assert "was not judged: gone" in caplog.text
+    record = SupervisedDatum(instruction=ASSERTS, output=RIGHT)
+    with pytest.raises(SandboxError, match="gone"):
+        broken.judge_record(record)
+    (verdict,) = WrongAnswerCheck(broken).passes([record], ScriptedPredictor([]))
+    assert isinstance(verdict, Failure)
+    assert "gone" in verdict.reason
 
 
 def instance(**fields):
