@@ -205,6 +205,11 @@ def test_an_installed_package_offers_options_and_hides_none_of_ours(package):
     assert compose(["agent=random"]).agent.name == "random"
 
 
+def test_a_typo_in_the_name_of_an_offered_option_finds_it(package):
+    with pytest.raises(ConfigurationError, match=r"Did you mean 'fancy'\? .* fancy, gold, "):
+        compose(["agent=fancyy"])
+
+
 def test_what_packages_offer_is_listed(package, capsys):
     from dataenvgym.cli.main import main
 
