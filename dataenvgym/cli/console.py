@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from dataenvgym.run_warnings import listening
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,3 +22,21 @@ def open_console(*, plain: bool = False, width: int | None = None) -> Console:
 
     terminal = False if plain else None
     return Console(force_terminal=terminal, highlight=False, markup=False, width=width)
+
+
+@contextmanager
+def showing_warnings(console: Console) -> Iterator[None]:
+    """Show warnings at once, each text once: for commands that run no episode, which would."""
+    from rich.text import Text
+
+    from dataenvgym.episodes.texts import plain
+
+    shown: set[str] = set()
+
+    def show(text: str) -> None:
+        if text not in shown:
+            shown.add(text)
+            console.print(Text(f"warning: {plain(text)}", style="yellow"), soft_wrap=True)
+
+    with listening(show):
+        yield

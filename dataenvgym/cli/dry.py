@@ -63,7 +63,8 @@ def _facts(
         yield "trainer", type(trainer).__name__
     yield "environment", type(teaching).__name__
     yield "agent", f"{getattr(agent, 'name', type(agent).__name__)}{_parts(agent)}"
-    each = getattr(agent, "records_per_iteration", None)
+    follows = getattr(getattr(agent, "engine", None), "follows_plan", True)
+    each = getattr(agent, "records_per_iteration", None) if follows else None
     records = "" if each is None else f" of {several(each, 'record')} at most"
     yield "iterations", f"{iterations}{records}"
     if teaching.quality:

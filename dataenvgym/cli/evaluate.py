@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.quiet import quieten
 from dataenvgym.cli.splits import ALL, default_split, on_split, problems_of
 from dataenvgym.config.evaluated_run import compose_for_run
@@ -65,10 +65,15 @@ if TYPE_CHECKING:
 
 def evaluate(arguments: Namespace) -> None:
     """Put the problems to the student, as often as is asked for; show its scores and metrics."""
-    from rich.text import Text
-
     quieten()
     console = open_console()
+    with showing_warnings(console):
+        _evaluate(arguments, console)
+
+
+def _evaluate(arguments: Namespace, console: Console) -> None:
+    from rich.text import Text
+
     if arguments.iteration is not None and arguments.run is None:
         raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
     overrides = [quoted_metrics(text) for text in arguments.overrides]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.evaluation_tables import change_table
 from dataenvgym.cli.quiet import quieten
 from dataenvgym.cli.splits import on_split
@@ -26,6 +27,9 @@ from dataenvgym.evaluation.replay import REPLAYED
 from dataenvgym.evaluation.rescoring import Rescored, rescore_folder
 from dataenvgym.storage import remove_temporaries
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 SHOWN = 20
 """Changed samples that are shown one by one."""
 
@@ -35,12 +39,17 @@ REASONS = 3
 
 def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
+    quieten()
+    console = open_console()
+    with showing_warnings(console):
+        _rescore(arguments, console)
+
+
+def _rescore(arguments: Namespace, console: Console) -> None:
     from rich.text import Text
 
     from dataenvgym.config.resolved import shown_yaml
 
-    quieten()
-    console = open_console()
     directory = find_evaluation(arguments.evaluation, arguments.evaluations_dir)
     before = read_evaluation(directory)
     files = evaluation_files(directory, before)

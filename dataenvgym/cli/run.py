@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.quiet import quieten
 from dataenvgym.config.run_directory import check_run, run_directory
 
@@ -28,7 +28,8 @@ def run(arguments: Namespace) -> None:
     if arguments.dry:
         from dataenvgym.cli.dry import show_plan
 
-        show_plan(config, run_directory(config), console, fresh=arguments.fresh)
+        with showing_warnings(console):
+            show_plan(config, run_directory(config), console, fresh=arguments.fresh)
         return
     if not arguments.fresh and configuration.is_done(config):
         _show_finished(run_directory(config), console)

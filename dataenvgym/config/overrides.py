@@ -70,8 +70,10 @@ def check_choices(
     """
     for override in overrides:
         if override.key in groups:
-            options = sorted(groups[override.key])
-            if override.value is not None and override.value not in options:
+            if override.value is not None and override.value not in groups[override.key]:
+                from dataenvgym.config.own_classes import offered
+
+                options = sorted({*groups[override.key], *offered(override.key)})
                 own = f", or a class of yours ({override.key}=my_module.MyClass)"
                 raise ConfigurationError(
                     f"there is no {override.text.lstrip('+')}."

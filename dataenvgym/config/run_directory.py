@@ -178,7 +178,8 @@ def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
             return directory
     folders = sorted(Path(runs_dir).glob("*"))
     names = [p.name for p in folders if (p / "config.yaml").exists() or is_hand_made(p)]
-    there = f"{runs_dir} holds {len(names)} runs" if names else f"there are no runs in {runs_dir}"
+    number = "1 run" if len(names) == 1 else f"{len(names)} runs"
+    there = f"{runs_dir} holds {number}" if names else f"there are no runs in {runs_dir}"
     raise RunDirectoryError(f"there is no run {name!r}.{did_you_mean(name, names)} ({there})")
 
 

@@ -21,6 +21,7 @@ from dataenvgym.interfaces import (
     SkillLabelerInterface,
     TaskInterface,
 )
+from dataenvgym.skills.embeddings import EmbedderInterface
 
 
 def check_trainer(trainer: Any) -> Any:
@@ -44,8 +45,10 @@ def check_agent_parts(agent: object) -> None:
 
 def check_environment_options(options: dict[str, Any]) -> None:
     """Refuse skills, quality checks or an engine of the wrong shape."""
-    if options.get("labeler") is not None:
-        check_protocol(options["labeler"], SkillLabelerInterface, "skills")
+    if (labeler := options.get("labeler")) is not None:
+        check_protocol(labeler, SkillLabelerInterface, "skills")
+        if (embedder := getattr(labeler, "embedder", None)) is not None:
+            check_protocol(embedder, EmbedderInterface, "skills.embedder")
     for check in options.get("quality", ()):
         check_protocol(check, RecordCheckInterface, "quality")
     if options.get("engine") is not None:

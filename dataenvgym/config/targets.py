@@ -42,11 +42,11 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
     if "_target_" not in value:
         return arguments
     target = _imported(value["_target_"], f"{key}._target_")
-    parameters = inspect.signature(target).parameters
+    parameters = _parameters(target)
     arguments = {**{n: given[n] for n in given if n in parameters}, **arguments}
     if _needs_teacher(parameters) and "teacher" not in arguments:
         raise ConfigurationError(
-            f"{key}: {target.__qualname__} asks a teacher, and there is none: choose one, such as "
+            f"{key}: {_name(target)} asks a teacher, and there is none: choose one, such as "
             "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
         )
     try:
@@ -55,7 +55,7 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
         raise
     except (TypeError, ValidationError) as error:
         raise ConfigurationError(
-            f"{key}: {target.__module__}.{target.__qualname__} cannot be made: {_first_line(error)}"
+            f"{key}: {target.__module__}.{_name(target)} cannot be made: {_first_line(error)}"
         ) from error
 
 
@@ -77,6 +77,18 @@ def check_protocol(thing: Any, protocol: type, section: str) -> Any:
     return thing
 
 
+def _parameters(target: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(target).parameters
+    except ValueError:  # some classes that are written in C have no signature
+        return {}
+
+
+def _name(target: Callable[..., Any]) -> str:
+    """The name of a class or function; of another object that can be called, that of its class."""
+    return str(getattr(target, "__qualname__", type(target).__qualname__))
+
+
 def _needs_teacher(parameters: Mapping[str, inspect.Parameter]) -> bool:
     parameter = parameters.get("teacher")
     return parameter is not None and parameter.default is parameter.empty
@@ -89,16 +101,27 @@ def _imported(path: Any, key: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        if not module_name.startswith(error.name or "?"):
-            raise
+        if f"{module_name}.".startswith(f"{error.name}."):
+            raise ConfigurationError(
+                f"{key} is {path!r}, but there is no module {error.name!r} in the current folder "
+                "or among the installed packages"
+            ) from error
         raise ConfigurationError(
-            f"{key} is {path!r}, but there is no module {error.name!r} in the current folder or "
-            "among the installed packages"
+            f"{key} is {path!r}, but {module_name} imports {error.name!r}, which is not installed"
         ) from error
-    if not callable(target := getattr(module, name, None)):
+    except SyntaxError as error:
+        raise ConfigurationError(
+            f"{key} is {path!r}, but {error.filename} is not valid Python: line {error.lineno}: "
+            f"{error.msg}"
+        ) from error
+    if not hasattr(module, name):
         raise ConfigurationError(
             f"{key} is {path!r}, but {module_name} has no class {name!r}."
             f"{did_you_mean(name, vars(module))}"
+        )
+    if not callable(target := getattr(module, name)):
+        raise ConfigurationError(
+            f"{key} is {path!r}, which is of type {type(target).__name__}, expected a class"
         )
     return cast(Callable[..., Any], target)
 

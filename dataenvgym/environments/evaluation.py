@@ -11,7 +11,7 @@ from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.skills.labelling import labelled
-from dataenvgym.tasks.reports import report_of
+from dataenvgym.tasks.reports import evaluated_by, report_of
 
 
 def evaluated(
@@ -33,7 +33,7 @@ def evaluated(
     timed = TimedPredictor(predictor)
     with clock("generate"):
         began = time.perf_counter()
-        completed = list(task.evaluate(timed))
+        completed = evaluated_by(task, timed)
         elapsed = time.perf_counter() - began
     clock.add("generate", timed.seconds - elapsed)
     clock.add("score", elapsed - timed.seconds)

@@ -28,7 +28,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.reports import report_of
+from dataenvgym.tasks.reports import evaluated_by, report_of
 
 
 class Bookkeeping:
@@ -160,7 +160,7 @@ class Bookkeeping:
             self.teaching.load_iteration(iteration)
             self.teaching.clock.start(iteration)
             with self.teaching.clock("test"):
-                completed = task.evaluate(self.teaching.predictor)
+                completed = evaluated_by(task, self.teaching.predictor)
                 # raises if nothing could be scored; saved only then, for a resumed run to try again
                 score = report_of(task, completed).score
                 with marks.replacing(name):

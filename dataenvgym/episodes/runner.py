@@ -59,12 +59,7 @@ def run_episode(
         The summary, which also stands in `summary.json`. An episode whose teacher's budget is
         spent ends like any other, and says so in `summary.ended`.
     """
-    teaching = environment.unwrapped
-    if not isinstance(teaching, TeachingEnvironment):
-        raise ConfigurationError(
-            f"run_episode needs a TeachingEnvironment, got {type(teaching).__name__}; "
-            "step any other gymnasium environment by hand (examples/gymnasium_loop.py)"
-        )
+    teaching = teaching_of(environment)
     if iterations < 1:
         raise ConfigurationError(f"iterations is {iterations}, expected 1 or more")
     refuse_misfit(teaching, agent)
@@ -102,6 +97,17 @@ def run_episode(
             agent.step()
             books.announce()
         return books.conclude(test_task, ended)
+
+
+def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironment:
+    """The teaching environment below all wrappers; a ConfigurationError for any other one."""
+    teaching = environment.unwrapped
+    if not isinstance(teaching, TeachingEnvironment):
+        raise ConfigurationError(
+            f"run_episode needs a TeachingEnvironment, got {type(teaching).__name__}; "
+            "step any other gymnasium environment by hand (examples/gymnasium_loop.py)"
+        )
+    return teaching
 
 
 def refuse_misfit(teaching: object, agent: object) -> None:

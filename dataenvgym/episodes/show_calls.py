@@ -48,7 +48,8 @@ def _read(directory: Path) -> list[TeacherCall]:
     path = calls_file(directory)
     if not path.exists():
         raise RunDirectoryError(
-            f"{directory} has no teacher/calls.jsonl: no teacher was asked in this run"
+            f"{directory} has no teacher/calls.jsonl: no teacher was asked in this run, or one of "
+            "your own, whose calls are not kept"
         )
     calls: list[TeacherCall] = []
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.samples import Sample, samples_of, seed_of
 from dataenvgym.interfaces import (
@@ -21,6 +21,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, check_ids
 from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.reports import evaluated_by
 
 
 @runtime_checkable
@@ -203,7 +204,9 @@ def _evaluate_whole(
         retry_errors and any(s.error is not None for s in files.read_samples(1))
     ):
         return
-    completed = task.evaluate(predictor)
+    if not (completed := evaluated_by(task, predictor)):
+        name = getattr(task, "name", type(task).__name__)
+        raise EvaluationError(f"task {name!r} evaluated no problem, expected at least one")
     _check_ids(task, [c.instance for c in completed])
     seed = getattr(task, "sampling", SamplingParameters()).seed
     files.write_instances(c.instance for c in completed)

@@ -92,7 +92,7 @@ def build_episode(
     Raises:
         ConfigurationError: if the configuration cannot work.
     """
-    from dataenvgym.episodes.runner import refuse_misfit
+    from dataenvgym.episodes.runner import refuse_misfit, teaching_of
 
     task = build_task(config)
     student = build_predictor(config) if predictor is None else predictor
@@ -101,8 +101,9 @@ def build_episode(
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher
     )
-    refuse_misfit(environment.unwrapped, agent)
-    shows_skills = bool(getattr(environment.unwrapped, "shows_skills", True))
-    labels_skills = getattr(environment.unwrapped, "labeler", None) is not None
+    teaching = teaching_of(environment)
+    refuse_misfit(teaching, agent)
+    shows_skills = bool(getattr(teaching, "shows_skills", True))
+    labels_skills = getattr(teaching, "labeler", None) is not None
     check_fit(task, agent, shows_skills=shows_skills, labels_skills=labels_skills)
     return environment, agent

@@ -77,7 +77,10 @@ def study_notes(results: StudyResults) -> list[str]:
         notes += _floor_notes(task, several_tasks=len(results.tasks) > 1)
     asked = any(one.measures["requests"].mean for task in results.tasks for one in task.strategies)
     if not asked:
-        notes.append("No teacher was asked, so none cost anything.")
+        notes.append(
+            "No requests to a teacher were counted, so costs are not shown (a teacher of your own "
+            "is not counted)."
+        )
     if results.unequal:
         notes.append("NOT EQUAL, and allowed: " + "; ".join(results.unequal) + ".")
     return [*notes, *_smallest_p(results), *_missing(results), *results.notes]

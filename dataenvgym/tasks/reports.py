@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
+from typing import Any
 
 from pydantic import ValidationError
 
 from dataenvgym.errors import EvaluationError
-from dataenvgym.interfaces import TaskInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport
 
 
@@ -40,6 +41,23 @@ def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> Performa
         n_errors=len(completed) - len(scored),
         skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
     )
+
+
+def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
+    """The instances that the task's `evaluate` completed.
+
+    Raises:
+        EvaluationError: if it returned anything else.
+    """
+    completed: Any = task.evaluate(predictor)
+    found = list(completed) if isinstance(completed, Iterable) else [completed]
+    for each in found:
+        if not isinstance(each, CompletedTaskInstance):
+            raise EvaluationError(
+                f"evaluate of task {getattr(task, 'name', type(task).__name__)!r} gave "
+                f"{type(each).__name__}, expected a list of CompletedTaskInstance"
+            )
+    return found
 
 
 def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import logging
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,6 @@ from dataenvgym.tasks.base import SPLITS, Split, Task
 from dataenvgym.tasks.sources import HubDataset, Row, read_rows, source_name
 
 Source = str | Path | HubDataset | Mapping[str, Any]
-_log = logging.getLogger(__name__)
 FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
@@ -171,10 +169,9 @@ class SourcedTask(Task):
             rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
             problems.append(Located(instance, row.where, position, rank))
         if left_out:
-            _log.warning(
-                "%s: %d of %d rows cannot be judged (they have no tests) and are left out, "
-                "the first one at %s",
-                *(self.name, len(left_out), len(left_out) + len(problems), left_out[0]),
+            warn_run(
+                f"{self.name}: {len(left_out)} of {len(left_out) + len(problems)} rows cannot be "
+                f"judged (they have no tests) and are left out, the first one at {left_out[0]}"
             )
         self._mention_repeats(source, problems)
         return problems

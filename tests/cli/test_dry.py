@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 PUPIL = ("predictor=pupils.Pupil", "task.n_validation=20", "task.n_test=20")
@@ -13,6 +15,15 @@ class MyAgent:
         raise AssertionError("called")
 
     def step(self):
+        pass
+"""
+
+OTHER_ENVIRONMENT = """
+import gymnasium
+
+
+class Other(gymnasium.Env):
+    def __init__(self, task, predictor, directory=None, **options):
         pass
 """
 
@@ -75,6 +86,17 @@ def test_what_could_not_run_is_refused_as_by_the_run_itself(dry, monkeypatch):
     result = dry(*TEACHER)
     assert (result.code, result.out) == (2, "")
     assert "OPENAI_API_KEY" in result.err
+
+
+def test_an_environment_that_no_run_can_use_is_refused(dry, folder):
+    (folder / "other_environment.py").write_text(OTHER_ENVIRONMENT)
+    result = dry("environment=other_environment.Other")
+    assert (result.code, result.out) == (2, "")
+    assert "needs a TeachingEnvironment, got Other" in result.err
+
+
+def test_an_engine_that_follows_no_plan_has_no_limit_of_records(dry):
+    assert "iterations   5\n" in re.sub(" +\n", "\n", dry("agent=gold").out)
 
 
 def test_it_says_where_a_run_stands(dry, dataenvgym):

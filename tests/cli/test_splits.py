@@ -12,6 +12,15 @@ from dataenvgym.storage import read_json
 OWN = ("task=math_jsonl", "task.sources=own.jsonl", "predictor=custom")
 PUPIL = ("predictor._target_=pupils.Pupil",)
 
+EMPTY_TASK = """
+class Empty:
+    def evaluate(self, predictor):
+        return []
+
+    def generate_performance_report(self, completed):
+        raise AssertionError
+"""
+
 
 @pytest.fixture
 def own(folder):
@@ -34,6 +43,22 @@ def test_an_evaluation_of_one_file_is_about_all_its_rows(dataenvgym, own):
     again = dataenvgym("rescore", evaluation.name)
     assert (again.code, again.err) == (0, "")
     assert "0 of 20 samples changed" in again.out
+
+
+def test_an_evaluation_warns_of_what_is_odd_in_its_data(dataenvgym, folder):
+    row = f"{json.dumps({'question': '1 + 1 = ?', 'answer': '#### 2'})}\n"
+    (folder / "own.jsonl").write_text(row * 3)
+    result = dataenvgym("eval", *OWN, *PUPIL, "name=e")
+    assert (result.code, n_evaluated(result.out)) == (0, 3)
+    assert result.out.count("warning: math: 2 of 3 problems repeat") == 1
+    assert dataenvgym("rescore", "e").out.count("warning: math: 2 of 3 problems repeat") == 1
+
+
+def test_an_evaluation_without_problems_says_so(dataenvgym, folder):
+    (folder / "empty_task.py").write_text(EMPTY_TASK)
+    for _ in range(2):
+        result = dataenvgym("eval", "task=empty_task.Empty", *OWN[2:], *PUPIL)
+        assert "task 'Empty' evaluated no problem" in result.err
 
 
 def test_a_split_of_one_file_says_what_part_it_is_then_and_later(dataenvgym, own):

@@ -85,12 +85,18 @@ class MyExecutor:
 
 class Nothing:
     pass
+
+
+NUMBER = 3
+made = MyAgent()
 """
 
 
 @pytest.fixture(autouse=True)
 def own_module(tmp_path: Path, monkeypatch):
     (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("class MyAgent(:\n")
+    (tmp_path / "importing.py").write_text("import impor\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     return tmp_path
@@ -139,6 +145,10 @@ def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_rou
         (["agent/engine=mine.Nothing"], "agent.engine is a Nothing, which has no generate, skills"),
         (["agent/policy=mine.Nothing"], "agent.policy is a Nothing, which has no plan"),
         (["agent=mine.MyAgent", "+agent.sise=3"], "unexpected keyword argument 'sise'"),
+        (["agent=mine.NUMBER"], "'mine.NUMBER', which is of type int, expected a class"),
+        (["agent=mine.made"], "agent: mine.MyAgent cannot be made: MyAgent.__call__() missing"),
+        (["agent=broken.MyAgent"], "broken.py is not valid Python: line 1: "),
+        (["agent=importing.MyAgent"], "importing imports 'impor', which is not installed"),
     ],
 )
 def test_an_agent_that_will_not_do_is_refused_by_name(overrides, expected):
@@ -157,11 +167,12 @@ def test_an_agent_that_will_not_do_is_refused_by_name(overrides, expected):
         ("quality=mine.Nothing", "quality is a Nothing, which has no passes, reason"),
         ("teacher=mine.Nothing", "teacher is a Nothing"),
         ("environment=mine.Nothing", "environment: Nothing cannot be made"),
+        ("skills=clusters skills/embedder=mine.Nothing", "skills.embedder is a Nothing"),
     ],
 )
 def test_any_other_class_of_the_wrong_shape_is_refused_by_name(override, expected):
     with pytest.raises(ConfigurationError) as caught:
-        build_environment(compose([override]))
+        build_environment(compose(override.split()))
     assert expected in str(caught.value)
 
 
@@ -192,6 +203,11 @@ def test_an_installed_package_offers_options_and_hides_none_of_ours(package):
     assert named(build_agent(compose(["agent=fancy"]))) == "MyAgent"
     assert named(build_task(compose(["task=fancy_task"]))) == "MyTask"
     assert compose(["agent=random"]).agent.name == "random"
+
+
+def test_a_typo_in_the_name_of_an_offered_option_finds_it(package):
+    with pytest.raises(ConfigurationError, match=r"Did you mean 'fancy'\? .* fancy, gold, "):
+        compose(["agent=fancyy"])
 
 
 def test_what_packages_offer_is_listed(package, capsys):

@@ -3,6 +3,7 @@ import pytest
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks import report_on
+from dataenvgym.tasks.reports import evaluated_by
 
 
 def completed(reward, *, skill=None, category=None, error=None):
@@ -64,3 +65,26 @@ def test_if_nothing_could_be_scored_the_error_says_the_first_reason():
 def test_a_report_on_nothing_is_an_error():
     with pytest.raises(EvaluationError, match="none of 0 instances"):
         report_on("t", [])
+
+
+@pytest.mark.parametrize("returned", [None, 3, [completed(1.0), "Paris"]])
+def test_what_evaluate_may_not_return_is_named(returned):
+    class Odd:
+        name = "odd"
+
+        def evaluate(self, predictor):
+            return returned
+
+        def generate_performance_report(self, completed):
+            raise AssertionError
+
+    with pytest.raises(EvaluationError, match=r"evaluate of task 'odd' gave (NoneType|int|str), "):
+        evaluated_by(Odd(), None)
+
+
+def test_evaluate_may_be_a_generator():
+    class Lazy:
+        def evaluate(self, predictor):
+            yield completed(1.0)
+
+    assert evaluated_by(Lazy(), None) == [completed(1.0)]
