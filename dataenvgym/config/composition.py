@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dataenvgym.config.bases import is_base
 from dataenvgym.config.experiments import check_experiment
 from dataenvgym.config.overrides import (
     Override,
@@ -119,6 +120,15 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
 
 def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
     """For each group ("agent", "agent/policy", ...), the YAML file of each of its options."""
+    groups = files_by_group(config_dir)
+    return {
+        group: {name: file for name, file in files.items() if not is_base(name)}
+        for group, files in groups.items()
+    }
+
+
+def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
+    """For each group, its YAML files by name: the options, and the bases that they share."""
     groups: dict[str, dict[str, Path]] = {}
     for folder in (config_directory(), *_own_folder(config_dir)):
         for file in sorted(folder.rglob("*.yaml")):
