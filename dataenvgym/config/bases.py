@@ -33,7 +33,7 @@ def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     layers = [content for content in _layers(name, files) if isinstance(content, dict)]
-    values: Any = OmegaConf.to_container(OmegaConf.merge(*layers))
+    values: Any = OmegaConf.to_container(OmegaConf.merge({}, *layers))
     return {key: value for key, value in values.items() if key != "defaults"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hydra
 import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -248,3 +249,22 @@ def test_seconds_of_a_run_may_be_a_fraction(task, monkeypatch):
     if "limits" in config.task:
         config = compose([f"task={task}", *sources, "task.limits.seconds=1.5"])
         assert config.task.limits.seconds == 1.5
+
+
+def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path: Path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "hydra.compose",
+        lambda *a, _compose=hydra.compose, **o: calls.append(a) or _compose(*a, **o),
+    )
+    (tmp_path / "agent").mkdir()
+    mine = tmp_path / "agent" / "mine.yaml"
+    mine.write_text("# Mine\n_target_: my.Agent\nsize: 3\nparts: {a: 1}\n")
+    first = compose(["agent=mine", "agent.size=4", "+agent.parts.b=2"], config_dir=tmp_path)
+    first.agent.parts.a = 7
+    again = compose(["agent=mine", "seed=1"], config_dir=tmp_path)
+    assert (again.agent.size, again.agent.parts, again.seed) == (3, {"a": 1}, 1)
+    assert len(calls) == 1
+    mine.write_text("# Mine\n_target_: my.Agent\nsize: 55\n")
+    assert compose(["agent=mine"], config_dir=tmp_path).agent.size == 55
+    assert len(calls) == 2
