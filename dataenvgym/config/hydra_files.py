@@ -39,7 +39,8 @@ def compose_files(
         ConfigurationError: for choices that do not go together.
     """
     config, options = _composed(tuple(choices), tuple(folders), name, _state_of(folders))
-    return copy.deepcopy(config), dict(options)
+    with _one_at_a_time:  # OmegaConf changes what it copies, for a moment
+        return copy.deepcopy(config), dict(options)
 
 
 def lay_values(config: DictConfig, overrides: Sequence[Override]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import hydra
@@ -249,6 +250,13 @@ def test_seconds_of_a_run_may_be_a_fraction(task, monkeypatch):
     if "limits" in config.task:
         config = compose([f"task={task}", *sources, "task.limits.seconds=1.5"])
         assert config.task.limits.seconds == 1.5
+
+
+def test_threads_that_compose_the_same_choice_get_whole_configurations():
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda seed: compose([f"seed={seed}"]), range(32)))
+    assert [config.agent.seed for config in found] == list(range(32))
+    assert compose(["seed=9"]).agent.seed == 9
 
 
 def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path: Path, monkeypatch):
