@@ -19,7 +19,7 @@ from dataenvgym.config.composition import (
     chosen_options,
     compose,
     config_directory,
-    options_by_group,
+    files_by_group,
 )
 from dataenvgym.config.resolved import literal
 
@@ -49,7 +49,7 @@ def annotated_yaml(
     config = compose(overrides, config_dir=config_dir, allow_missing=not resolve)
     if resolve:
         config = _resolved(config)
-    comments = _Comments(chosen_options(overrides, config_dir), options_by_group(config_dir))
+    comments = _Comments(chosen_options(overrides, config_dir), files_by_group(config_dir))
     return "\n".join(_lines(config, comments)) + "\n"
 
 
@@ -65,27 +65,23 @@ class _Comments:
 
     Args:
         choices: the option of each group, where the group may name its package after an `@`.
-        groups: the file of each option.
+        files: for each group its files by name, bases included.
     """
 
-    def __init__(
-        self, choices: Mapping[str, str], groups: Mapping[str, Mapping[str, Path]]
-    ) -> None:
+    def __init__(self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Path]]) -> None:
         self.above: dict[str, list[str]] = {}
         self.behind: dict[str, str] = {}
-        self._groups = groups
+        self._files = files
         self._add(read_comments(config_directory() / "config.yaml"), "")
         for choice, option in choices.items():
             group, _, package = choice.partition("@")
-            if option in groups.get(group, {}):
+            if option in files.get(group, {}):
                 self._add_option(group, option, package or group.replace("/", "."))
 
     def _add_option(self, group: str, option: str, package: str) -> None:
-        comments = read_comments(self._groups[group][option])
-        for name in comments.included:
-            if name in self._groups[group]:
-                self._add(read_comments(self._groups[group][name]), package)
+        comments = read_comments(self._files[group][option])
         package = package if comments.package is None else comments.package
+        self._include(comments, group, package)
         prefix = "" if package == "_global_" else package
         if prefix:
             head = self.above.setdefault(prefix, [])
@@ -93,10 +89,31 @@ class _Comments:
             head += [f"{group}={option}: {first}", *rest]
         self._add(comments, prefix)
 
+    def _include(self, comments: Comments, group: str, package: str) -> None:
+        """Add the comments of files that a file names without a group of their own."""
+        for entry in comments.included:
+            path, _, place = entry.partition("@")
+            folder, _, name = path.rpartition("/")
+            beside = folder[1:] if path.startswith("/") else f"{group}/{folder}".rstrip("/")
+            if (file := self._files.get(beside, {}).get(name)) is None:
+                continue
+            inner, put = read_comments(file), _put(package, place)
+            self._include(inner, beside, put)
+            self._add(inner, "" if put == "_global_" else put)
+
     def _add(self, comments: Comments, prefix: str) -> None:
         dot = f"{prefix}." if prefix else ""
         self.above |= {f"{dot}{k}": _paragraphs(lines) for k, lines in comments.above.items()}
         self.behind |= {f"{dot}{key}": text for key, text in comments.behind.items()}
+
+
+def _put(package: str, place: str) -> str:
+    """The package of a file that a file in `package` puts at `place`."""
+    if place in ("", "_here_"):
+        return package
+    if package == "_global_" or place.startswith("_global_."):
+        return place.removeprefix("_global_.")
+    return f"{package}.{place}"
 
 
 def _lines(config: DictConfig, comments: _Comments) -> Iterator[str]:

@@ -8,14 +8,15 @@ remove one. Whatever is wrong with them is a `ConfigurationError` that says what
 
 from __future__ import annotations
 
+import copy
 import re
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dataenvgym.config.bases import is_base
 from dataenvgym.config.experiments import check_experiment
+from dataenvgym.config.hydra_files import compose_files, explaining, lay_values
 from dataenvgym.config.overrides import (
     Override,
     check_choices,
@@ -29,10 +30,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import keep_secrets_of
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override as HydraOverride
     from omegaconf import DictConfig
-
-_one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
 
 
 def config_directory() -> Path:
@@ -74,11 +72,12 @@ def compose(
     check_choices(parsed, groups, ())
     check_experiment(parsed, groups)
     choices = [o for o in parsed if o.key in groups]
-    default = _compose(choices, config_dir, name)
+    default, _ = compose_files(choices, _folders(config_dir), name)
     sources = [o for o in parsed if is_source(o, default)]
     parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, default, groups)
-    config = _compose(parsed, config_dir, name) if len(choices) < len(parsed) else default
+    config = copy.deepcopy(default)
+    lay_values(config, [o for o in parsed if o.key not in groups])
     _lay_sources(config, sources)
     if not allow_missing:
         _check_resolvable(config)
@@ -95,22 +94,12 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     Raises:
         ConfigurationError: as `compose`.
     """
-    import copy
-
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
     parsed = parse_overrides(overrides)
     sources = [o for o in parsed if is_source(o, config)]
     parsed = [o for o in parsed if o not in sources]
     check_keys(parsed, config, ())
     changed = copy.deepcopy(config)
-    try:
-        for override in OverridesParser.create().parse_overrides([o.text for o in parsed]):
-            _lay(changed, override)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigurationError(_explained(error, parsed)) from error
+    lay_values(changed, parsed)
     _lay_sources(changed, sources)
     _check_resolvable(changed)
     check_values(parsed, changed, config)
@@ -119,8 +108,17 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
 
 def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
     """For each group ("agent", "agent/policy", ...), the YAML file of each of its options."""
+    groups = files_by_group(config_dir)
+    return {
+        group: {name: file for name, file in files.items() if not is_base(name)}
+        for group, files in groups.items()
+    }
+
+
+def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
+    """For each group, its YAML files by name: the options, and the bases that they share."""
     groups: dict[str, dict[str, Path]] = {}
-    for folder in (config_directory(), *_own_folder(config_dir)):
+    for folder in _folders(config_dir):
         for file in sorted(folder.rglob("*.yaml")):
             group = file.parent.relative_to(folder).as_posix()
             if group != ".":
@@ -138,9 +136,7 @@ def chosen_options(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
-    found = _compose(choices, config_dir, with_hydra=True).hydra.runtime.choices
-    ours = {str(group): str(found[group]) for group in found}
-    return {group: ours[group] for group in ours if not group.startswith("hydra/")}
+    return compose_files(choices, _folders(config_dir))[1]
 
 
 def default_options() -> dict[str, str]:
@@ -148,96 +144,19 @@ def default_options() -> dict[str, str]:
     return chosen_options()
 
 
-def _own_folder(config_dir: str | Path | None) -> list[Path]:
+def _folders(config_dir: str | Path | None) -> list[Path]:
+    """The folders with YAML files: ours, and the user's."""
     if config_dir is None:
-        return []
+        return [config_directory()]
     folder = Path(config_dir).expanduser().absolute()
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {str(folder)!r} with configurations")
-    return [folder]
-
-
-def _compose(
-    overrides: Sequence[Override],
-    config_dir: str | Path | None,
-    name: str = "config",
-    *,
-    with_hydra: bool = False,
-) -> DictConfig:
-    import hydra
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    texts = [o.text for o in overrides]
-    texts += [f"hydra.searchpath=['file://{folder}']" for folder in _own_folder(config_dir)]
-    with _one_at_a_time, _own_hydra():
-        try:
-            with hydra.initialize_config_dir(
-                str(config_directory()), job_name="dataenvgym", version_base="1.3"
-            ):
-                return hydra.compose(name, texts, return_hydra_config=with_hydra)
-        except (HydraException, OmegaConfBaseException, ValueError) as error:
-            raise ConfigurationError(_explained(error, overrides)) from error
+    return [config_directory(), folder]
 
 
 def _lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    try:
+    with explaining(overrides):
         lay_sources(config, overrides)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigurationError(_explained(error, overrides)) from error
-
-
-def _lay(config: DictConfig, override: HydraOverride) -> None:
-    """Change the configuration as Hydra does."""
-    from omegaconf import OmegaConf, open_dict
-
-    key = override.key_or_group
-    if override.is_sweep_override() or override.package is not None:
-        raise ConfigurationError(
-            f"{override.input_line!r} is no single value: one with ',' in it goes into two kinds "
-            "of quotes: 'key=\"value\"'"
-        )
-    if override.is_delete():
-        parent, _, name = key.rpartition(".")
-        section = OmegaConf.select(config, parent) if parent else config
-        with open_dict(section):
-            del section[name]
-    else:
-        added = override.is_add() or override.is_force_add()
-        OmegaConf.update(config, key, override.value(), merge=True, force_add=added)
-
-
-@contextmanager
-def _own_hydra() -> Iterator[None]:
-    """Compose without minding, or disturbing, a Hydra application that we are called from."""
-    from hydra.core.global_hydra import GlobalHydra
-
-    hydra = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        yield
-    finally:
-        GlobalHydra.instance().hydra = hydra
-
-
-def _explained(error: Exception, overrides: Sequence[Override]) -> str:
-    """The part of Hydra's message that is about what was typed, on one line."""
-    from hydra.errors import OverrideParseException
-
-    if isinstance(error, OverrideParseException):
-        return (
-            f"{error.override!r} cannot be read. A value with '=', ',' or brackets in it goes "
-            "into two kinds of quotes: 'key=\"value\"'"
-        )
-    text = str(error)
-    if match := re.match(r"Could not override '([^']+)'. No match in the defaults list", text):
-        return f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}"
-    text = text.split("Config search path")[0].split("3. To sweep over it")[0]
-    typed = " ".join(o.text for o in overrides)
-    return f"{' '.join(text.split())} (in: {typed or 'the configuration files'})"
 
 
 def _check_resolvable(config: DictConfig) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.building import build_predictor, build_task
-from dataenvgym.config.composition import compose, options_by_group, overlay
+from dataenvgym.config.composition import compose, files_by_group, overlay
 from dataenvgym.config.identity import short_name
 from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.resolved import literal
@@ -118,11 +119,12 @@ def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path 
     """
     from omegaconf import OmegaConf
 
-    groups = options_by_group(config_dir)
+    groups = files_by_group(config_dir)
     for section in sections:
-        for file in groups.get(section, {}).values():
-            raw = OmegaConf.to_container(OmegaConf.load(file))
-            if not isinstance(raw, dict) or raw.get("_target_") != config[section].get("_target_"):
+        files = groups.get(section, {})
+        for option in files:
+            raw = read_with_bases(option, files)
+            if raw.get("_target_") != config[section].get("_target_"):
                 continue
             for name, value in raw.items():
                 follows = isinstance(value, str) and "${" in value

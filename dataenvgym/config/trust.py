@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.composition import options_by_group
+from dataenvgym.config.composition import files_by_group
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
@@ -120,7 +120,7 @@ def _of_the_package() -> list[tuple[str, Any]]:
 def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
     from omegaconf import OmegaConf
 
-    files = [file for group in options_by_group(config_dir).values() for file in group.values()]
+    files = [file for group in files_by_group(config_dir).values() for file in group.values()]
     return [
         (_end(key), value)
         for file in files

@@ -15,7 +15,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from dataenvgym.config import compose
-from dataenvgym.config.composition import config_directory
+from dataenvgym.config.composition import options_by_group
 from dataenvgym.config.targets import build_value
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
@@ -121,8 +121,7 @@ def build_part(willing_teacher: WillingTeacher) -> Callable[[str, str, Task], An
 
 
 def names_of(group: str) -> list[str]:
-    names = {path.stem for path in (config_directory() / group).glob("*.yaml")}
-    return sorted(names - {"custom"})  # which names a class of one's own
+    return sorted(options_by_group()[group].keys() - {"custom"})  # which names a class of one's own
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import hydra
 import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -248,3 +250,29 @@ def test_seconds_of_a_run_may_be_a_fraction(task, monkeypatch):
     if "limits" in config.task:
         config = compose([f"task={task}", *sources, "task.limits.seconds=1.5"])
         assert config.task.limits.seconds == 1.5
+
+
+def test_threads_that_compose_the_same_choice_get_whole_configurations():
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda seed: compose([f"seed={seed}"]), range(32)))
+    assert [config.agent.seed for config in found] == list(range(32))
+    assert compose(["seed=9"]).agent.seed == 9
+
+
+def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path: Path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "hydra.compose",
+        lambda *a, _compose=hydra.compose, **o: calls.append(a) or _compose(*a, **o),
+    )
+    (tmp_path / "agent").mkdir()
+    mine = tmp_path / "agent" / "mine.yaml"
+    mine.write_text("# Mine\n_target_: my.Agent\nsize: 3\nparts: {a: 1}\n")
+    first = compose(["agent=mine", "agent.size=4", "+agent.parts.b=2"], config_dir=tmp_path)
+    first.agent.parts.a = 7
+    again = compose(["agent=mine", "seed=1"], config_dir=tmp_path)
+    assert (again.agent.size, again.agent.parts, again.seed) == (3, {"a": 1}, 1)
+    assert len(calls) == 1
+    mine.write_text("# Mine\n_target_: my.Agent\nsize: 55\n")
+    assert compose(["agent=mine"], config_dir=tmp_path).agent.size == 55
+    assert len(calls) == 2

@@ -6,19 +6,24 @@ import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from dataenvgym.config import compose
+from dataenvgym.config import compose, config_directory
+from dataenvgym.config.bases import read_with_bases
+from dataenvgym.config.composition import files_by_group, options_by_group
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
 
-CONFIGS = Path(__file__).parents[2] / "configs"
-FILES = sorted(p.relative_to(CONFIGS).with_suffix("").as_posix() for p in CONFIGS.rglob("*.yaml"))
+GROUPS = files_by_group()
+FILES = [
+    "config",
+    "eval",
+    *(f"{g}/{name}" for g, options in options_by_group().items() for name in options),
+]
 ENVIRONMENTS = {
     "dataenvgym/OpenEnded-v0": OpenEnded,
     "dataenvgym/SkillList-v0": SkillList,
@@ -46,8 +51,10 @@ OTHERWISE: Mapping[str, set[str]] = {
 
 @cache
 def written(name: str) -> dict[str, Any]:
-    found = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())
-    return found if isinstance(found, dict) else {}
+    group, _, file = name.rpartition("/")
+    if not group:
+        return dict(yaml.safe_load((config_directory() / f"{name}.yaml").read_text()))
+    return read_with_bases(file, GROUPS[group])
 
 
 def made(section: Mapping[str, Any]) -> Any:

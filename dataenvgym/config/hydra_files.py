@@ -1,0 +1,153 @@
+"""Hydra at work: files composed by the options that are chosen, and values laid over them.
+
+Composing takes Hydra about 50 ms, and a command asks for the same choice several times. A choice is
+therefore composed once, for as long as no file changes, and each caller gets a copy.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dataenvgym.config.overrides import Override
+from dataenvgym.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override as HydraOverride
+    from omegaconf import DictConfig
+
+_one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
+
+
+def compose_files(
+    choices: Sequence[Override], folders: Sequence[Path], name: str = "config"
+) -> tuple[DictConfig, dict[str, str]]:
+    """The configuration of the chosen options, and the option of each group in it.
+
+    Args:
+        choices: overrides that choose options, and no others.
+        folders: ours with the YAML files, then more that are laid out like it.
+        name: the YAML file to begin with.
+
+    Raises:
+        ConfigurationError: for choices that do not go together.
+    """
+    config, options = _composed(tuple(choices), tuple(folders), name, _state_of(folders))
+    with _one_at_a_time:  # OmegaConf changes what it copies, for a moment
+        return copy.deepcopy(config), dict(options)
+
+
+def lay_values(config: DictConfig, overrides: Sequence[Override]) -> None:
+    """Change values in the configuration as Hydra does.
+
+    Raises:
+        ConfigurationError: for a value that cannot be read, or be put there.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    with explaining(overrides):
+        parser = OverridesParser.create()
+        for override in parser.parse_overrides([o.text for o in overrides]):
+            _lay(config, override)
+
+
+@contextmanager
+def explaining(overrides: Sequence[Override]) -> Iterator[None]:
+    """Turn errors of Hydra and OmegaConf into ours, about what was typed."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigurationError(_explained(error, overrides)) from error
+
+
+def _state_of(folders: Sequence[Path]) -> tuple[tuple[Path, int, int], ...]:
+    """What changes when a YAML file comes, goes, or is written."""
+    files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
+    found = ((file, file.stat()) for file in files)
+    return tuple((file, state.st_mtime_ns, state.st_size) for file, state in found)
+
+
+@lru_cache(maxsize=64)
+def _composed(
+    choices: tuple[Override, ...], folders: tuple[Path, ...], name: str, _state: object
+) -> tuple[DictConfig, dict[str, str]]:
+    import hydra
+    from omegaconf import open_dict
+
+    ours, *more = folders
+    texts = [o.text for o in choices]
+    texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]
+    with (
+        _one_at_a_time,
+        _own_hydra(),
+        explaining(choices),
+        hydra.initialize_config_dir(str(ours), job_name="dataenvgym", version_base="1.3"),
+    ):
+        config = hydra.compose(name, texts, return_hydra_config=True)
+    found = config.hydra.runtime.choices
+    options = {str(group): str(found[group]) for group in found}
+    with open_dict(config):
+        del config["hydra"]
+    return config, {g: option for g, option in options.items() if not g.startswith("hydra/")}
+
+
+@contextmanager
+def _own_hydra() -> Iterator[None]:
+    """Compose without minding, or disturbing, a Hydra application that we are called from."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    hydra = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = hydra
+
+
+def _lay(config: DictConfig, override: HydraOverride) -> None:
+    from omegaconf import OmegaConf, open_dict
+
+    key = override.key_or_group
+    if override.is_sweep_override() or override.package is not None:
+        raise ConfigurationError(
+            f"Ambiguous value: {override.input_line!r} is no single value. A list is "
+            f"{key}=[a,b]; a text with ',' in it goes into two kinds of quotes: 'key=\"value\"'"
+        )
+    if override.is_delete():
+        parent, _, name = key.rpartition(".")
+        section = OmegaConf.select(config, parent) if parent else config
+        with open_dict(section):
+            del section[name]
+        return
+    value = override.value()
+    extends = override.is_force_add() or isinstance(value, dict | list)
+    if override.is_add() and not extends and OmegaConf.select(config, key) is not None:
+        raise ConfigurationError(f"there is a value already at {key!r}; drop the plus: {key}=...")
+    added = override.is_add() or override.is_force_add()
+    OmegaConf.update(config, key, value, merge=True, force_add=added)
+
+
+def _explained(error: Exception, overrides: Sequence[Override]) -> str:
+    """The part of Hydra's message that is about what was typed, on one line."""
+    from hydra.errors import OverrideParseException
+
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override!r} cannot be read. A value with '=', ',' or brackets in it goes "
+            "into two kinds of quotes: 'key=\"value\"'"
+        )
+    text = str(error)
+    if match := re.match(r"Could not override '([^']+)'. No match in the defaults list", text):
+        return f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}"
+    text = text.split("Config search path")[0].split("3. To sweep over it")[0]
+    typed = " ".join(o.text for o in overrides)
+    return f"{' '.join(text.split())} (in: {typed or 'the configuration files'})"
