@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import gymnasium
 
+from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog
@@ -85,6 +86,7 @@ def run_episode(
     if not teaching.is_temporary and (summary := books.finished_summary()) is not None:
         environment.reset(seed=seed, options=options)
         if books.has_nothing_left(summary, iterations, test_task):
+            refuse_damaged_run(teaching.directory)
             return summary
     with books.watched(iterations, resumes="resume" in options):
         observation, _ = environment.reset(seed=seed, options=options)
