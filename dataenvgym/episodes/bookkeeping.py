@@ -107,7 +107,7 @@ class Bookkeeping:
             environment=type(self.teaching).__name__,
         )
         if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
-            self.warnings.go_on()
+            self.warnings.go_on(self._warnings_before())
         self.teaching.clock.listeners.append(self._on_phase)
         try:
             with listening(self.warnings.hear):
@@ -121,6 +121,12 @@ class Bookkeeping:
             raise
         finally:
             self.teaching.clock.listeners.remove(self._on_phase)
+
+    def _warnings_before(self) -> list[RunWarning]:
+        """Those in the summary so far, without what is derived anew at the end."""
+        if (before := whole_summary(self.directory)) is None:
+            return []
+        return [warning for warning in before.warnings if warning != _nothing_trained(before)]
 
     def begun(self) -> None:
         """The environment has taken the directory for its own."""
