@@ -26,6 +26,7 @@ from dataenvgym.episodes.warning_log import RunWarning, WarningLog
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
+from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.reports import report_of
@@ -201,7 +202,7 @@ class Bookkeeping:
     def _end_badly(self, error: BaseException) -> None:
         """Sum up what there is. A directory that refuses this episode is not written to."""
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        summary = self._summary(status, error=_described(error))
+        summary = self._summary(status, error=described(error))
         if not self.teaching.results:
             if (before := whole_summary(self.directory)) is not None:
                 changes = {"status": status, "error": summary.error, "warnings": summary.warnings}
@@ -285,5 +286,6 @@ def _nothing_trained(summary: Summary) -> RunWarning:
     return RunWarning(text=f"nothing was trained in {iterations}: {why}")
 
 
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def described(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return escaped(text)  # it goes into a file and to the terminal

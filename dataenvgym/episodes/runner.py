@@ -108,6 +108,11 @@ def run_episode(
 
 def refuse_misfit(teaching: object, agent: object) -> None:
     """Raise ConfigurationError if the agent's actions are not the teaching environment's."""
+    if not callable(getattr(agent, "step", None)):
+        raise ConfigurationError(
+            f"agent {name_of(agent)!r} has no step(), which is called after each iteration: give "
+            "it one, if only `def step(self): pass`"
+        )
     takes_records = bool(getattr(teaching, "takes_records", True))
     fits = callable(agent) if takes_records else callable(getattr(agent, "act", None))
     if not fits:
