@@ -11,15 +11,19 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dataenvgym.records.model import escaped
+
 _log = logging.getLogger(__name__)
 
 
 def warn_run(text: str) -> None:
     """Warn the user of the run in progress: what happened, with its numbers, and the way out.
 
+    Control characters and lone surrogates are escaped.
+
     The runner adds the iteration, and keeps the same text once for each iteration.
     """
-    _log.warning("%s", text)
+    _log.warning("%s", escaped(text))
 
 
 @contextmanager

@@ -74,10 +74,10 @@ def _show_end(directory: Path, console: Console) -> None:
 
 
 def _show_finished(directory: Path, console: Console) -> None:
-    from dataenvgym.environments.iterations import checked_iterations
+    from dataenvgym.environments.iterations import refuse_damaged_run
     from dataenvgym.episodes.report import render_report, write_missing_report
 
-    checked_iterations(directory / "iterations")
+    refuse_damaged_run(directory)
     write_missing_report(directory)
     render_report(directory, console)
     console.print(

@@ -254,6 +254,16 @@ def checked_iterations(root: Path) -> list[IterationFiles]:
     return finished
 
 
+def refuse_damaged_run(directory: Path) -> None:
+    """Compare all files of a finished run with how they were written.
+
+    Raises:
+        RunDirectoryError: naming the first file that is gone, or not as it was written.
+    """
+    checked_iterations(directory / "iterations")
+    MarkedFolder(directory, "restore it, or run the episode afresh").check()
+
+
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
     """Completed instances, one a line, atomically."""
     # pydantic's own bytes, which are orjson's, spare the making of a dictionary

@@ -26,6 +26,7 @@ from dataenvgym.episodes.warning_log import RunWarning, WarningLog
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
+from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.reports import evaluated_by, report_of
@@ -107,7 +108,7 @@ class Bookkeeping:
             environment=type(self.teaching).__name__,
         )
         if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
-            self.warnings.go_on()
+            self.warnings.go_on(self._warnings_before())
         self.teaching.clock.listeners.append(self._on_phase)
         try:
             with listening(self.warnings.hear):
@@ -121,6 +122,12 @@ class Bookkeeping:
             raise
         finally:
             self.teaching.clock.listeners.remove(self._on_phase)
+
+    def _warnings_before(self) -> list[RunWarning]:
+        """Those in the summary so far, without what is derived anew at the end."""
+        if (before := whole_summary(self.directory)) is None:
+            return []
+        return [warning for warning in before.warnings if warning != _nothing_trained(before)]
 
     def begun(self) -> None:
         """The environment has taken the directory for its own."""
@@ -195,7 +202,7 @@ class Bookkeeping:
     def _end_badly(self, error: BaseException) -> None:
         """Sum up what there is. A directory that refuses this episode is not written to."""
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        summary = self._summary(status, error=_described(error))
+        summary = self._summary(status, error=described(error))
         if not self.teaching.results:
             if (before := whole_summary(self.directory)) is not None:
                 changes = {"status": status, "error": summary.error, "warnings": summary.warnings}
@@ -279,5 +286,6 @@ def _nothing_trained(summary: Summary) -> RunWarning:
     return RunWarning(text=f"nothing was trained in {iterations}: {why}")
 
 
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def described(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return escaped(text)  # it goes into a file and to the terminal

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import gymnasium
 
+from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog
@@ -80,6 +81,7 @@ def run_episode(
     if not teaching.is_temporary and (summary := books.finished_summary()) is not None:
         environment.reset(seed=seed, options=options)
         if books.has_nothing_left(summary, iterations, test_task):
+            refuse_damaged_run(teaching.directory)
             return summary
     with books.watched(iterations, resumes="resume" in options):
         observation, _ = environment.reset(seed=seed, options=options)
@@ -112,6 +114,11 @@ def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironment:
 
 def refuse_misfit(teaching: object, agent: object) -> None:
     """Raise ConfigurationError if the agent's actions are not the teaching environment's."""
+    if not callable(getattr(agent, "step", None)):
+        raise ConfigurationError(
+            f"agent {name_of(agent)!r} has no step(), which is called after each iteration: give "
+            "it one, if only `def step(self): pass`"
+        )
     takes_records = bool(getattr(teaching, "takes_records", True))
     fits = callable(agent) if takes_records else callable(getattr(agent, "act", None))
     if not fits:

@@ -11,7 +11,10 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from dataenvgym.environments.episode_directory import WARNINGS_FILE
+from dataenvgym.errors import BrokenFileError
 from dataenvgym.records import Model
 from dataenvgym.storage import read_jsonl, write_jsonl
 
@@ -49,9 +52,19 @@ class WarningLog:
         """All warnings so far, in the order in which they came."""
         return tuple(self._kept)
 
-    def go_on(self) -> None:
-        """Take over the warnings of the run that is resumed."""
-        self._kept = list(read_warnings(self._path.parent))
+    def go_on(self, known: Sequence[RunWarning] = ()) -> None:
+        """Take over the warnings of the run that is resumed.
+
+        Args:
+            known: those in its summary; what the file has lost comes from there.
+
+        Raises:
+            BrokenFileError: if the file of the warnings is damaged.
+        """
+        kept = read_warnings(self._path.parent)
+        lost = [warning for warning in known if warning not in kept]
+        # the summary may be a few warnings behind the file, and never has another order
+        self._kept = [*known, *(w for w in kept if w not in known)] if lost else list(kept)
 
     def open(self) -> None:
         """Write what has been heard; from now on each warning is written at once."""
@@ -80,11 +93,26 @@ class WarningLog:
 
 
 def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
-    """The warnings in a run directory."""
+    """The warnings in a run directory.
+
+    Raises:
+        BrokenFileError: naming the first line that holds something else.
+    """
     path = directory / WARNINGS_FILE
     if not path.exists():
         return ()
-    return tuple(RunWarning.model_validate(row) for row in read_jsonl(path))
+    return tuple(_warning(row, path, number) for number, row in enumerate(read_jsonl(path), 1))
+
+
+def _warning(row: object, path: Path, number: int) -> RunWarning:
+    try:
+        return RunWarning.model_validate(row)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"]
+        raise BrokenFileError(
+            f"{path}, line {number}, is damaged: it is not a warning ({problem}); remove the file, "
+            "and the run takes the warnings from its summary.json"
+        ) from error
 
 
 def warning_lines(warnings: Sequence[RunWarning]) -> list[str]:

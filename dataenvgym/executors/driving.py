@@ -8,6 +8,7 @@ from typing import Any
 
 from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.run_directory import open_run
+from dataenvgym.episodes.bookkeeping import described
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
 from dataenvgym.episodes.log import log_to
 from dataenvgym.episodes.report import write_report
@@ -96,10 +97,9 @@ class DrivenEpisode:
 
     def _failed_summary(self, plan: EpisodePlan, error: BaseException) -> Summary:
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        described = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         changes: dict[str, Any] = {
             "status": status,
-            "error": described,
+            "error": described(error),
             "warnings": read_warnings(self.directory),
         }
         if (before := whole_summary(self.directory)) is not None:

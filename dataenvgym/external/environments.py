@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dataenvgym.errors import ConfigurationError, ExternalError, did_you_mean
 from dataenvgym.storage import read_json, write_json
@@ -69,6 +69,11 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
             f"There are: {', '.join(ENVIRONMENTS)}."
         )
     chosen: Variant = variant or ("cuda" if has_cuda() else "cpu")
+    if chosen not in get_args(Variant):
+        raise ConfigurationError(
+            f"variant is {chosen!r}, expected {' or '.join(get_args(Variant))}."
+            f"{did_you_mean(str(chosen), get_args(Variant))}"
+        )
     return ExternalEnvironment(name, chosen, _pins_directory() / name / f"{chosen}.txt")
 
 

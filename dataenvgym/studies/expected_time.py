@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 
 from dataenvgym.episodes.summary import Summary
+from dataenvgym.errors import BrokenFileError
 from dataenvgym.storage import read_jsonl
 
 
@@ -79,9 +81,10 @@ class ExpectedTime:
 def run_seconds(summary: Summary, directory: Path) -> float:
     """How long a run took: its iterations, and the evaluations of the test split."""
     seconds = sum(one.seconds.get("total", 0.0) for one in summary.iterations)
-    events = directory / "events.jsonl"
-    tests = (e for e in read_jsonl(events) if e.get("phase") == "test") if events.exists() else ()
-    return seconds + sum(float(event["seconds"]) for event in tests)
+    with suppress(OSError, BrokenFileError, AttributeError, KeyError, TypeError, ValueError):
+        events = read_jsonl(directory / "events.jsonl")  # a log: damage to it stops nothing
+        seconds += sum(float(e["seconds"]) for e in events if e.get("phase") == "test")
+    return seconds
 
 
 def minutes(seconds: float) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.environments.iterations import checked_iterations
-from dataenvgym.environments.marks import MarkedFolder
+from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
@@ -85,8 +84,7 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         RunDirectoryError: if the run is not finished, or its files are damaged or not there.
     """
     summary = read_summary(directory)
-    checked_iterations(directory / "iterations")
-    MarkedFolder(directory, "restore it, or run the episode afresh").check(below="test/")
+    refuse_damaged_run(directory)
     if summary.status != "finished":
         raise RunDirectoryError(f"the run {directory.name!r} is {summary.status}, not finished")
     scores = [one.val_score for one in summary.iterations]

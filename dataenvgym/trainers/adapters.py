@@ -58,6 +58,8 @@ class Adapter:
         if not isinstance(config, dict) or config.get("peft_type") != "LORA":
             found = config.get("peft_type") if isinstance(config, dict) else config
             raise AdapterError(f"{folder / _CONFIG_FILE}: peft_type is {found!r}, expected 'LORA'")
+        if config.get("megatron_config"):  # PEFT would import the module `megatron_core` names
+            raise AdapterError(f"{folder / _CONFIG_FILE}: megatron_config is set, expected null")
         return cls(config, weights)
 
     @classmethod

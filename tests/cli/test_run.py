@@ -76,6 +76,21 @@ def test_a_damaged_file_of_a_finished_run_is_named_and_an_empty_summary_is_made_
         assert "iterations/001/submitted.jsonl is damaged" in result.err.replace("\n", "")
 
 
+def test_lost_answers_to_test_problems_and_agent_states_of_a_finished_run_are_named(
+    dataenvgym, small, folder
+):
+    dataenvgym("run", *small)
+    for name in ("test/000.jsonl", "agent/001.json"):
+        path = only_run(folder) / name
+        whole = path.read_bytes()
+        path.write_bytes(b"")
+        result = dataenvgym("run", *small)
+        assert result.code == 2
+        assert f"{name} is damaged" in result.err.replace("\n", "")
+        path.write_bytes(whole)
+    assert dataenvgym("run", *small).code == 0
+
+
 def test_more_iterations_extend_a_run(dataenvgym, small, folder):
     dataenvgym("run", *small)
     scores = [i["val_score"] for i in read_json(only_run(folder) / "summary.json")["iterations"]]

@@ -17,6 +17,7 @@ from dataenvgym.errors import (
     TrainingError,
 )
 from dataenvgym.interfaces import Failure
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, read_jsonl
 
 
@@ -382,6 +383,25 @@ def test_only_teaching_environments_and_whole_iterations_are_run(tmp_path, make_
         run_episode(gymnasium.make("CartPole-v1"), make_agent(), iterations=1)
     with pytest.raises(ConfigurationError, match="iterations is 0"):
         play(tmp_path / "run", iterations=0)
+
+
+def test_an_agent_without_step_is_refused_before_anything_runs(tmp_path, play):
+    with pytest.raises(ConfigurationError, match=r"agent 'function' has no step\(\)"):
+        play(tmp_path / "run", agent=lambda completed, predictor: [])
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_utf_8_does_not_have_hides_no_error_and_loses_no_warning(tmp_path, play, make_agent):
+    class Odd(make_agent):
+        def __call__(self, completed, predictor):
+            warn_run("odd \ud800 \x1b[31m")
+            raise ValueError("answered \ud800")
+
+    with pytest.raises(ValueError, match="answered"):
+        play(tmp_path / "run", agent=Odd())
+    summary = read_summary(tmp_path / "run")
+    assert summary.error == r"ValueError: answered \ud800"
+    assert [warning.text for warning in summary.warnings] == [r"odd \ud800 \x1b[31m"]
 
 
 def test_the_agents_state_is_saved_with_each_iteration(finished_run):

@@ -15,7 +15,7 @@ from dataenvgym.episodes.report import render_report, write_report
 from dataenvgym.episodes.show import show_iteration
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.episodes.warning_log import RunWarning, WarningLog, read_warnings, warning_lines
-from dataenvgym.errors import EvaluationError, RunDirectoryError
+from dataenvgym.errors import BrokenFileError, EvaluationError, RunDirectoryError
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, read_jsonl
 
@@ -86,6 +86,30 @@ def test_each_warning_is_kept_with_its_iteration_and_stands_in_the_summary(play,
     ).warnings  # fmt: skip
     events = [e for e in read_jsonl(tmp_path / "run" / "events.jsonl") if e["event"] == "warning"]
     assert [(e["iteration"], e["text"]) for e in events] == EXPECTED
+
+
+@pytest.mark.parametrize("lost", ["all", "some", "the file"])
+def test_warnings_that_the_file_has_lost_come_back_from_the_summary(play, tmp_path, noisy, lost):
+    directory = tmp_path / "run"
+    before = play(directory, iterations=1, **noisy()).warnings
+    path = directory / "warnings.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"" if lost == "all" else lines[0] + lines[-1])
+    if lost == "the file":
+        path.unlink()
+    after = play(directory, iterations=2, **noisy()).warnings
+    assert after[: len(before)] == before
+    assert read_warnings(directory) == after
+    assert len(after) == len(set(after)) > len(before)
+
+
+@pytest.mark.parametrize("row", [b"null", b"{}", b"[]", b'{"text": 1}', b"{"])
+def test_a_damaged_file_of_warnings_is_named(play, tmp_path, noisy, row):
+    play(tmp_path / "run", iterations=1, **noisy())
+    path = tmp_path / "run" / "warnings.jsonl"
+    path.write_bytes(path.read_bytes() + row)
+    with pytest.raises(BrokenFileError, match=r"warnings.jsonl, line \d+, is damaged: it is not"):
+        play(tmp_path / "run", iterations=2, **noisy())
 
 
 def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):

@@ -49,6 +49,11 @@ def test_a_name_that_there_is_not_is_refused() -> None:
         external_environment("llama_factory")
 
 
+def test_a_variant_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="variant is 'rocm', expected cpu or cuda"):
+        external_environment("vllm", "rocm")
+
+
 def test_the_variant_is_what_the_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: True)
     assert external_environment("vllm").variant == "cuda"

@@ -147,6 +147,14 @@ def test_broken_files_are_refused_by_name(
     assert str(folder) in str(caught.value)
 
 
+def test_an_adapter_that_names_a_module_to_import_is_refused(folder: Path) -> None:
+    path = folder / "adapter_config.json"
+    config = read_json(path) | {"megatron_config": {"x": 1}, "megatron_core": "antigravity"}
+    write_json(path, config)
+    with pytest.raises(AdapterError, match="megatron_config is set, expected null"):
+        Adapter.read(folder)
+
+
 def test_a_folder_without_an_adapter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match="holds no adapter"):
         Adapter.read(tmp_path)
