@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
@@ -175,7 +176,9 @@ def read_summary(directory: str | Path) -> Summary:
 
     Raises:
         RunDirectoryError: if there is none, or it cannot be read.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
+    check_format(Path(directory))
     path = Path(directory) / "summary.json"
     if not path.exists():
         raise RunDirectoryError(

@@ -15,7 +15,12 @@ trusted afterwards. All of them survive `model_dump_json` -> `model_validate_jso
 """
 
 from dataenvgym.records.conversations import Conversation, Message, ToolCall
-from dataenvgym.records.instances import CompletedTaskInstance, TaskInstance, check_ids
+from dataenvgym.records.instances import (
+    CompletedTaskInstance,
+    TaskInstance,
+    check_ids,
+    hashed_json,
+)
 from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
 from dataenvgym.records.reports import PerformanceReport, SkillReport
@@ -51,6 +56,7 @@ __all__ = [
     "ToolCall",
     "TrainingDatum",
     "check_ids",
+    "hashed_json",
     "parse_training_data",
     "parse_training_datum",
 ]

@@ -32,6 +32,25 @@ class TaskInstance(Model):
     data: dict[str, Json] = {}
 
 
+_ALWAYS_HASHED = frozenset({"id", "task", "instruction", "answer", "skill", "category", "data"})
+"""The fields of the first version; do not add to them."""
+
+
+def hashed_json(instance: TaskInstance) -> bytes:
+    """The instance as JSON, to be hashed.
+
+    Fields that are not of the first version are left out where they have their default value, so
+    that a new optional field changes no hash of an instance that does not use it.
+    """
+    unused = {
+        name
+        for name, field in type(instance).model_fields.items()
+        if name not in _ALWAYS_HASHED
+        and getattr(instance, name) == field.get_default(call_default_factory=True)
+    }
+    return instance.model_dump_json(exclude=unused).encode()
+
+
 def check_ids(instances: Iterable[TaskInstance], where: str) -> None:
     """Refuse problems two of which have one id: nobody could tell whose answer is whose.
 
