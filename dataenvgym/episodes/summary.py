@@ -14,7 +14,7 @@ from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
-from dataenvgym.records import Model
+from dataenvgym.records import Model, Scores
 from dataenvgym.storage import read_json
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class IterationSummary(Model):
         dropped: records not accepted, by reason.
         seconds: by phase (agent, check, dataset, train, load, generate, score, save) and total.
         val_score_by_skill: mean reward by gold skill; None where every call failed.
+        named_scores: mean of each named score on the validation split, such as `tests_passed`.
     """
 
     iteration: int
@@ -45,6 +46,7 @@ class IterationSummary(Model):
     dropped: dict[str, int]
     seconds: dict[str, float]
     val_score_by_skill: dict[str, float | None]
+    named_scores: Scores = {}
 
 
 class Summary(Model):
@@ -152,6 +154,7 @@ def summarize_iteration(result: IterationResult) -> IterationSummary:
         dropped=result.dropped,
         seconds={name: round(result.seconds.get(name, 0.0), 4) for name in (*PHASES, "total")},
         val_score_by_skill={skill.skill: skill.score for skill in report.skills},
+        named_scores=report.scores,
     )
 
 

@@ -5,6 +5,7 @@ instances      what the student is asked: a TaskInstance is one problem; a Compl
                that problem with the transcript, the reward and, where infrastructure failed, the
                error
 reports        PerformanceReport: many completed instances summed up, overall and by skill
+scores         named scores beside the reward
 training       what the student learns from: a TrainingDatum is one training record, with its
                Provenance
 parsing        training records from what somebody else wrote
@@ -24,6 +25,7 @@ from dataenvgym.records.instances import (
 from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
 from dataenvgym.records.reports import PerformanceReport, SkillReport
+from dataenvgym.records.scores import Scores, checked_scores
 from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,
@@ -48,6 +50,7 @@ __all__ = [
     "PerformanceReport",
     "PreferenceDatum",
     "Provenance",
+    "Scores",
     "SkillReport",
     "SupervisedDatum",
     "TaskInstance",
@@ -56,6 +59,7 @@ __all__ = [
     "ToolCall",
     "TrainingDatum",
     "check_ids",
+    "checked_scores",
     "hashed_json",
     "parse_training_data",
     "parse_training_datum",

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Json, Model, Note, Text
+from dataenvgym.records.scores import Scores
 
 
 class TaskInstance(Model):
@@ -81,6 +82,7 @@ class CompletedTaskInstance(Model):
             right nor wrong: reports exclude it from scores and count it apart.
         note: what else is worth knowing about the score, e.g. that checking the answer ran out
             of time, or None.
+        scores: further scores by name, such as `tests_passed`; empty where `error` is set.
 
     In `error` and `note`, control characters and lone surrogates are escaped.
     """
@@ -91,11 +93,14 @@ class CompletedTaskInstance(Model):
     was_correct: bool
     error: Note | None = None
     note: Note | None = None
+    scores: Scores = {}
 
     @model_validator(mode="after")
     def _failed_is_not_scored(self) -> CompletedTaskInstance:
-        if self.error is not None and (self.was_correct or self.reward):
-            raise ValueError("an instance with an error has reward 0.0 and was_correct False")
+        if self.error is not None and (self.was_correct or self.reward or self.scores):
+            raise ValueError(
+                "an instance with an error has reward 0.0, was_correct False, and no scores"
+            )
         return self
 
     @property

@@ -200,3 +200,44 @@ def test_what_begin_may_not_return_is_named(begun):
 
     with pytest.raises(EvaluationError, match=r"Odd.begin\(\) gave .* expected a tuple of"):
         Odd(INSTANCES).reset()
+
+
+class Scoring(TaskEnvironment):
+    """Gives the scores that it is made with, over two messages."""
+
+    def __init__(self, instances, scores):
+        super().__init__(instances)
+        self.scores = scores
+
+    def respond(self, instance, conversation):
+        done = len(conversation) > 2
+        messages = () if done else (Message(role="user", content="Und?"),)
+        return Outcome(messages=messages, done=done, scores=self.scores)
+
+
+def test_named_scores_are_in_info():
+    environment = Scoring(INSTANCES, {"kind": np.float32(0.5), "short": True})
+    environment.reset(seed=0)
+    *_, info = environment.step("a")
+    assert info["scores"] == {"kind": 0.5, "short": 1.0}
+    assert {type(value) for value in info["scores"].values()} == {float}
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ({"kind": float("nan")}, "'kind' as nan, expected a finite number"),
+        ({"kind": float("inf")}, "'kind' as inf"),
+        ({"kind": "0.5"}, "'kind' as '0.5'"),
+        ({"kind": None}, "leave out what cannot be known"),
+        ({"": 1.0}, "the name '', expected printable text"),
+        ({7: 1.0}, "the name 7"),
+        ({"\x1b[31m": 1.0}, "the name"),
+        ([1.0], r"scores \[1.0\], expected a mapping"),
+    ],
+)
+def test_scores_that_are_no_finite_numbers_by_name_are_refused(scores, message):
+    environment = Scoring(INSTANCES, scores)
+    environment.reset(seed=0)
+    with pytest.raises(EvaluationError, match=rf"Scoring.respond\(\) gave .*{message}"):
+        environment.step("a")

@@ -32,7 +32,7 @@ _LONGEST_NOTE = 300
 class CodeEnvironment(TaskEnvironment):
     """Reward 1.0 if the code of the student's message passes all tests, else 0.0.
 
-    `info["tests_passed"]` is the share of the tests that passed. With `max_turns` above 1, code
+    The score `tests_passed` is the share of the tests that passed. With `max_turns` above 1, code
     that fails is answered by why: the message of the first public test that failed, or else that
     a hidden one did, never which; the student's next message is judged anew. An exception from
     `step` means that the sandbox failed, never the code.
@@ -108,7 +108,8 @@ class CodeEnvironment(TaskEnvironment):
             reward=float(was_correct),
             done=done,
             was_correct=was_correct,
-            info={"tests_passed": verdict.share if verdict else 0.0, **_note(verdict)},
+            info=_note(verdict),
+            scores={"tests_passed": verdict.share if verdict else 0.0},
         )
 
     def close(self) -> None:
