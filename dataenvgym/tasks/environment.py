@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -28,7 +28,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
 from dataenvgym.spaces import ConversationSpace, TextSpace
-from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 Info = dict[str, float | str]
 
@@ -65,18 +65,27 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
     Args:
         instances: what `instance_id` refers to and what `reset` picks from.
-        prompt_template: what surrounds the instruction in the first prompt.
+        max_turns: how many messages the student has at most; None is as many as the class says,
+            which are also the most.
+        system_prompt: a system message before the problem, or "" for none.
+        template: the user message, in which `{instruction}` stands for the problem (see
+            `PromptTemplate`).
         render_mode: "ansi" (`render` returns the transcript as text) or None.
+
+    Attributes:
+        prompt_template: made of the two; set another one for turns before the problem.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
-    max_turns: ClassVar[int] = 32
+    max_turns: int = 32
 
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
         *,
-        prompt_template: PromptTemplate = PLAIN,
+        max_turns: int | None = None,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
         render_mode: str | None = None,
     ):
         self.observation_space = ConversationSpace()
@@ -85,7 +94,12 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = instances
-        self.prompt_template = prompt_template
+        self.prompt_template = PromptTemplate(system_prompt, template)
+        if max_turns is not None:
+            most = type(self).max_turns
+            if not 1 <= max_turns <= most:
+                raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
+            self.max_turns = max_turns
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
         self._turns = 0

@@ -241,3 +241,28 @@ def test_scores_that_are_no_finite_numbers_by_name_are_refused(scores, message):
     environment.reset(seed=0)
     with pytest.raises(EvaluationError, match=rf"Scoring.respond\(\) gave .*{message}"):
         environment.step("a")
+
+
+def test_every_environment_takes_a_limit_of_messages():
+    for options, turns in ({}, 3), ({"max_turns": 2}, 2), ({"max_turns": 1}, 1):
+        environment = Patient(INSTANCES, **options)
+        environment.reset(seed=0)
+        ends = [environment.step("?")[2:4] for _ in range(turns)]
+        assert ends == [(False, False)] * (turns - 1) + [(False, True)]
+
+
+@pytest.mark.parametrize("max_turns", [0, -1, 4])
+def test_a_limit_of_messages_above_that_of_the_class_or_below_one_is_refused(max_turns):
+    with pytest.raises(ConfigurationError, match=f"max_turns is {max_turns}, expected 1 to 3"):
+        Patient(INSTANCES, max_turns=max_turns)
+
+
+def test_every_environment_takes_a_system_prompt_and_a_template():
+    environment = Echo(INSTANCES, system_prompt="Kurz.", template="{instruction} Bitte {sehr}!")
+    conversation, _ = environment.reset(options={"instance_id": "w1"})
+    assert [(m.role, m.content) for m in conversation] == [
+        ("system", "Kurz."),
+        ("user", "Sag 日本! Bitte {sehr}!"),
+    ]
+    with pytest.raises(ConfigurationError, match="template is 'Los!'"):
+        Echo(INSTANCES, template="Los!")
