@@ -26,7 +26,8 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── IncompleteStudyError    a study some of whose episodes failed
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit what is asked of it
-        └── ConfigChangedError  ... because its configuration is another one
+        ├── ConfigChangedError  ... because its configuration is another one
+        └── NewerFormatError    ... because a newer dataenvgym has written it
 
 A single failed call is not an exception: it is a `Failure` (see `dataenvgym.interfaces`), and
 the instance that it belongs to is counted apart from right and wrong ones.
@@ -154,6 +155,10 @@ class ConfigChangedError(RunDirectoryError):
     def __init__(self, message: str, *, keys: tuple[str, ...]):
         super().__init__(message)
         self.keys = keys
+
+
+class NewerFormatError(RunDirectoryError):
+    """A folder of a run, an evaluation or a study that a newer dataenvgym has written."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -50,6 +50,7 @@ from dataenvgym.evaluation.drawing import (
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
 from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
+from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     PredictorInterface,
     SamplingParameters,
@@ -119,7 +120,9 @@ def _evaluate(arguments: Namespace, console: Console) -> None:
         ):
             identity = _known(files, task, predictor)
             keep_settings(directory, settings)
-            if not files.is_begun:
+            if files.is_begun:
+                raise_format(directory)
+            else:
                 write_identity(directory, identity)
             with listening(lambda text: status.update(Text(f"{said} {text}"))):
                 draw_samples(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -13,8 +14,9 @@ from dataenvgym.records import PerformanceReport
 
 
 def skill_table(report: PerformanceReport) -> Table:
-    """Scores by skill, and of all."""
-    table = _table(("category", "skill"), ("score", "accuracy", "n", "errors"))
+    """Scores by skill, and of all; a column for each named score that there is."""
+    named = [escape(one_line(name, 40)) for name in report.scores]
+    table = _table(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
     for skill in report.skills:
         if skill.skill:
             table.add_row(
@@ -22,6 +24,7 @@ def skill_table(report: PerformanceReport) -> Table:
                 Text(one_line(skill.skill, 40)),
                 number(skill.score),
                 number(skill.accuracy),
+                *(number(skill.scores.get(name)) for name in report.scores),
                 str(skill.n),
                 str(skill.n_errors or ""),
             )
@@ -30,6 +33,7 @@ def skill_table(report: PerformanceReport) -> Table:
         "",
         number(report.score),
         number(report.accuracy),
+        *(number(value) for value in report.scores.values()),
         str(report.n),
         str(report.n_errors or ""),
         style="bold",

@@ -26,6 +26,7 @@ from dataenvgym.config.run_directory import refuse_changes
 from dataenvgym.config.trust import refuse_references, refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.format_version import check_format
 from dataenvgym.storage import hash_files, is_empty, write_text
 
 if TYPE_CHECKING:
@@ -118,9 +119,11 @@ def check_evaluation(directory: Path, settings: DictConfig) -> None:
     Raises:
         ConfigChangedError: naming the keys that differ.
         RunDirectoryError: if the folder is there and is no evaluation's.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
     if is_empty(directory):
         return
+    check_format(directory)
     before = read_evaluation(directory)
     if evaluation_files(directory, before).is_begun:
         refuse_changes(
@@ -186,10 +189,12 @@ def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> P
 
     Raises:
         RunDirectoryError: if there is none, with the closest name that there is.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
     for directory in (Path(name).expanduser(), Path(evaluations_dir) / name):
         if directory.is_dir():
             read_evaluation(directory)
+            check_format(directory)
             return directory
     names = [p.parent.name for p in sorted(Path(evaluations_dir).glob("*/config.yaml"))]
     raise RunDirectoryError(

@@ -17,6 +17,7 @@ from dataenvgym.config.identity import decisive_values, follows, run_name
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import BrokenFileError, ConfigChangedError, RunDirectoryError, did_you_mean
+from dataenvgym.format_version import check_format
 from dataenvgym.storage import is_empty, is_temporary, read_json, write_text
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ def check_run(config: DictConfig) -> None:
         ConfigChangedError: naming the keys that differ, or if fewer iterations are asked for than
             the run has done.
         RunDirectoryError: if the folder is no run directory.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
     directory = run_directory(config)
+    check_format(directory)
     if not _is_begun(directory):
         return
     before, now = decisive_values(read_config(directory)), decisive_values(config)
@@ -167,6 +170,7 @@ def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
 
     Raises:
         RunDirectoryError: if there is none, with the closest name that there is.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
     for directory in (Path(name).expanduser(), Path(runs_dir) / name):
         if directory.is_dir():
@@ -175,6 +179,7 @@ def find_run(name: str, runs_dir: str | Path = "runs") -> Path:
                     f"{directory} is not a run directory: it has neither a config.yaml nor an "
                     "environment.json with iterations"
                 )
+            check_format(directory)
             return directory
     folders = sorted(Path(runs_dir).glob("*"))
     names = [p.name for p in folders if (p / "config.yaml").exists() or is_hand_made(p)]

@@ -1,7 +1,7 @@
 """What an episode is about: `environment.json`, and the refusal to go on with another one.
 
-Beside that it has the versions of the packages that decide results. Other versions are no reason to
-refuse a run, but its user is warned.
+Beside that it has the versions of the packages that decide results, and the format of the folder
+(see `format_version`). Other versions are no reason to refuse a run, but its user is warned.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.format_version import FORMAT, FORMAT_KEY, refuse_newer
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.records import hashed_json
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
@@ -47,8 +49,9 @@ def identity_of(
 
 
 def write_identity(directory: Path, identity: dict[str, Any]) -> None:
-    """Write `environment.json`, with the versions of today."""
-    write_json(directory / "environment.json", {**identity, _VERSIONS: installed_versions()})
+    """Write `environment.json`, with the format and the versions of today."""
+    today = {FORMAT_KEY: FORMAT, _VERSIONS: installed_versions()}
+    write_json(directory / "environment.json", {**identity, **today})
 
 
 def read_identity(directory: Path) -> dict[str, Any] | None:
@@ -56,6 +59,7 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
 
     Raises:
         RunDirectoryError: if it is damaged.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
     path = directory / "environment.json"
     if not path.exists():
@@ -66,6 +70,7 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
         raise RunDirectoryError(f"{path} is damaged ({error}); start afresh") from error
     if not isinstance(identity, dict):
         raise RunDirectoryError(f"{path} is damaged (no JSON object); start afresh")
+    refuse_newer(path, identity)
     return identity
 
 
@@ -81,6 +86,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
             f"{directory / 'environment.json'} is missing, so it cannot be seen whether student "
             "and problems are still the same; restore it, or start afresh"
         )
+    before.pop(FORMAT_KEY, None)
     _warn_of_other_versions(directory, before.pop(_VERSIONS, None))
     for key in sorted({*before, *identity}):
         if before.get(key) != identity.get(key):
@@ -124,5 +130,5 @@ def _instances_hash(task: TaskInterface) -> str | None:
         return None
     digest = hashlib.sha256()
     for instance in instances:
-        digest.update(instance.model_dump_json().encode())
+        digest.update(hashed_json(instance))
     return digest.hexdigest()[:16]

@@ -123,7 +123,9 @@ class MarkedFolder:
             raise RunDirectoryError(f"{path} is damaged ({error}); {self.way_out}") from error
 
     def _write(self, marks: Marks) -> None:
-        write_json(self.directory / MARKS_FILE, {n: m.model_dump() for n, m in marks.items()})
+        # by name: a resumed run marks some files in another order than an undisturbed one
+        rows = {name: marks[name].model_dump() for name in sorted(marks)}
+        write_json(self.directory / MARKS_FILE, rows)
 
 
 def mark_of(path: Path) -> FileMark:

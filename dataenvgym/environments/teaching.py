@@ -41,6 +41,7 @@ from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headli
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.student import Student
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.format_version import check_format, raise_format
 from dataenvgym.interfaces import (
     RecordCheckInterface,
     SkillLabelerInterface,
@@ -159,6 +160,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 f"reset() has no option {name!r}.{did_you_mean(name, ('resume', 'fresh'))} "
                 "It has: resume, fresh."
             )
+        if resume:
+            check_format(self.directory)
         finished = checked_iterations(self._root) if resume else []
         if not resume and not fresh:
             self._episode.refuse_strange()
@@ -210,6 +213,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         files = IterationFiles(self._root, number)
         if self.clock.iteration != number:
             self.clock.start(number)
+        raise_format(self.directory)
         began = time.perf_counter() - self.clock.seconds.get("agent", 0.0)
         try:
             records = self.records_of(files, action)

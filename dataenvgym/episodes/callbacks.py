@@ -170,6 +170,8 @@ class MetricsCallback(EpisodeCallback):
         for skill, score in summary.val_score_by_skill.items():
             if score is not None:
                 scores[f"skill/{skill or 'unlabelled'}"] = score
+        for name, score in summary.named_scores.items():
+            scores[f"score/{name}"] = score
         for phase, seconds in summary.seconds.items():
             scores[f"seconds/{phase}"] = seconds
         self._log(scores, summary.iteration)

@@ -6,7 +6,7 @@ one, the same run makes the same report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -160,11 +160,13 @@ def _asked(usage: TeacherUsage) -> str:
 def _iterations(run: RunFiles) -> Iterator[str]:
     yield from _section("Iterations")
     iterations = run.summary.iterations
+    named = _names(one.named_scores for one in iterations)
     rows = [
         (
             f"{one.iteration} (best)" if one.iteration == run.best else one.iteration,
             score(one.val_score),
             change(one.val_score - iterations[i - 1].val_score if i else None),
+            *(score(one.named_scores.get(name)) for name in named),
             one.n_errors,
             one.n_records,
             one.n_records_total,
@@ -172,7 +174,8 @@ def _iterations(run: RunFiles) -> Iterator[str]:
         )
         for i, one in enumerate(iterations)
     ]
-    names = ["iteration", "validation", "change", "failed calls", "records", "in all", "dropped"]
+    names = ["iteration", "validation", "change", *named]
+    names += ["failed calls", "records", "in all", "dropped"]
     yield from _table(names, rows)
 
 
@@ -181,6 +184,7 @@ def _skills(run: RunFiles) -> Iterator[str]:
     if not any(s.skill for s in base):
         return
     yield from _section("Skills")
+    named = _names([*(s.scores for s in base), *(s.scores for s in best.values())])
     rows = [
         (
             s.category or "-",
@@ -188,11 +192,14 @@ def _skills(run: RunFiles) -> Iterator[str]:
             score(s.score),
             score(best[_key(s)].score if _key(s) in best else None),
             change(_change(s, best)),
+            *(score(value) for name in named for value in _before_and_after(s, best, name)),
             s.n,
         )
         for s in base
     ]
-    yield from _table(["category", "skill", "base", f"iteration {run.best}", "change", "n"], rows)
+    names = ["category", "skill", "base", f"iteration {run.best}", "change"]
+    names += [f"{name}, {when}" for name in named for when in ("base", f"iteration {run.best}")]
+    yield from _table([*names, "n"], rows)
     learnt, forgotten = _learnt_and_forgotten(run)
     yield ""
     for name, skills in (("Learnt most", learnt), ("Forgot most", forgotten)):
@@ -279,10 +286,23 @@ def _section(name: str) -> Iterator[str]:
 
 
 def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    yield f"| {' | '.join(names)} |"
+    yield f"| {' | '.join(map(cell, names))} |"
     yield f"|{' --- |' * len(names)}"
     for row in rows:
         yield f"| {' | '.join(cell(value) for value in row)} |"
+
+
+def _names(scores: Iterable[Mapping[str, float]]) -> list[str]:
+    """The names of all scores that there are, sorted."""
+    return sorted({name for named in scores for name in named})
+
+
+def _before_and_after(
+    skill: SkillReport, best: dict[tuple[str | None, str], SkillReport], name: str
+) -> tuple[float | None, float | None]:
+    """A named score of a skill, of the base student and of the best iteration."""
+    after = best.get(_key(skill))
+    return skill.scores.get(name), after.scores.get(name) if after else None
 
 
 def _key(skill: SkillReport) -> tuple[str | None, str]:

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
-from dataenvgym.records import Model
+from dataenvgym.records import Model, Scores
 from dataenvgym.storage import read_json
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class IterationSummary(Model):
         dropped: records not accepted, by reason.
         seconds: by phase (agent, check, dataset, train, load, generate, score, save) and total.
         val_score_by_skill: mean reward by gold skill; None where every call failed.
+        named_scores: mean of each named score on the validation split, such as `tests_passed`.
     """
 
     iteration: int
@@ -44,6 +46,7 @@ class IterationSummary(Model):
     dropped: dict[str, int]
     seconds: dict[str, float]
     val_score_by_skill: dict[str, float | None]
+    named_scores: Scores = {}
 
 
 class Summary(Model):
@@ -151,6 +154,7 @@ def summarize_iteration(result: IterationResult) -> IterationSummary:
         dropped=result.dropped,
         seconds={name: round(result.seconds.get(name, 0.0), 4) for name in (*PHASES, "total")},
         val_score_by_skill={skill.skill: skill.score for skill in report.skills},
+        named_scores=report.scores,
     )
 
 
@@ -175,7 +179,9 @@ def read_summary(directory: str | Path) -> Summary:
 
     Raises:
         RunDirectoryError: if there is none, or it cannot be read.
+        NewerFormatError: if a newer dataenvgym has written it.
     """
+    check_format(Path(directory))
     path = Path(directory) / "summary.json"
     if not path.exists():
         raise RunDirectoryError(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dataenvgym.evaluation.answers import answers_of
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
+from dataenvgym.records import CompletedTaskInstance, Conversation, Model, Scores, TaskInstance
 from dataenvgym.seeding import derive_seed
 
 
@@ -24,6 +24,7 @@ class Judgement(Model):
     was_correct: bool
     error: str | None = None
     note: str | None = None
+    scores: Scores = {}
     answer_class: str | None = None
 
     @property
@@ -60,6 +61,7 @@ class Sample(Judgement, Draw):
             was_correct=self.was_correct,
             error=self.error,
             note=self.note,
+            scores=self.scores,
         )
 
 
@@ -77,6 +79,7 @@ def judgements_of(
             reward=c.reward,
             was_correct=c.was_correct,
             error=c.error,
+            scores=c.scores,
             note="; ".join(filter(None, (c.note, note))) or None,
             answer_class=answer,
         )

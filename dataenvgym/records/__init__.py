@@ -5,6 +5,7 @@ instances      what the student is asked: a TaskInstance is one problem; a Compl
                that problem with the transcript, the reward and, where infrastructure failed, the
                error
 reports        PerformanceReport: many completed instances summed up, overall and by skill
+scores         named scores beside the reward
 training       what the student learns from: a TrainingDatum is one training record, with its
                Provenance
 parsing        training records from what somebody else wrote
@@ -15,10 +16,16 @@ trusted afterwards. All of them survive `model_dump_json` -> `model_validate_jso
 """
 
 from dataenvgym.records.conversations import Conversation, Message, ToolCall
-from dataenvgym.records.instances import CompletedTaskInstance, TaskInstance, check_ids
+from dataenvgym.records.instances import (
+    CompletedTaskInstance,
+    TaskInstance,
+    check_ids,
+    hashed_json,
+)
 from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
 from dataenvgym.records.reports import PerformanceReport, SkillReport
+from dataenvgym.records.scores import Scores, checked_scores
 from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,
@@ -43,6 +50,7 @@ __all__ = [
     "PerformanceReport",
     "PreferenceDatum",
     "Provenance",
+    "Scores",
     "SkillReport",
     "SupervisedDatum",
     "TaskInstance",
@@ -51,6 +59,8 @@ __all__ = [
     "ToolCall",
     "TrainingDatum",
     "check_ids",
+    "checked_scores",
+    "hashed_json",
     "parse_training_data",
     "parse_training_datum",
 ]

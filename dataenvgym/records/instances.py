@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records.conversations import Conversation
 from dataenvgym.records.model import Json, Model, Note, Text
+from dataenvgym.records.scores import Scores
 
 
 class TaskInstance(Model):
@@ -30,6 +31,25 @@ class TaskInstance(Model):
     skill: str | None = None
     category: str | None = None
     data: dict[str, Json] = {}
+
+
+_ALWAYS_HASHED = frozenset({"id", "task", "instruction", "answer", "skill", "category", "data"})
+"""The fields of the first version; do not add to them."""
+
+
+def hashed_json(instance: TaskInstance) -> bytes:
+    """The instance as JSON, to be hashed.
+
+    Fields that are not of the first version are left out where they have their default value, so
+    that a new optional field changes no hash of an instance that does not use it.
+    """
+    unused = {
+        name
+        for name, field in type(instance).model_fields.items()
+        if name not in _ALWAYS_HASHED
+        and getattr(instance, name) == field.get_default(call_default_factory=True)
+    }
+    return instance.model_dump_json(exclude=unused).encode()
 
 
 def check_ids(instances: Iterable[TaskInstance], where: str) -> None:
@@ -62,6 +82,7 @@ class CompletedTaskInstance(Model):
             right nor wrong: reports exclude it from scores and count it apart.
         note: what else is worth knowing about the score, e.g. that checking the answer ran out
             of time, or None.
+        scores: further scores by name, such as `tests_passed`; empty where `error` is set.
 
     In `error` and `note`, control characters and lone surrogates are escaped.
     """
@@ -72,11 +93,14 @@ class CompletedTaskInstance(Model):
     was_correct: bool
     error: Note | None = None
     note: Note | None = None
+    scores: Scores = {}
 
     @model_validator(mode="after")
     def _failed_is_not_scored(self) -> CompletedTaskInstance:
-        if self.error is not None and (self.was_correct or self.reward):
-            raise ValueError("an instance with an error has reward 0.0 and was_correct False")
+        if self.error is not None and (self.was_correct or self.reward or self.scores):
+            raise ValueError(
+                "an instance with an error has reward 0.0, was_correct False, and no scores"
+            )
         return self
 
     @property

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -44,5 +44,7 @@ Text = Annotated[str, AfterValidator(_encodable)]
 """Any Unicode text; lone surrogates are none."""
 Note = Annotated[str, AfterValidator(escaped)]
 """Text that is shown to people and may come from anywhere: what is no text in it is escaped."""
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+"""A number that JSON has: neither NaN nor infinite."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]
 """A JSON value whose numbers fit into 64 bits."""

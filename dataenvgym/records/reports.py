@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
-from dataenvgym.records.model import Model
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-"""A number that JSON has: neither NaN nor infinite."""
+from dataenvgym.records.model import Finite, Model
+from dataenvgym.records.scores import Scores
 
 
 class SkillReport(Model):
@@ -17,6 +11,7 @@ class SkillReport(Model):
 
     `score` is the mean reward and `accuracy` the share of correct instances, both over the
     `n - n_errors` instances without an error; both are None where there is no such instance.
+    `scores` has the mean of each named score, over those of them that have it.
     """
 
     skill: str
@@ -25,6 +20,7 @@ class SkillReport(Model):
     accuracy: Finite | None
     n: int
     n_errors: int
+    scores: Scores = {}
 
 
 class PerformanceReport(Model):
@@ -38,4 +34,5 @@ class PerformanceReport(Model):
     accuracy: Finite
     n: int
     n_errors: int
+    scores: Scores = {}
     skills: tuple[SkillReport, ...] = ()

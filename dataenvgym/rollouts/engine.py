@@ -27,8 +27,8 @@ def rollout(
     Args:
         make_environment: makes a task environment, whose `reset` takes
             `options={"instance": instance}`, whose observation is the conversation, and whose
-            `info` says `was_correct` at the end, and perhaps a `note`. Called once for each
-            instance, in the pool.
+            `info` says `was_correct` at the end, and perhaps a `note`, and `scores` by name.
+            Called once for each instance, in the pool.
         sampling: how to draw replies; its `seed` also seeds the environments.
         chunk_size: how many conversations one `predict` call gets at most.
         threads: how many environments step at the same time.

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dataenvgym.interfaces import EnvironmentInterface, Reply
-from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    Message,
+    TaskInstance,
+    checked_scores,
+)
 from dataenvgym.rollouts.faults import describe
 from dataenvgym.seeding import derive_seed
 
@@ -29,6 +35,7 @@ class InstanceEpisode:
         self._was_correct = False
         self._error: str | None = None
         self._note: str | None = None
+        self._scores: dict[str, float] = {}
 
     def begin(self) -> None:
         try:
@@ -54,9 +61,12 @@ class InstanceEpisode:
     def _step(self, text: str) -> None:
         assert self._environment is not None
         try:
-            self.conversation, reward, terminated, truncated, info = self._environment.step(text)
+            after, reward, terminated, truncated, info = self._environment.step(text)
+            scores = checked_scores(info.get("scores", {}), "info['scores']")
             self._reward += float(reward)
+            self.conversation = after
             if terminated or truncated:
+                self._scores = scores
                 self._was_correct = bool(info.get("was_correct", False))
                 self._note = str(info["note"]) if "note" in info else None
                 self.live = False
@@ -87,4 +97,5 @@ class InstanceEpisode:
             was_correct=not failed and self._was_correct,
             error=self._error,
             note=self._note,
+            scores={} if failed else self._scores,
         )

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.format_version import check_format
 from dataenvgym.records import TrainingDatum
 from dataenvgym.simulation.answer_key import skill_of
 from dataenvgym.simulation.curves import Array
 from dataenvgym.simulation.student import repeated
-from dataenvgym.storage import read_json
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,11 @@ def read_trajectory(run: Path) -> Trajectory:
         RunDirectoryError: if it has no finished iteration, no gold skills, records of unknown
             skills, or was trained from the base each time.
     """
+    check_format(run)
     finished = finished_iterations(run / "iterations")
     if len(finished) < 2:
         raise RunDirectoryError(f"{run} has no finished iteration, expected one or more")
-    identity = read_json(run / "environment.json")
+    identity = read_identity(run) or {}
     if identity.get("mode") != "incremental":
         raise RunDirectoryError(
             f"{run} was run with environment.mode={identity.get('mode')}, expected incremental"

@@ -10,6 +10,7 @@ from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
 from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
+from dataenvgym.format_version import check_format
 from dataenvgym.storage import read_json
 from dataenvgym.studies.fairness import (
     Difference,
@@ -29,6 +30,7 @@ def check_study(plan: StudyPlan) -> list[Difference]:
         ConfigurationError: naming the strategy, what differs between strategies, or episodes
             that the study had before and would lose.
         ConfigChangedError: if a run has done more iterations than this study asks for.
+        NewerFormatError: if a newer dataenvgym has written the study or one of its runs.
     """
     _refuse_less(plan)
     build_executor(plan.cells[0].config)
@@ -65,6 +67,7 @@ def has_result(cell: Cell) -> bool:
 
 def _refuse_less(plan: StudyPlan) -> None:
     """A study grows: what it had before it still has, or its tables would lose that."""
+    check_format(plan.directory)
     path = plan.directory / "study.json"
     runs = {cell.directory.name for cell in plan.cells}
     before = read_json(path)["episodes"] if path.exists() else []

@@ -10,11 +10,13 @@ from typing import Any
 
 import orjson
 
+from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.storage import read_json, read_jsonl
+from dataenvgym.records import TaskInstance, hashed_json
+from dataenvgym.storage import read_jsonl
 
 Rewards = Mapping[str, float]
 """The reward of each instance by its id; instances whose call failed are left out."""
@@ -134,7 +136,7 @@ def _rewards(path: Path) -> tuple[Rewards, str | None]:
     rewards: dict[str, float] = {}
     digest = hashlib.sha256()
     for completed in read_jsonl(path):
-        digest.update(orjson.dumps(completed["instance"], option=orjson.OPT_SORT_KEYS))
+        digest.update(hashed_json(TaskInstance.model_validate(completed["instance"])))
         if completed.get("error") is None:
             rewards[str(completed["instance"]["id"])] = float(completed["reward"])
     return rewards, digest.hexdigest()[:16]
@@ -152,8 +154,7 @@ def _records_hash(directory: Path) -> str | None:
 
 
 def _identity(directory: Path, test_instances: str | None) -> dict[str, Any]:
-    path = directory / "environment.json"
-    environment = read_json(path) if path.exists() else {}
+    environment = read_identity(directory) or {}
     predictor = dict(environment.get("predictor", {}))
     training = predictor.pop("training", None)
     return {

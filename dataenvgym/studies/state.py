@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
+from dataenvgym.format_version import FORMAT, FORMAT_KEY
 from dataenvgym.storage import write_json
 from dataenvgym.studies.plan import Cell, StudyPlan
 
@@ -33,6 +34,7 @@ def write_state(plan: StudyPlan, *, unfinished: Iterable[tuple[Cell, str]]) -> N
     reasons = {cell.directory: reason for cell, reason in unfinished}
     grid = plan.grid
     state = {
+        FORMAT_KEY: FORMAT,
         "name": plan.name,
         "command": study_command(plan),
         "strategies": [{"name": s.name, "overrides": list(s.overrides)}

@@ -37,6 +37,9 @@ To add a domain, write two classes:
   Engines write training records in the same prompts (see `prompt_template`).
 - `respond` may return `Outcome(messages=..., done=False)`: what the user or a tool says next. The
   conversation goes on, for at most `max_turns` of the student's messages.
+- `Outcome(scores={"kind": 0.5})` names further scores. Reports have their means, overall and by
+  skill, and so have `summary.json`, `report.md` and the table of `dataenvgym eval`; those of code
+  problems have `tests_passed`, the share of the tests that passed.
 - An exception in `begin` or `respond` means that the infrastructure failed: the instance gets an
   `error` and counts neither as right nor as wrong. A bad answer is an `Outcome`, no exception.
 - Gold answers that no scorer can read are refused in `load`, naming the instance.

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -26,9 +26,9 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     did_you_mean,
 )
-from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
 from dataenvgym.spaces import ConversationSpace, TextSpace
-from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 Info = dict[str, float | str]
 
@@ -43,6 +43,8 @@ class Outcome:
         done: whether the problem is finished.
         was_correct: whether the problem counts as solved; counts only where `done`.
         info: more to know, e.g. why a reply could not be judged.
+        scores: further scores by name, e.g. the share of tests passed; those of the last message
+            count, even of a problem that is truncated.
     """
 
     messages: tuple[Message, ...] = ()
@@ -50,6 +52,7 @@ class Outcome:
     done: bool = True
     was_correct: bool = False
     info: Mapping[str, float | str] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
@@ -57,23 +60,32 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
     `reset` takes `options={"instance": TaskInstance}` or `{"instance_id": id}`; without them the
     environment picks one of its instances. The reward comes with the last step. `info` always has
-    `instance_id` (str) and `was_correct` (1.0 or 0.0). A problem that is not finished after
-    `max_turns` of the student's messages is truncated, with reward 0.
+    `instance_id` (str) and `was_correct` (1.0 or 0.0), and `scores` where there are any. A problem
+    that is not finished after `max_turns` of the student's messages is truncated, with reward 0.
 
     Args:
         instances: what `instance_id` refers to and what `reset` picks from.
-        prompt_template: what surrounds the instruction in the first prompt.
+        max_turns: how many messages the student has at most; None is as many as the class says,
+            which are also the most.
+        system_prompt: a system message before the problem, or "" for none.
+        template: the user message, in which `{instruction}` stands for the problem (see
+            `PromptTemplate`).
         render_mode: "ansi" (`render` returns the transcript as text) or None.
+
+    Attributes:
+        prompt_template: made of the two; set another one for turns before the problem.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
-    max_turns: ClassVar[int] = 32
+    max_turns: int = 32
 
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
         *,
-        prompt_template: PromptTemplate = PLAIN,
+        max_turns: int | None = None,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
         render_mode: str | None = None,
     ):
         self.observation_space = ConversationSpace()
@@ -82,7 +94,12 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = instances
-        self.prompt_template = prompt_template
+        self.prompt_template = PromptTemplate(system_prompt, template)
+        if max_turns is not None:
+            most = type(self).max_turns
+            if not 1 <= max_turns <= most:
+                raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
+            self.max_turns = max_turns
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
         self._turns = 0
@@ -129,7 +146,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         Raises:
             InvalidActionError: if it is no text; the environment is as before.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
-            EvaluationError: if `respond` does not return an `Outcome`.
+            EvaluationError: if `respond` does not return an `Outcome`, or one with scores that
+                are not finite numbers.
         """
         if self._instance is None:
             raise ResetNeeded("step() needs a problem in progress: call reset() first")
@@ -140,10 +158,13 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         outcome = _checked_outcome(self, self.respond(instance, said))
         if not math.isfinite(outcome.reward):
             raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
+        scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
         self._conversation = (*said, *outcome.messages)
         self._turns += 1
         truncated = not outcome.done and self._turns >= self.max_turns
         info = self._info(was_correct=outcome.done and outcome.was_correct) | dict(outcome.info)
+        if scores:
+            info["scores"] = scores
         if outcome.done or truncated:
             self._instance = None
         reward = float(outcome.reward) if outcome.done else 0.0

@@ -15,8 +15,9 @@ from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillRe
 
 
 def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
-    """Mean reward and accuracy, overall and by skill, over the instances without an error.
+    """Mean reward, accuracy and mean of each named score, overall and by skill.
 
+    All are over the instances without an error, a named score over those that have it.
     Skills are told apart by category and name, and sorted by them; instances without a gold skill
     stand under "". The order of `completed` does not matter.
 
@@ -39,6 +40,7 @@ def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> Performa
         accuracy=accuracy,
         n=len(completed),
         n_errors=len(completed) - len(scored),
+        scores=_named_means(scored),
         skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
     )
 
@@ -98,6 +100,7 @@ def _skill_report(
         accuracy=accuracy,
         n=len(completed),
         n_errors=len(completed) - len(scored),
+        scores=_named_means(scored),
     )
 
 
@@ -107,3 +110,11 @@ def _means(scored: Sequence[CompletedTaskInstance]) -> tuple[float, float]:
         fsum(c.reward for c in scored) / len(scored),
         sum(c.was_correct for c in scored) / len(scored),
     )
+
+
+def _named_means(scored: Sequence[CompletedTaskInstance]) -> dict[str, float]:
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for c in scored:
+        for name, value in c.scores.items():
+            values[name].append(value)
+    return {name: fsum(values[name]) / len(values[name]) for name in sorted(values)}

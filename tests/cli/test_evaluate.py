@@ -214,7 +214,7 @@ def test_metrics_of_several_samples_are_shown_and_every_sample_is_written(dataen
     assert len(samples) == 200
     assert {*samples[0]} == {
         "instance_id", "sample", "seed", "transcript", "reward", "was_correct", "error", "note",
-        "answer_class",
+        "scores", "answer_class",
     }  # fmt: skip
     accuracy = sum(s["was_correct"] for s in samples) / 200
     assert metric(result.out, "pass@1") == pytest.approx(accuracy, abs=5e-5)

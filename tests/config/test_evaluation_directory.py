@@ -18,7 +18,9 @@ from dataenvgym.config.evaluation_directory import (
     read_evaluation,
     settings_to_rescore,
 )
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import ConfigurationError, NewerFormatError, RunDirectoryError
+from dataenvgym.format_version import FORMAT
+from dataenvgym.storage import write_json
 
 
 def name_of(*overrides: str, split: str = "test", limit=None, adapter: Path | None = None) -> str:
@@ -114,3 +116,16 @@ def begin(files) -> None:
 def test_a_limit_of_more_than_64_bits_is_refused():
     with pytest.raises(ConfigurationError, match=r"--limit is 10+, expected less than"):
         name_of(limit=10**20)
+
+
+def test_an_evaluation_of_a_newer_format_is_refused_by_that(tmp_path):
+    settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
+    with hold_evaluation(tmp_path / "mine", settings) as files:
+        keep_settings(files.directory, settings)
+    write_json(files.directory / "environment.json", {"format": FORMAT + 1})
+    for use in (
+        lambda: check_evaluation(files.directory, settings),
+        lambda: find_evaluation("mine", tmp_path),
+    ):
+        with pytest.raises(NewerFormatError, match=f"reads formats 1 to {FORMAT}"):
+            use()

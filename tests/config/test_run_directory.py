@@ -10,7 +10,9 @@ import pytest
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
 from dataenvgym.config.holding import locked
 from dataenvgym.config.run_directory import check_run
-from dataenvgym.errors import ConfigChangedError, RunDirectoryError
+from dataenvgym.episodes import read_summary
+from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
+from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
 
 
@@ -175,3 +177,16 @@ def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(config_of):
     ) as caught:
         check_run(config_of(*options, "seed=1", r'task.system_prompt="costs \${six}"'))
     assert caught.value.keys == ("seed", "task.system_prompt")
+
+
+def test_a_run_of_a_newer_format_is_refused_by_that_and_can_be_started_anew(config_of, tmp_path):
+    config = config_of("name=r")
+    directory = opened(config)
+    begin(directory)
+    write_json(directory / "environment.json", {"format": FORMAT + 1, "more": "than we know"})
+    for use in (lambda: check_run(config), lambda: opened(config), lambda: find_run("r", tmp_path)):
+        with pytest.raises(NewerFormatError, match="Update dataenvgym, choose another folder"):
+            use()
+    with pytest.raises(NewerFormatError):
+        read_summary(directory)
+    assert not (opened(config, fresh=True) / "environment.json").exists()

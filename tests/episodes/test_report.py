@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 from dataenvgym.episodes.report import render_report, write_report
+from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.tasks import Outcome, TaskEnvironment
 
 
 def test_the_report_says_what_ran_and_what_came_of_it(finished_run):
@@ -83,3 +85,34 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(RunDirectoryError, match="is not a summary"):
         write_report(tmp_path)
+
+
+class TellingEnvironment(TaskEnvironment):
+    """Also says how long an answer is; but not of the answers of whispering."""
+
+    def respond(self, instance, conversation):
+        said = conversation[-1].content
+        scores = {} if instance.skill == "whisper" else {"length": float(len(said))}
+        was_correct = said == instance.answer
+        return Outcome(reward=float(was_correct), was_correct=was_correct, scores=scores)
+
+
+def test_named_scores_are_in_summary_and_report(play, tmp_path, echo_task):
+    class Telling(echo_task):
+        def make_environment(self):
+            return TellingEnvironment()
+
+    summary = play(tmp_path / "run", iterations=1, task=Telling())
+    # a right answer has 3 characters, a wrong one 12: 7 and then 5 of 8 are wrong
+    assert [one.named_scores for one in summary.iterations] == [
+        {"length": 10.875},
+        {"length": 8.625},
+    ]
+    text = write_report(tmp_path / "run").read_text()
+    assert "| iteration | validation | change | length | failed calls |" in text
+    assert "| 0 | 0.167 | - | 10.875 | 0 |" in text
+    assert "| change | length, base | length, iteration 1 | n |" in text
+    assert "| quiet | hum | 0.250 | 0.500 | +0.250 | 9.750 | 7.500 | 4 |" in text
+    assert re.search(r"\| whisper \| .* \| - \| - \| 4 \|", text)
+    read = read_summary(tmp_path / "run")
+    assert read == summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -250,3 +251,22 @@ def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):
     with pytest.raises(InvalidInstanceError, match="task 'whole': two instances have the id"):
         draw_samples(files, whole, guesser(), None, 1)
     assert not files.is_begun
+
+
+def test_named_scores_are_written_with_each_sample_and_summed_up(guess_task, guesser, tmp_path):
+    class Counting(guess_task):
+        def make_environment(self):
+            environment = super().make_environment()
+            judge = environment.respond
+            environment.respond = lambda instance, conversation: replace(
+                judge(instance, conversation), scores={"tries": len(conversation) // 2}
+            )
+            return environment
+
+    task = Counting()
+    files = EvaluationFiles(tmp_path, chunk=2)
+    draw_samples(files, task, guesser(), task.instances, 2)
+    tries = [s.scores["tries"] for s in files.read_samples(2)]
+    assert tries == [len(s.transcript) // 2 for s in files.read_samples(2)]
+    results = sum_up(files, task, parse_metrics(["pass@1"], 2), 2)
+    assert results.report.scores == {"tries": sum(tries) / 10}

@@ -91,7 +91,8 @@ def test_a_folder_gets_new_scores_beside_the_old_ones(task, files):
     rows = list(read_jsonl(first.directory / "scores.jsonl"))
     assert len(rows) == 50
     assert {*rows[0]} == {
-        "instance_id", "sample", "reward", "was_correct", "error", "note", "answer_class", "before",
+        "instance_id", "sample", "reward", "was_correct", "error", "note", "scores",
+        "answer_class", "before",
     }  # fmt: skip
     assert {p: p.read_bytes() for p in before} == before
 

@@ -34,3 +34,13 @@ def test_two_problems_of_one_id_are_refused():
     check_ids(problems, "task 't'")
     with pytest.raises(InvalidInstanceError, match=r"^task 't': two instances have the id 'b'"):
         check_ids([*problems, problems[1]], "task 't'")
+
+
+def test_an_instance_with_an_error_has_no_scores():
+    problem = TaskInstance(id="a", task="t", instruction="?")
+    fields = {"instance": problem, "transcript": (), "reward": 0.0, "was_correct": False}
+    assert CompletedTaskInstance(**fields, scores={"kind": 0.5}).scores == {"kind": 0.5}
+    with pytest.raises(ValueError, match="and no scores"):
+        CompletedTaskInstance(**fields, error="HTTP 503", scores={"kind": 0.5})
+    with pytest.raises(ValueError, match="finite"):
+        CompletedTaskInstance(**fields, scores={"kind": float("inf")})

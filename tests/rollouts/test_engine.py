@@ -222,3 +222,37 @@ def test_impossible_sizes_are_refused():
     for options in ({"chunk_size": 0}, {"threads": 0}):
         with pytest.raises(ConfigurationError, match="expected 1 or more"):
             rollout(Predictor(say_digits), [], Echo, sampling=SAMPLING, **options)
+
+
+class Graded(TaskEnvironment):
+    """Scores each message by its length; instance 1 gets a score that is none."""
+
+    def respond(self, instance, conversation):
+        length = float("nan") if instance.id == "i1" else float(len(conversation[-1].content))
+        done = sum(m.role == "assistant" for m in conversation) == 2
+        messages = () if done else (Message(role="user", content="Kürzer!"),)
+        return Outcome(messages=messages, done=done, scores={"length": length})
+
+
+class GradedElsewhere(Graded):
+    """The same without our checks, as another environment would be."""
+
+    def step(self, action):
+        *_, instance = self.instances or (self._instance,)
+        score = {"length": "much"} if instance.id == "i1" else {"length": len(action)}
+        said = (*self._conversation, Message(role="assistant", content=action))
+        return said, 1.0, True, False, {"was_correct": True, "scores": score}
+
+
+@both_modes
+@pytest.mark.parametrize("environment", [Graded, GradedElsewhere])
+def test_scores_of_the_last_message_are_kept_and_bad_ones_are_the_environments_failure(
+    make, environment
+):
+    predictor = make(lambda c: Reply(text="x" * (5 - len(c))))
+    completed = rollout(predictor, instances(3), environment, sampling=SAMPLING)
+    length = 2.0 if environment is Graded else 4.0
+    assert [c.scores for c in completed] == [{"length": length}, {}, {"length": length}]
+    assert [c.error is None for c in completed] == [True, False, True]
+    assert (completed[1].error or "").startswith("environment: EvaluationError: ")
+    assert [m.content for m in completed[1].transcript] == ["Sag 1!", "xxxx"]

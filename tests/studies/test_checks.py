@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, NewerFormatError
+from dataenvgym.format_version import FORMAT
+from dataenvgym.storage import write_json
 from dataenvgym.studies import run_study
 
 GRID = ("agent=random,skill_list", "seed=0,1")
@@ -34,3 +36,9 @@ def test_what_cannot_be_is_refused_before_anything_runs(small, folder, extra, st
     with pytest.raises(ConfigurationError, match=message):
         run_study([*extra, *small], strategies=strategies, name="s", bounds=False)
     assert not (folder / "studies").exists()
+
+
+def test_a_study_of_a_newer_format_is_refused_before_anything_runs(small, folder):
+    write_json(folder / "studies" / "s" / "study.json", {"format": FORMAT + 1, "runs": []})
+    with pytest.raises(NewerFormatError, match=r"study\.json has format"):
+        run_study([*GRID, *small], name="s")

@@ -200,3 +200,69 @@ def test_what_begin_may_not_return_is_named(begun):
 
     with pytest.raises(EvaluationError, match=r"Odd.begin\(\) gave .* expected a tuple of"):
         Odd(INSTANCES).reset()
+
+
+class Scoring(TaskEnvironment):
+    """Gives the scores that it is made with, over two messages."""
+
+    def __init__(self, instances, scores):
+        super().__init__(instances)
+        self.scores = scores
+
+    def respond(self, instance, conversation):
+        done = len(conversation) > 2
+        messages = () if done else (Message(role="user", content="Und?"),)
+        return Outcome(messages=messages, done=done, scores=self.scores)
+
+
+def test_named_scores_are_in_info():
+    environment = Scoring(INSTANCES, {"kind": np.float32(0.5), "short": True})
+    environment.reset(seed=0)
+    *_, info = environment.step("a")
+    assert info["scores"] == {"kind": 0.5, "short": 1.0}
+    assert {type(value) for value in info["scores"].values()} == {float}
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ({"kind": float("nan")}, "'kind' as nan, expected a finite number"),
+        ({"kind": float("inf")}, "'kind' as inf"),
+        ({"kind": "0.5"}, "'kind' as '0.5'"),
+        ({"kind": None}, "leave out what cannot be known"),
+        ({"": 1.0}, "the name '', expected printable text"),
+        ({7: 1.0}, "the name 7"),
+        ({"\x1b[31m": 1.0}, "the name"),
+        ([1.0], r"scores \[1.0\], expected a mapping"),
+    ],
+)
+def test_scores_that_are_no_finite_numbers_by_name_are_refused(scores, message):
+    environment = Scoring(INSTANCES, scores)
+    environment.reset(seed=0)
+    with pytest.raises(EvaluationError, match=rf"Scoring.respond\(\) gave .*{message}"):
+        environment.step("a")
+
+
+def test_every_environment_takes_a_limit_of_messages():
+    for options, turns in ({}, 3), ({"max_turns": 2}, 2), ({"max_turns": 1}, 1):
+        environment = Patient(INSTANCES, **options)
+        environment.reset(seed=0)
+        ends = [environment.step("?")[2:4] for _ in range(turns)]
+        assert ends == [(False, False)] * (turns - 1) + [(False, True)]
+
+
+@pytest.mark.parametrize("max_turns", [0, -1, 4])
+def test_a_limit_of_messages_above_that_of_the_class_or_below_one_is_refused(max_turns):
+    with pytest.raises(ConfigurationError, match=f"max_turns is {max_turns}, expected 1 to 3"):
+        Patient(INSTANCES, max_turns=max_turns)
+
+
+def test_every_environment_takes_a_system_prompt_and_a_template():
+    environment = Echo(INSTANCES, system_prompt="Kurz.", template="{instruction} Bitte {sehr}!")
+    conversation, _ = environment.reset(options={"instance_id": "w1"})
+    assert [(m.role, m.content) for m in conversation] == [
+        ("system", "Kurz."),
+        ("user", "Sag 日本! Bitte {sehr}!"),
+    ]
+    with pytest.raises(ConfigurationError, match="template is 'Los!'"):
+        Echo(INSTANCES, template="Los!")

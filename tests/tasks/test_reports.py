@@ -6,13 +6,14 @@ from dataenvgym.tasks import report_on
 from dataenvgym.tasks.reports import evaluated_by
 
 
-def completed(reward, *, skill=None, category=None, error=None):
+def completed(reward, *, skill=None, category=None, error=None, scores=None):
     return CompletedTaskInstance(
         instance=TaskInstance(id="x", task="t", instruction="?", skill=skill, category=category),
         transcript=(),
         reward=reward,
         was_correct=reward == 1.0,
         error=error,
+        scores=scores or {},
     )
 
 
@@ -88,3 +89,22 @@ def test_evaluate_may_be_a_generator():
             yield completed(1.0)
 
     assert evaluated_by(Lazy(), None) == [completed(1.0)]
+
+
+def test_named_scores_are_means_over_what_has_them_without_failed_calls():
+    report = report_on(
+        "t",
+        [
+            completed(0.0, skill="a", scores={"tests_passed": 0.5, "kind": 1.0}),
+            completed(1.0, skill="a", scores={"tests_passed": 1.0}),
+            completed(0.0, skill="b", scores={"tests_passed": 0.0}),
+            completed(0.0, skill="b", error="gone"),
+            completed(0.0, skill="c"),
+        ],
+    )
+    assert list(report.scores.items()) == [("kind", 1.0), ("tests_passed", 0.5)]
+    assert [s.scores for s in report.skills] == [
+        {"kind": 1.0, "tests_passed": 0.75},
+        {"tests_passed": 0.0},
+        {},
+    ]

@@ -18,7 +18,7 @@ from dataenvgym.tasks.code.judging import Verdict, judge
 from dataenvgym.tasks.code.problem import CodeProblem, problem_of
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.prompt_template import INSTRUCTION
 
 FAILURE = "{failure}"
 FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."
@@ -32,7 +32,7 @@ _LONGEST_NOTE = 300
 class CodeEnvironment(TaskEnvironment):
     """Reward 1.0 if the code of the student's message passes all tests, else 0.0.
 
-    `info["tests_passed"]` is the share of the tests that passed. With `max_turns` above 1, code
+    The score `tests_passed` is the share of the tests that passed. With `max_turns` above 1, code
     that fails is answered by why: the message of the first public test that failed, or else that
     a hidden one did, never which; the student's next message is judged anew. An exception from
     `step` means that the sandbox failed, never the code.
@@ -42,12 +42,10 @@ class CodeEnvironment(TaskEnvironment):
             `close` closes.
         limits: of each run: a stdin test by itself, all other tests of the problem together; but
             `seconds` is of each test (see `judge`).
-        max_turns: how often the student may try, at most 32.
+        max_turns: how often the student may try.
         feedback: what it is told after a failure, in which `{failure}` stands for the reason.
         message_limit: the longest reason, in characters; 0 tells only that a test failed.
-        system_prompt: a system message before the problem, or "" for none.
-        template: the user message, in which `{instruction}` stands for the problem.
-        instances, render_mode: see `TaskEnvironment`.
+        instances, system_prompt, template, render_mode: see `TaskEnvironment`.
     """
 
     def __init__(
@@ -65,22 +63,20 @@ class CodeEnvironment(TaskEnvironment):
     ):
         super().__init__(
             instances,
-            prompt_template=PromptTemplate(system_prompt, template),
+            max_turns=max_turns,
+            system_prompt=system_prompt,
+            template=template,
             render_mode=render_mode,
         )
         if FAILURE not in feedback:
             raise ConfigurationError(
                 f"feedback is {feedback!r}, expected a text with {FAILURE} in it"
             )
-        most = type(self).max_turns
-        if not 1 <= max_turns <= most:
-            raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
         if message_limit < 0:
             raise ConfigurationError(f"message_limit is {message_limit}, expected 0 or more")
         self.limits = checked_limits(limits)
         self.feedback = feedback
         self.message_limit = message_limit
-        self._tries = max_turns
         self._owns_sandbox = not isinstance(sandbox, SharedSandbox)
         self._sandbox = (
             sandbox if isinstance(sandbox, SharedSandbox) else SharedSandbox(sandbox, workers=1)
@@ -101,14 +97,15 @@ class CodeEnvironment(TaskEnvironment):
             verdict = judge(code, problem, self._sandbox.box(), limits=self.limits)
         was_correct = verdict is not None and verdict.passed
         tries = sum(message.role == "assistant" for message in conversation)
-        done = was_correct or tries >= self._tries
+        done = was_correct or tries >= self.max_turns
         answer = self.feedback.replace(FAILURE, self._failure(verdict))
         return Outcome(
             messages=() if done else (Message(role="user", content=answer),),
             reward=float(was_correct),
             done=done,
             was_correct=was_correct,
-            info={"tests_passed": verdict.share if verdict else 0.0, **_note(verdict)},
+            info=_note(verdict),
+            scores={"tests_passed": verdict.share if verdict else 0.0},
         )
 
     def close(self) -> None:

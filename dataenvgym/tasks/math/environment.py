@@ -7,13 +7,12 @@ math.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any
 
 from dataenvgym.errors import EvaluationError, InvalidInstanceError
 from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 
 class MathEnvironment(TaskEnvironment):
@@ -21,29 +20,10 @@ class MathEnvironment(TaskEnvironment):
 
     A message without a final answer is wrong. So is an answer whose check runs out of time or
     memory, or else writing towers of powers would be a way to be excused; `info["note"]` says so.
-
-    Args:
-        system_prompt: a system message before the problem, or "" for none.
-        template: the user message, in which `{instruction}` stands for the problem (see
-            `PromptTemplate`).
-        instances, render_mode: see `TaskEnvironment`.
+    The options are those of `TaskEnvironment`.
     """
 
-    max_turns: ClassVar[int] = 1
-
-    def __init__(
-        self,
-        instances: Sequence[TaskInstance] = (),
-        *,
-        system_prompt: str = "",
-        template: str = INSTRUCTION,
-        render_mode: str | None = None,
-    ):
-        super().__init__(
-            instances,
-            prompt_template=PromptTemplate(system_prompt, template),
-            render_mode=render_mode,
-        )
+    max_turns = 1
 
     def begin(self, instance: TaskInstance) -> Conversation:
         if instance.answer is None:
@@ -66,17 +46,15 @@ class MathEnvironment(TaskEnvironment):
 
 
 def make_default(
-    instances: Sequence[TaskInstance] | None = None,
-    *,
-    system_prompt: str = "",
-    template: str = INSTRUCTION,
-    render_mode: str | None = None,
+    instances: Sequence[TaskInstance] | None = None, **options: Any
 ) -> MathEnvironment:
-    """What `gymnasium.make("dataenvgym/Math-v0")` makes: by default, pocket math (validation)."""
+    """What `gymnasium.make("dataenvgym/Math-v0")` makes: by default, pocket math (validation).
+
+    Args:
+        options: those of `TaskEnvironment`.
+    """
     if instances is None:
         from dataenvgym.tasks.math.pocket import PocketMathTask
 
         instances = PocketMathTask(split="validation").instances
-    return MathEnvironment(
-        instances, system_prompt=system_prompt, template=template, render_mode=render_mode
-    )
+    return MathEnvironment(instances, **options)

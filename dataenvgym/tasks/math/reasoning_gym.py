@@ -17,7 +17,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 
@@ -175,19 +175,19 @@ class ReasoningGymEnvironment(TaskEnvironment):
     The answer is what stands in the last <answer> tag, or else what is marked as final answer in
     one of the ways of `extract_final_answer`; a message without either scores as no answer. An
     answer of more than 10,000 characters, or with an exponent of five digits or more, is wrong.
+    The options are those of `TaskEnvironment`.
     """
 
-    max_turns: ClassVar[int] = 1
+    max_turns = 1
 
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
         *,
         system_prompt: str = PROMPT,
-        render_mode: str | None = None,
+        **options: Any,
     ):
-        template = PromptTemplate(system_prompt)
-        super().__init__(instances, prompt_template=template, render_mode=render_mode)
+        super().__init__(instances, system_prompt=system_prompt, **options)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         answer = _answer_in(conversation[-1].content)

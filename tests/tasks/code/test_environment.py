@@ -9,7 +9,11 @@ from gymnasium.utils.env_checker import check_env
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
+from dataenvgym.rollouts import rollout
+from dataenvgym.tasks import report_on
 from dataenvgym.tasks.code.environment import CodeEnvironment
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.code.problem import CodeProblem
@@ -34,7 +38,7 @@ def test_code_that_passes_all_tests_is_right(bubblewrap):
     environment, _ = begun(bubblewrap)
     conversation, reward, terminated, truncated, info = environment.step(RIGHT)
     assert (reward, terminated, truncated) == (1.0, True, False)
-    assert info == {"instance_id": "add", "was_correct": 1.0, "tests_passed": 1.0}
+    assert info == {"instance_id": "add", "was_correct": 1.0, "scores": {"tests_passed": 1.0}}
     assert len(conversation) == 2
 
 
@@ -51,7 +55,7 @@ def test_code_that_fails_a_test_or_none_at_all_is_wrong(reply, share, note, bubb
     environment, _ = begun(bubblewrap)
     conversation, reward, terminated, _, info = environment.step(reply)
     assert (reward, terminated, info["was_correct"]) == (0.0, True, 0.0)
-    assert info["tests_passed"] == pytest.approx(share)
+    assert info["scores"]["tests_passed"] == pytest.approx(share)
     assert info["note"].startswith(note)
     assert len(conversation) == 2
 
@@ -193,3 +197,17 @@ def test_registering_costs_no_heavy_import():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_share_of_tests_passed_reaches_the_report(bubblewrap):
+    replies = iter([OVERFIT, RIGHT])
+    completed = rollout(
+        ScriptedPredictor(lambda conversation: next(replies)),
+        [ADD, ADD],
+        lambda: CodeEnvironment(sandbox=bubblewrap),
+        sampling=SamplingParameters(),
+        chunk_size=1,
+        threads=1,
+    )
+    report = report_on("code", completed)
+    assert (report.score, report.scores) == (0.5, {"tests_passed": pytest.approx(2 / 3)})

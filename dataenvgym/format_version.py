@@ -1,0 +1,66 @@
+"""The format version of folders: runs and evaluations keep it in `environment.json`, studies in
+`study.json`, as `"format"`.
+
+    1    written without a number
+    2    the number, and `scores` of completed instances and reports
+
+A program reads its own format and all older ones, and refuses a newer one. Whoever changes files
+so that older programs cannot read them adds a line above and raises `FORMAT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.errors import BrokenFileError, NewerFormatError
+from dataenvgym.storage import read_json, write_json
+
+FORMAT = 2
+"""What this program writes."""
+FORMAT_KEY = "format"
+_FILES = ("environment.json", "study.json")
+
+
+def check_format(directory: Path) -> None:
+    """Refuse the folder of a run, an evaluation or a study that a newer program has written.
+
+    A folder that says nothing (yet), or whose file is damaged, passes.
+
+    Raises:
+        NewerFormatError: if its format is newer than this program's.
+    """
+    for name in _FILES:
+        with suppress(FileNotFoundError, NotADirectoryError, BrokenFileError):
+            refuse_newer(directory / name, read_json(directory / name))
+
+
+def refuse_newer(path: Path, content: Any) -> None:
+    """Refuse what a newer program has written.
+
+    Args:
+        path: the file that says the format.
+        content: what is in it.
+
+    Raises:
+        NewerFormatError: if its format is newer than this program's.
+    """
+    found = content.get(FORMAT_KEY, 1) if isinstance(content, Mapping) else 1
+    if not isinstance(found, int) or found > FORMAT:
+        versions = content.get("versions")
+        writer = versions.get("dataenvgym") if isinstance(versions, Mapping) else None
+        known = f" (it was begun with {writer})" if writer else ""
+        raise NewerFormatError(
+            f"{path} has format {found!r}, and this dataenvgym reads formats 1 to {FORMAT}: a "
+            f"newer dataenvgym has written it. Update dataenvgym{known}, choose another folder, "
+            "or start afresh"
+        )
+
+
+def raise_format(directory: Path) -> None:
+    """Note that this program writes to a run or an evaluation that an older one has begun."""
+    path = directory / "environment.json"
+    if path.exists() and (content := read_json(path)).get(FORMAT_KEY) != FORMAT:
+        write_json(path, {**content, FORMAT_KEY: FORMAT})

@@ -1,0 +1,90 @@
+"""What an episode is about, and the format of its folder."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import Field
+
+from dataenvgym.environments import SkillList
+from dataenvgym.environments.identity import identity_of, read_identity, refuse_another
+from dataenvgym.errors import NewerFormatError, RunDirectoryError
+from dataenvgym.format_version import FORMAT
+from dataenvgym.records import TaskInstance
+from dataenvgym.storage import read_json, write_json
+
+
+class Instance(TaskInstance):
+    """As a later version, or somebody else, may have it."""
+
+    tools: tuple[str, ...] = ()
+    hints: list[str] = Field(default_factory=list)
+
+
+class Problems:
+    name = "problems"
+
+    def __init__(self, *instances: TaskInstance) -> None:
+        self.instances = instances
+
+
+FIELDS = {"id": "a", "task": "problems", "instruction": "Say 1.", "answer": "1"}
+
+
+def hash_of(instance: TaskInstance) -> object:
+    return identity_of("e", Problems(instance), None, {})["instances"]  # type: ignore[arg-type]
+
+
+def test_a_new_optional_field_changes_no_hash_until_an_instance_uses_it():
+    old = hash_of(TaskInstance(**FIELDS))
+    assert hash_of(Instance(**FIELDS)) == hash_of(Instance(**FIELDS, tools=(), hints=[])) == old
+    used = {hash_of(Instance(**FIELDS, tools=("t",))), hash_of(Instance(**FIELDS, hints=["h"]))}
+    assert len({*used, old}) == 3
+
+
+def test_instances_have_the_hash_that_the_first_format_gave_them():
+    assert hash_of(TaskInstance(**FIELDS)) == "223831ec3772917c"
+
+
+def as_the_first_format(directory):
+    identity = read_json(directory / "environment.json")
+    del identity["format"]
+    write_json(directory / "environment.json", identity)
+
+
+def test_a_run_of_an_older_format_goes_on_and_has_the_new_one_from_then(
+    task, student, records, tmp_path
+):
+    SkillList(task, student, directory=tmp_path).reset(seed=0)
+    as_the_first_format(tmp_path)
+    before = (tmp_path / "environment.json").read_bytes()
+    resumed = SkillList(task, student, directory=tmp_path)
+    resumed.reset(seed=0, options={"resume": True})
+    assert (tmp_path / "environment.json").read_bytes() == before  # to look changes nothing
+    resumed.step(records)
+    assert read_json(tmp_path / "environment.json")["format"] == FORMAT
+
+
+def test_a_run_of_a_newer_format_is_refused_and_can_be_replaced(task, student, tmp_path):
+    SkillList(task, student, directory=tmp_path).reset(seed=0)
+    identity = read_json(tmp_path / "environment.json")
+    write_json(tmp_path / "environment.json", {**identity, "format": FORMAT + 1})
+    (tmp_path / "iterations" / "000" / "iteration.json").write_text('{"not": "ours"}')
+    again = SkillList(task, student, directory=tmp_path)
+    with pytest.raises(NewerFormatError, match=r"Update dataenvgym \(it was begun with .*\)"):
+        again.reset(seed=0, options={"resume": True})
+    again.reset(seed=0, options={"fresh": True})
+    assert read_json(tmp_path / "environment.json")["format"] == FORMAT
+
+
+@pytest.mark.parametrize("found", [FORMAT + 1, "2026.1", 1.5, None])
+def test_a_format_that_this_program_does_not_know_is_a_newer_one(tmp_path, found):
+    write_json(tmp_path / "environment.json", {"task": "t", "format": found})
+    with pytest.raises(NewerFormatError, match="reads formats 1 to"):
+        read_identity(tmp_path)
+
+
+def test_the_format_is_no_part_of_what_a_run_is_about(tmp_path):
+    write_json(tmp_path / "environment.json", {"task": "t", "format": 1})
+    refuse_another(tmp_path, {"task": "t"})
+    with pytest.raises(RunDirectoryError, match="task"):
+        refuse_another(tmp_path, {"task": "u"})
