@@ -1,15 +1,14 @@
 """A small episode with the real student and trainer that may kill itself: see the test beside.
 
-Usage: AGENT DIRECTORY [ITERATION:PHASE:SECONDS]. AGENT is skill_list or skill_tree; the process is
-killed (SIGKILL) that long after the phase has begun; "0:reset:0" does so while a finished part is
-being read back.
+`runpy` runs it with AGENT, DIRECTORY and KILL. AGENT is skill_list or skill_tree; KILL is
+ITERATION:PHASE:SECONDS: the process is killed (SIGKILL) that long after the phase has begun;
+"0:reset:0" does so while a finished part is being read back.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -55,9 +54,8 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main() -> None:
-    name, directory = sys.argv[1], Path(sys.argv[2])
-    iteration, phase, seconds = (sys.argv[3] if len(sys.argv) > 3 else "-1:none:0").split(":")
+def main(name: str, directory: Path, at: str) -> None:
+    iteration, phase, seconds = at.split(":")
     make_student = DyingStudent if phase == "reset" else InProcessPredictor
     task = PocketMathTask(n_validation=40, n_test=20)
     student = make_student(trainer=InProcessTrainer(threads=1, num_train_epochs=2), threads=1)
@@ -74,4 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(AGENT, DIRECTORY, KILL)  # noqa: F821

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import re
+import runpy
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -33,9 +33,18 @@ KILLS = [
 pytestmark = pytest.mark.slow
 
 
-def run(agent: str, directory: Path, kill: str | None = None) -> int:
-    command = [sys.executable, str(SCRIPT), agent, str(directory), *([kill] if kill else [])]
-    return subprocess.run(command, capture_output=True, check=False, timeout=240).returncode
+# Each episode has a process of its own, forked from one that has the heavy imports behind it.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["dataenvgym.agents", "dataenvgym.trainers.in_process", "peft"])
+
+
+def run(agent: str, directory: Path, kill: str = "-1:none:0") -> int | None:
+    """The exit code of an episode, negative where a signal ended it."""
+    arguments = {"AGENT": agent, "DIRECTORY": directory, "KILL": kill}
+    episode = context.Process(target=runpy.run_path, args=(str(SCRIPT), arguments, "__main__"))
+    episode.start()
+    episode.join(240)
+    return episode.exitcode
 
 
 def comparable(directory: Path) -> dict[str, object]:
