@@ -149,7 +149,7 @@ def test_a_class_in_the_current_folder_is_an_agent(dataenvgym, small, folder):
     [
         ("my_modul.MyAgent", "there is no module 'my_modul' in the current folder"),
         ("my_module.MyAgnet", "Did you mean 'MyAgent'?"),
-        ("my_module.__name__", "has no class '__name__'"),
+        ("my_module.__name__", "which is of type str, expected a class"),
         ("pathlib.Path", "agent is a PosixPath, which has no __call__, step"),
     ],
 )
