@@ -13,7 +13,7 @@ from dataenvgym.secrets import redact
 @contextmanager
 def log_to(path: Path) -> Iterator[None]:
     """Meanwhile, keep what libraries log, tracebacks included; the file appears when they do."""
-    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace", delay=True)
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_Redacting("%(asctime)s %(name)s %(levelname)s: %(message)s"))
     logging.getLogger().addHandler(handler)
