@@ -89,9 +89,14 @@ def check_choices(
 
 
 def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collection[str]) -> None:
-    """Refuse a key that is not in `config` and not added with a `+`."""
+    """Refuse a key that is not in `config` and not added with a `+`, and Hydra's own."""
     known = list(_keys(config))
     for override in overrides:
+        if override.key.partition(".")[0] == "hydra":
+            raise ConfigurationError(
+                f"{override.text!r} sets an option of Hydra itself, which has no effect here: "
+                "leave it out"
+            )
         if override.key in groups or override.sign in ("+", "++"):
             continue
         if override.key not in known:

@@ -276,3 +276,9 @@ def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path: Path,
     mine.write_text("# Mine\n_target_: my.Agent\nsize: 55\n")
     assert compose(["agent=mine"], config_dir=tmp_path).agent.size == 55
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("override", ["hydra.run.dir=x", "+hydra.x=1", "~hydra.job.name"])
+def test_options_of_hydra_itself_are_refused_because_they_have_no_effect(override):
+    with pytest.raises(ConfigurationError, match="an option of Hydra itself, which has no effect"):
+        compose([override])
