@@ -15,7 +15,7 @@ from dataenvgym.records import TrainingDatum, parse_training_data
 def generated(
     engine: Engine, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
 ) -> tuple[TrainingDatum, ...]:
-    """What `engine` writes for the plan.
+    """Let `engine` write the records of the plan, and parse them.
 
     Raises:
         InvalidRecordError: if it does not return records; for a malformed one, naming its index

@@ -88,7 +88,7 @@ def record_of(item: Any, provenance: Provenance) -> SupervisedDatum | None:
         return None
     texts = {name: _text(item.get(name)) for name in _FIELDS}
     if any(isinstance(text, str) and "\0" in text for text in texts.values()):
-        return None  # nobody means a zero byte: the answer was cut or garbled
+        return None  # a zero byte is never meant: the answer was cut or garbled
     try:
         datum = parse_training_datum({**texts, "provenance": provenance})
     except InvalidRecordError:
