@@ -10,9 +10,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from dataenvgym.agents.bandits import BanditOptions, BanditPolicy
-from dataenvgym.agents.llm_engine import LLMEngine, LLMEngineOptions
-from dataenvgym.agents.preference_engine import PreferenceEngine, PreferenceOptions
+from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
+from dataenvgym.agents.engines.preference import PreferenceEngine, PreferenceOptions
+from dataenvgym.agents.policies.bandits import BanditOptions, BanditPolicy
 from dataenvgym.environments.teaching import EnvironmentOptions, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions

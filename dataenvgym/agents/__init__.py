@@ -1,45 +1,55 @@
-"""Data-generation agents: policies, engines, and the agent that joins one of each."""
+"""Data-generation agents: policies, engines, and the agent that joins one of each.
+
+agent          `Agent`: a policy and an engine
+policies/      how much data for what: plain ones, bandits, retention, the edge of ability
+engines/       records for a plan: procedural, by a teacher (llm/), from a pool, by the student
+  code/        engines of the code domain
+tree/          the agent of `SkillTree-v0` and its policies
+nothing        the floor of a study: a policy and an engine that do nothing
+
+What passes between policy and engine is in `dataenvgym.plans`.
+"""
 
 from dataenvgym.agents.agent import Agent
-from dataenvgym.agents.bandits import BanditPolicy, ThompsonPolicy, UCBPolicy
-from dataenvgym.agents.blind import BlindPolicy
-from dataenvgym.agents.edge import EdgePolicy
-from dataenvgym.agents.execution_engine import ExecutionEngine
-from dataenvgym.agents.execution_preferences import ExecutionPreferenceEngine
-from dataenvgym.agents.gold_engine import GoldEngine
-from dataenvgym.agents.llm_engine import LLMEngine
-from dataenvgym.agents.llm_tree_policy import LLMTreePolicy
-from dataenvgym.agents.nothing import NoEngine, NoPolicy
-from dataenvgym.agents.plans import Assignment, Engine, Plan, Policy, Situation
-from dataenvgym.agents.pocket_engine import PocketEngine
-from dataenvgym.agents.policies import (
-    FreePolicy,
-    OpenEndedPolicy,
-    RandomPolicy,
-    SkillListPolicy,
-)
-from dataenvgym.agents.pool_engine import PoolEngine
-from dataenvgym.agents.preference_engine import PreferenceEngine
-from dataenvgym.agents.rejection_sampling import RejectionSamplingEngine
-from dataenvgym.agents.retention import RetentionPolicy
-from dataenvgym.agents.rewriters import PocketRewriter, Rewriter
-from dataenvgym.agents.seeded_engine import SeededEngine
-from dataenvgym.agents.selections import (
+from dataenvgym.agents.engines.code.execution import ExecutionEngine
+from dataenvgym.agents.engines.code.execution_preferences import ExecutionPreferenceEngine
+from dataenvgym.agents.engines.gold import GoldEngine
+from dataenvgym.agents.engines.llm.engine import LLMEngine
+from dataenvgym.agents.engines.pocket import PocketEngine
+from dataenvgym.agents.engines.pool import PoolEngine
+from dataenvgym.agents.engines.preference import PreferenceEngine
+from dataenvgym.agents.engines.rejection_sampling import RejectionSamplingEngine
+from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter
+from dataenvgym.agents.engines.seeded import SeededEngine
+from dataenvgym.agents.engines.selections import (
     InfluenceSelection,
     RandomSelection,
     Selection,
     UncertaintySelection,
 )
-from dataenvgym.agents.self_consistency import SelfConsistencyEngine
-from dataenvgym.agents.teacher_rewriter import TeacherRewriter
-from dataenvgym.agents.tree_agent import TreeAgent
-from dataenvgym.agents.tree_policies import (
+from dataenvgym.agents.engines.self_consistency import SelfConsistencyEngine
+from dataenvgym.agents.engines.teacher_rewriter import TeacherRewriter
+from dataenvgym.agents.nothing import NoEngine, NoPolicy
+from dataenvgym.agents.policies.bandits import BanditPolicy, ThompsonPolicy, UCBPolicy
+from dataenvgym.agents.policies.blind import BlindPolicy
+from dataenvgym.agents.policies.edge import EdgePolicy
+from dataenvgym.agents.policies.plain import (
+    FreePolicy,
+    OpenEndedPolicy,
+    RandomPolicy,
+    SkillListPolicy,
+)
+from dataenvgym.agents.policies.retention import RetentionPolicy
+from dataenvgym.agents.tree.agent import TreeAgent
+from dataenvgym.agents.tree.llm_policy import LLMTreePolicy
+from dataenvgym.agents.tree.policies import (
     AlternatingPolicy,
     ConfigurableTreePolicy,
     FillBalancedPolicy,
     RandomTreePolicy,
 )
-from dataenvgym.agents.tree_situation import TreePolicy, TreeSituation
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation
+from dataenvgym.plans import Assignment, Engine, Plan, Policy, Situation
 
 __all__ = [
     "Agent",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dataenvgym.agents.plans import Plan, Situation
 from dataenvgym.interfaces import PredictorInterface
+from dataenvgym.plans import Plan, Situation
 from dataenvgym.records import TrainingDatum
 
 

@@ -1,6 +1,6 @@
 """Whether an agent can work on a task at all: asked before minutes are spent on finding out.
 
-Policies and engines say of themselves what they need (see `dataenvgym.agents.plans`); what they do
+Policies and engines say of themselves what they need (see `dataenvgym.plans`); what they do
 not say is not asked for.
 """
 

@@ -10,8 +10,7 @@ import gymnasium
 from pydantic import ValidationError
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.agents.plans import Engine, Policy
-from dataenvgym.agents.tree_situation import TreePolicy
+from dataenvgym.agents.tree.situation import TreePolicy
 from dataenvgym.config.targets import check_protocol
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
@@ -21,6 +20,7 @@ from dataenvgym.interfaces import (
     SkillLabelerInterface,
     TaskInterface,
 )
+from dataenvgym.plans import Engine, Policy
 from dataenvgym.skills.embeddings import EmbedderInterface
 
 

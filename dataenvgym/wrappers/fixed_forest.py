@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from dataenvgym.agents.policies import apportion
+from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Tree, TreeAction
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.wrappers.fixed_layout import FixedLayout, TreeTotals

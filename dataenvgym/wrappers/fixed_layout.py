@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from dataenvgym.agents.policies import apportion
+from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.errors import ConfigurationError, InvalidActionError
 
 FEATURES = ("accuracy", "change", "allocation", "generated", "opened", "steps_left")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import gymnasium
 
@@ -43,13 +43,11 @@ from dataenvgym.environments.states import state_of
 from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
+from dataenvgym.plans import Assignment, Engine
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
-
-if TYPE_CHECKING:
-    from dataenvgym.agents.plans import Assignment, Engine
 
 
 class SkillTreeOptions(EnvironmentOptions, total=False):
@@ -227,8 +225,6 @@ class SkillTree(TeachingEnvironment):
     def _assignments(
         self, plan: Forest, examples: Mapping[str, Sequence[CompletedTaskInstance]]
     ) -> tuple[Assignment, ...]:
-        from dataenvgym.agents.plans import Assignment  # agents know environments already
-
         needs_examples = getattr(self.engine, "needs_examples", False)
         assignments = []
         for tree in plan.trees:

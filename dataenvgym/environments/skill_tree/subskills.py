@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from dataenvgym.environments.skill_tree.actions import Explore
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
+from dataenvgym.plans import Engine
 from dataenvgym.records import CompletedTaskInstance
-
-if TYPE_CHECKING:
-    from dataenvgym.agents.plans import Engine
 
 
 @runtime_checkable

@@ -1,0 +1,148 @@
+"""Records from execution: a teacher writes problems, solutions and tests; what passes is kept.
+
+An answer has `{"records": [{"instruction", "output", "tests"}]}`: the problem, its solution as
+Python code, and asserts that call it. A record is made of it if the solution passes all its tests
+in the task's sandbox, twice, as it may have passed by chance, and the same code with an empty body
+does not: or else the tests would tell nothing. The tests are as little trusted as the code: each
+speaks for itself only. Everything else is as in `LLMEngine`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from pydantic import ValidationError
+
+from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
+from dataenvgym.agents.engines.llm.records import items_in, record_of, records_schema
+from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
+from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
+from dataenvgym.llm.prompts import Prompt
+from dataenvgym.llm.structured import Schema
+from dataenvgym.records import Provenance, SupervisedDatum
+from dataenvgym.tasks.code.extraction import extract_code
+from dataenvgym.tasks.code.judging import judge
+from dataenvgym.tasks.code.problem import CodeProblem, ProgramTest
+from dataenvgym.tasks.code.reading import called_function, emptied
+from dataenvgym.tasks.code.sandboxed import SandboxedTask
+
+_log = logging.getLogger(__name__)
+_LISTS = ("tests",)
+_SHOWN = "Your code should pass these tests:"
+
+
+class ExecutionEngine(LLMEngine):
+    """Supervised records of code that passed its own tests.
+
+    The instruction ends with some of the tests, so that the record can be judged again (by the
+    quality check `wrong_answer`); the output is the solution in a fence.
+
+    Args:
+        teacher: who writes.
+        task: a task with code, whose sandbox and limits are used.
+        prompt: as for `LLMEngine`; see `configs/prompt/code_records.yaml`.
+        show_tests: how many of the tests the instruction shows, at most.
+        batch_size: how many records one request asks for, at most; they are long.
+        options: those of `LLMEngine`.
+
+    Attributes:
+        dropped: also counts "wrong" (the solution fails a test, in one of two runs), "vacuous" (so
+            does not an empty body) and "not judged" (the sandbox failed).
+    """
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        task: TaskInterface | None = None,
+        prompt: Prompt | Mapping[str, Any] | str = "code_records",
+        *,
+        show_tests: int = 3,
+        batch_size: int = 5,
+        **options: Unpack[LLMEngineOptions],
+    ) -> None:
+        super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
+        if show_tests < 0:
+            raise ConfigurationError(f"show_tests is {show_tests}, expected 0 or more")
+        if not isinstance(task, SandboxedTask):
+            name = getattr(task, "name", type(task).__name__)
+            raise ConfigurationError(
+                f"the execution engine runs code in the task's sandbox, and task {name!r} has "
+                "none: choose a task with code, or agent/engine=llm"
+            )
+        self._runs = task
+        self.show_tests = show_tests
+
+    def schema(self, count: int | None) -> Schema:
+        return records_schema(count, self.max_length, lists=_LISTS)
+
+    def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
+        written, malformed = items_in(reply, records_schema(lists=_LISTS), _written)
+        return [self._record(w, provenance) for w in written if self._passes(w)], malformed
+
+    def _passes(self, written: _Written) -> bool:
+        """Whether the solution passes the tests and an empty body does not; counts it, if not."""
+
+        def passes(code: str) -> bool:
+            box = self._runs.sandbox.box()
+            return judge(code, written.problem, box, limits=self._runs.limits).passed
+
+        try:
+            if not passes(written.solution):
+                self.dropped["wrong"] += 1
+            elif passes(written.empty):
+                self.dropped["vacuous"] += 1
+            elif not passes(written.solution):
+                self.dropped["wrong"] += 1
+            else:
+                return True
+        except EvaluationError:  # a test that cannot be run, whatever the solution
+            self.dropped["wrong"] += 1
+        except SandboxError as error:
+            _log.warning("a record's code was not run: %s", error)
+            self.dropped["not judged"] += 1
+        return False
+
+    def _record(self, written: _Written, provenance: Provenance) -> SupervisedDatum:
+        shown = "\n".join(written.tests[: self.show_tests])
+        return SupervisedDatum(
+            instruction=f"{written.instruction}\n\n{_SHOWN}\n\n{shown}"
+            if shown
+            else written.instruction,
+            output=f"```python\n{written.solution.strip()}\n```",
+            provenance=provenance,
+        )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A problem as the teacher wrote it, its parts found; nothing has been run."""
+
+    instruction: str
+    solution: str
+    empty: str
+    tests: tuple[str, ...]
+    problem: CodeProblem
+
+
+def _written(item: Any) -> _Written | None:
+    """The parts of a record, or None if it is malformed."""
+    datum = record_of(item, Provenance())
+    tests = item.get("tests") if isinstance(item, dict) else None
+    if datum is None or not isinstance(tests, list) or not all(isinstance(t, str) for t in tests):
+        return None
+    tests = [test.strip() for test in tests if test.strip()]
+    demand = "\n".join(tests)
+    solution = extract_code(datum.output, called_function(demand)) or datum.output
+    entry_point = called_function(demand, solution)
+    empty = emptied(solution, entry_point) if entry_point else None
+    if empty is None:
+        return None
+    try:
+        hidden = tuple(ProgramTest(code=test) for test in tests)
+        problem = CodeProblem(entry_point=entry_point, hidden=hidden)
+    except ValidationError:
+        return None
+    return _Written(datum.instruction, solution, empty, tuple(tests), problem)

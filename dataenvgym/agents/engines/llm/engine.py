@@ -1,0 +1,294 @@
+"""The LLM engine: a teacher that is a language model writes the records.
+
+    plan -> orders -> requests -> answers -> records, until the orders are filled
+
+Answers are not trusted: what can be repaired is, what is malformed, double, or the text of an
+example is dropped and counted, and what is missing then is asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypedDict
+
+import numpy as np
+
+from dataenvgym.agents.engines.giving_up import asked_next
+from dataenvgym.agents.engines.llm.orders import Order, add_samples, orders_of
+from dataenvgym.agents.engines.llm.records import records_in, records_schema
+from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.structured import Schema
+from dataenvgym.llm.usage import count_malformed
+from dataenvgym.plans import Plan
+from dataenvgym.progress import tell
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+)
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.prompt_template import prompt_template_of
+
+_MAY_HAVE = ("skill", "examples", "samples", "written")
+
+
+class LLMEngineOptions(TypedDict, total=False):
+    """Keyword arguments of `LLMEngine` that an engine built on it passes on."""
+
+    subskill_prompt: Prompt | Mapping[str, Any] | str
+    skills: Sequence[str] | None
+    examples_per_request: int
+    temperature: float
+    top_p: float
+    max_tokens: int
+    attempts: int
+    exact_schema: bool
+    max_length: int | None
+
+
+class LLMEngine:
+    """Supervised records, written by a teacher as structured output.
+
+    The same plan and generator ask the same requests in the same order, so that a teacher with a
+    cache answers a repeated run from it.
+
+    Args:
+        teacher: who writes.
+        task: its training split says which skills can be asked for, if `skills` does not, and has
+            sample problems for requests without examples. The records get its prompts.
+        prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}` and `{written}`
+            (see `configs/prompt/records.yaml`); one of our names, a mapping, or a `Prompt`.
+        subskill_prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
+        skills: the skills that can be asked for; None takes the gold skills of the task's training
+            split, where it has some.
+        batch_size: how many records one request asks for, at most.
+        examples_per_request: how many examples a request shows, or else samples, at most.
+        temperature, top_p, max_tokens: how the teacher draws its answers.
+        attempts: how many rounds of requests in a row may bring nothing new before what is missing
+            is given up; each of them but the first has at most that many requests.
+        exact_schema: put the number of records into the JSON schema; not every server takes that.
+        max_length: the longest instruction or output that the JSON schema allows, in characters,
+            or None; a weak model may never end a text by itself. Not every server takes that.
+
+    Attributes:
+        dropped: how many records the last call dropped, by reason: "malformed", "duplicate",
+            "example" (it has the text of an example).
+    """
+
+    chooses = True  # an assignment without skill and examples is written after samples
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        task: TaskInterface | None = None,
+        prompt: Prompt | Mapping[str, Any] | str = "records",
+        *,
+        subskill_prompt: Prompt | Mapping[str, Any] | str = "propose_subskills",
+        skills: Sequence[str] | None = None,
+        batch_size: int = 10,
+        examples_per_request: int = 5,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        max_tokens: int = 4096,
+        attempts: int = 5,
+        exact_schema: bool = False,
+        max_length: int | None = None,
+    ) -> None:
+        for name, value in (
+            ("batch_size", batch_size),
+            ("examples_per_request", examples_per_request),
+            ("attempts", attempts),
+            ("max_length", 1 if max_length is None else max_length),
+        ):
+            if value < 1:
+                raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+        self.teacher = teacher
+        self.task = task
+        self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
+        self.subskill_prompt = as_prompt(
+            subskill_prompt, needs=("count", "skill"), may=("known", "examples")
+        )
+        self.batch_size = batch_size
+        self.examples_per_request = examples_per_request
+        self.attempts = attempts
+        self.exact_schema = exact_schema
+        self.max_length = max_length
+        self.sampling = SamplingParameters(
+            temperature=temperature, top_p=top_p, max_tokens=max_tokens
+        )
+        self.dropped: Counter[str] = Counter()
+        self._skills = None if skills is None else tuple(skills)
+
+    # --- what a subclass may override ---
+
+    def schema(self, count: int | None) -> Schema:
+        """The JSON schema of an answer, with `count` records if that is not None."""
+        return records_schema(count, self.max_length)
+
+    def read(self, reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:
+        """The records in an answer, with that provenance, and how many more were malformed.
+
+        Those dropped for another reason are counted in `dropped`. An instruction is the problem
+        alone: `generate` puts it into the task's prompt.
+        """
+        return records_in(reply, provenance)
+
+    # --- what an agent asks ---
+
+    @property
+    def skills(self) -> Sequence[str]:
+        """The skills that it was given, or those of the task; perhaps none."""
+        if self._skills is None:
+            self._skills = tuple(sorted({p.skill for p in self._problems if p.skill}))
+        return self._skills
+
+    @cached_property
+    def _problems(self) -> tuple[TaskInstance, ...]:
+        """The task's training problems; none where it has no splits, or no such split."""
+        on = getattr(self.task, "on", None)
+        try:
+            return tuple(on("train").instances) if on is not None else ()
+        except ConfigurationError:
+            return ()
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """The records of the plan, all different, in the plan's order.
+
+        There are fewer only if `attempts` rounds in a row brought nothing new, or if the teacher's
+        budget is spent.
+
+        Raises:
+            BudgetSpentError: if it is spent, and there is no record.
+            PredictionError: if no call was answered at all.
+        """
+        orders = orders_of(
+            plan, batch=self.batch_size, most_examples=self.examples_per_request, rng=rng
+        )
+        add_samples(orders, self._problems, self.examples_per_request, rng)
+        seed = int(rng.integers(2**31))
+        self.dropped = Counter()
+        seen: set[str] = set()
+        was_answered = False
+        n_rounds = n_barren = n_asked = n_useless = 0
+        while (missing := [o for o in orders if o.missing]) and n_barren < self.attempts:
+            open_orders = asked_next(missing, n_barren, self.attempts)
+            try:
+                replies = self._ask(open_orders, derive_seed(seed, n_rounds) % 2**31)
+            except BudgetSpentError:
+                if not seen:
+                    raise
+                break
+            n_before = len(seen)
+            n_useless_before = n_useless
+            for order, reply in zip(open_orders, replies, strict=True):
+                if isinstance(reply, Reply):
+                    was_answered = True
+                    n_useless += not self._take(order, reply, seen)
+            count_malformed(self.teacher, n_useless - n_useless_before)
+            n_rounds += 1
+            n_asked += len(open_orders)
+            n_barren = n_barren + 1 if len(seen) == n_before else 0
+            if n_barren == self.attempts and not was_answered:
+                raise _no_answer(replies, n_asked, n_rounds)
+            tell(f"teacher: {len(seen)} of {sum(o.count for o in orders)} records")
+        if n_barren == self.attempts:
+            why = ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none"
+            warn_run(
+                f"the teacher wrote {len(seen)} of {sum(o.count for o in orders)} records, and "
+                f"nothing new in the last {n_barren} rounds: what is missing is given up "
+                f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
+            )
+        template = prompt_template_of(self.task)
+        return [template.frame(record) for order in orders for record in order.records]
+
+    def propose_subskills(
+        self,
+        skill: str,
+        known: Sequence[str],
+        count: int,
+        examples: Sequence[CompletedTaskInstance],
+        rng: np.random.Generator,
+    ) -> Sequence[str]:
+        """Up to `count` new subskills, as the teacher names them, for `SkillTree-v0`.
+
+        Raises:
+            BudgetSpentError: if the budget is spent, and there is no name.
+        """
+        sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
+        return ask_for_subskills(
+            self.teacher, skill, known, count, examples, sampling, prompt=self.subskill_prompt
+        )
+
+    def _ask(self, orders: Sequence[Order], seed: int) -> Sequence[Reply | Failure]:
+        """One reply or failure for each order; those with the same schema are asked together."""
+        replies: dict[int, Reply | Failure] = {}
+        for count in sorted({self._count_in_schema(order) for order in orders}, reverse=True):
+            chosen = [i for i, o in enumerate(orders) if self._count_in_schema(o) == count]
+            schema = self.schema(count or None)
+            sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
+            try:
+                answers = self.teacher.ask(
+                    [orders[i].conversation(self.prompt) for i in chosen],
+                    sampling,
+                    purpose="records",
+                )
+            except BudgetSpentError as error:
+                if not replies:
+                    raise
+                answers = [Failure(reason=str(error))] * len(chosen)
+            replies.update(zip(chosen, answers, strict=True))
+        return [replies[i] for i in range(len(orders))]
+
+    def _count_in_schema(self, order: Order) -> int:
+        return order.missing if self.exact_schema else 0
+
+    def _take(self, order: Order, reply: Reply, seen: set[str]) -> bool:
+        """Add what is new in the reply to the order, as far as it is missing.
+
+        Returns:
+            Whether there was any record in the reply.
+        """
+        records, malformed = self.read(reply, order.provenance)
+        self.dropped["malformed"] += malformed
+        examples = {_key(example.instance.instruction) for example in order.examples}
+        for record in records:
+            key = _key(record.instruction)
+            if not order.missing:
+                break
+            if key in examples or key in seen:
+                self.dropped["example" if key in examples else "duplicate"] += 1
+            else:
+                seen.add(key)
+                order.records.append(record)
+        return bool(records)
+
+
+def _no_answer(replies: Sequence[Reply | Failure], n_asked: int, n_rounds: int) -> PredictionError:
+    reason = next(reply.reason for reply in replies if isinstance(reply, Failure))
+    return PredictionError(
+        f"the teacher answered none of {n_asked} requests for records, in {n_rounds} rounds. "
+        f"The first failure of the last round: {reason}. Does the server of teacher.base_url run? "
+        "The same command goes on from here"
+    )
+
+
+def _key(text: str) -> str:
+    """What makes two instructions the same: their words, however they are spaced or cased."""
+    return " ".join(text.casefold().split())

@@ -1,0 +1,161 @@
+"""Orders: a plan cut into requests that one answer of a language model can fill.
+
+An assignment to a skill becomes orders of at most `batch` records, each with another sample of its
+examples. Assignments that have examples alone are often tiny; those of one skill that stand next to
+each other share an order. An order without examples shows problems of the task's training split
+instead, so that the teacher knows what a problem looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from dataenvgym.llm.prompts import Prompt
+from dataenvgym.plans import Assignment, Plan
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+)
+
+T = TypeVar("T")
+_LONGEST_TEXT = 2000
+_MOST_WRITTEN = 20
+
+
+@dataclass
+class Order:
+    """`count` records of a skill, like the examples or like the samples.
+
+    Attributes:
+        provenance: the skill and the subskill, as its records have it.
+        examples: evaluated instances to take as a model, most of them errors of the student.
+        samples: training problems, where there are no examples.
+        records: those that came so far.
+    """
+
+    count: int
+    provenance: Provenance
+    examples: tuple[CompletedTaskInstance, ...]
+    samples: tuple[TaskInstance, ...] = ()
+    records: list[SupervisedDatum] = field(default_factory=list)
+
+    @property
+    def missing(self) -> int:
+        return self.count - len(self.records)
+
+    def has_room_for(self, provenance: Provenance, batch: int, most_examples: int) -> bool:
+        """Whether more records like other examples, to the same skill, fit in."""
+        return (
+            self.provenance == provenance
+            and self.count < batch
+            and 0 < len(self.examples) < most_examples
+        )
+
+    def conversation(self, prompt: Prompt) -> Conversation:
+        """The request for what is missing.
+
+        An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
+        a sample.
+        """
+        skill, subskill = self.provenance.skill, self.provenance.subskill
+        wrong = [e for e in self.examples if _is_error(e)]
+        samples = [*(e.instance for e in self.examples if not _is_error(e)), *self.samples]
+        return prompt.render(
+            count=self.missing,
+            skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
+            examples="\n\n".join(shown_example(e, i + 1) for i, e in enumerate(wrong)),
+            samples="\n\n".join(shown_problem(s, i + 1) for i, s in enumerate(samples)),
+            written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
+        )
+
+
+def orders_of(
+    plan: Plan, *, batch: int, most_examples: int, rng: np.random.Generator
+) -> list[Order]:
+    """The orders that the plan adds up to."""
+    orders: list[Order] = []
+    for assignment in plan:
+        provenance = _provenance_of(assignment)
+        taken = 0
+        if _has_examples_alone(assignment) and orders:
+            last = orders[-1]
+            if last.has_room_for(provenance, batch, most_examples):
+                taken = min(batch - last.count, assignment.count)
+                last.count += taken
+                room = most_examples - len(last.examples)
+                last.examples += _sample(assignment.examples, room, rng)
+        for begin in range(taken, assignment.count, batch):
+            count = min(batch, assignment.count - begin)
+            orders.append(
+                Order(count, provenance, _sample(assignment.examples, most_examples, rng))
+            )
+    return orders
+
+
+def add_samples(
+    orders: Sequence[Order], problems: Sequence[TaskInstance], most: int, rng: np.random.Generator
+) -> None:
+    """Give orders without examples some of the problems: of their skill, where there are such."""
+    by_skill: dict[str | None, list[TaskInstance]] = {}
+    for problem in problems:
+        by_skill.setdefault(problem.skill, []).append(problem)
+    for order in orders:
+        if not order.examples:
+            of_skill = problems
+            if (skill := order.provenance.skill) is not None:
+                of_skill = by_skill.get(skill, [])
+            order.samples = _sample(of_skill, most, rng)
+
+
+def shown_example(example: CompletedTaskInstance, number: int) -> str:
+    """A problem, what the student said to it, and the gold answer where there is one."""
+    said = None if example.response is None else example.response.strip() or "(nothing)"
+    return _shown(example.instance, number, said)
+
+
+def shown_problem(instance: TaskInstance, number: int) -> str:
+    """A problem, and its gold answer where there is one."""
+    return _shown(instance, number, None)
+
+
+def _shown(instance: TaskInstance, number: int, said: str | None) -> str:
+    lines = [f"Problem {number}: {_cut(instance.instruction)}"]
+    if said is not None:
+        lines.append(f"The student's answer: {_cut(said)}")
+    if instance.answer is not None:
+        lines.append(f"The right answer: {_cut(instance.answer)}")
+    return "\n".join(lines)
+
+
+def _is_error(example: CompletedTaskInstance) -> bool:
+    return example.response is not None and not example.was_correct
+
+
+def _has_examples_alone(assignment: Assignment) -> bool:
+    return assignment.skill is None and assignment.subskill is None and bool(assignment.examples)
+
+
+def _provenance_of(assignment: Assignment) -> Provenance:
+    """The skill that is asked for, or else the one that all examples need, if somebody knows."""
+    skill = assignment.skill
+    if skill is None and len(skills := {e.instance.skill for e in assignment.examples}) == 1:
+        skill = skills.pop()
+    return Provenance(skill=skill, subskill=assignment.subskill)
+
+
+def _sample(items: Sequence[T], size: int, rng: np.random.Generator) -> tuple[T, ...]:
+    if len(items) <= size:
+        return tuple(items)
+    picks = rng.choice(len(items), size, replace=False)
+    return tuple(items[int(i)] for i in picks)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."

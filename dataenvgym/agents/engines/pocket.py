@@ -1,0 +1,143 @@
+"""The embedded teacher of the pocket suite: writes records procedurally, always right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Assignment, Plan
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Provenance,
+    SupervisedDatum,
+    TrainingDatum,
+)
+from dataenvgym.tasks.pocket import family_of, find_skill
+from dataenvgym.tasks.prompt_template import prompt_template_of
+
+
+class PocketEngine:
+    """Writes supervised records of a pocket family's exercises, of the training split.
+
+    An assignment with a skill gets exercises of that skill in all its phrasings; one with a
+    subskill, in that phrasing; one with examples alone, or with a skill that the family does not
+    name so, exercises of an example's skill in the example's own phrasing.
+
+    A subskill is a phrasing, `_` for what it is about: "Put _ in rising order."
+
+    Args:
+        task: whose family it teaches, in the task's prompts; that of pocket math if the task has
+            none.
+    """
+
+    def __init__(self, task: TaskInterface | None = None) -> None:
+        self._task = task
+        self._family = family_of(task)
+
+    @property
+    def skills(self) -> Sequence[str]:
+        return tuple(self._family.phrasings)
+
+    def reads(self, question: str) -> bool:
+        """Whether a question is one of the family's."""
+        return self._family.read(question) is not None
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """The records of the plan, all different.
+
+        An example that it cannot read is passed over; so is what goes beyond the exercises of a
+        skill that there are.
+        """
+        template = prompt_template_of(self._task)
+        questions: set[str] = set()
+        records: list[TrainingDatum] = []
+        for assignment in plan:
+            for _ in range(assignment.count):
+                if (record := self._write(assignment, questions, rng)) is not None:
+                    questions.add(record.instruction)
+                    records.append(template.frame(record))
+        return records
+
+    def propose_subskills(
+        self,
+        skill: str,
+        known: Sequence[str],
+        count: int,
+        examples: Sequence[CompletedTaskInstance],
+        rng: np.random.Generator,
+    ) -> Sequence[str]:
+        """Phrasings of the skill, or of the examples where the family does not name it so."""
+        phrasings: Sequence[str | None] = self._family.phrasings.get(skill, ())
+        if not phrasings:
+            read = (self._family.read(c.instance.instruction) for c in examples)
+            phrasings = tuple(dict.fromkeys(exercise.phrasing for exercise in read if exercise))
+        names = [name for p in phrasings if p and (name := subskill_name(p)) not in known]
+        return names[:count]
+
+    def subskill_of(self, skill: str, instruction: str) -> str | None:
+        """The phrasing of an exercise."""
+        exercise = self._family.read(instruction)
+        return subskill_name(exercise.phrasing) if exercise and exercise.phrasing else None
+
+    def _write(
+        self, assignment: Assignment, questions: set[str], rng: np.random.Generator
+    ) -> SupervisedDatum | None:
+        if (wanted := self._wanted(assignment, rng)) is None:
+            return None
+        skill, phrasing = wanted
+        name = skill if assignment.skill is None else assignment.skill
+        provenance = Provenance(skill=name, subskill=assignment.subskill)
+        for _ in range(_TRIES):
+            exercise = self._family.draw(skill, "train", rng, phrasing=phrasing)
+            if exercise.question not in questions:
+                return SupervisedDatum(
+                    instruction=exercise.question, output=exercise.output, provenance=provenance
+                )
+        return None
+
+    def _wanted(
+        self, assignment: Assignment, rng: np.random.Generator
+    ) -> tuple[str, str | None] | None:
+        """The skill and the phrasing to write in (None: any)."""
+        if assignment.subskill is not None:
+            return self._find_subskill(assignment.subskill)
+        skill = assignment.skill
+        if skill is not None and (skill in self._family.phrasings or not assignment.examples):
+            return find_skill(self._family, skill), None
+        example = assignment.examples[int(rng.integers(len(assignment.examples)))]
+        exercise = self._family.read(example.instance.instruction)
+        return (exercise.skill, exercise.phrasing) if exercise else None
+
+    def _find_subskill(self, name: str) -> tuple[str, str]:
+        try:
+            return self._subskills[name]
+        except KeyError:
+            raise ConfigurationError(
+                f"{self._family.name} has no subskill {name!r}."
+                f"{did_you_mean(name, self._subskills)} "
+                "A subskill is one of a skill's phrasings, `_` for what it is about"
+            ) from None
+
+    @cached_property
+    def _subskills(self) -> dict[str, tuple[str, str]]:
+        return {
+            subskill_name(phrasing): (skill, phrasing)
+            for skill, phrasings in self._family.phrasings.items()
+            for phrasing in phrasings
+        }
+
+
+def subskill_name(phrasing: str) -> str:
+    """A phrasing without its braces."""
+    return re.sub(r"\{\w+\}", "_", phrasing)
+
+
+_TRIES = 100
+"""Draws before a skill counts as exhausted: there are only so many sums."""

@@ -1,0 +1,108 @@
+"""Data selection: records are not written but taken from a pool, never the same one twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.engines.record_pool import RecordPool
+from dataenvgym.agents.engines.selections import Selection
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Assignment, Plan, credited
+from dataenvgym.records import TrainingDatum
+
+
+class PoolEngine:
+    """For each assignment, the best of the records that fit it.
+
+    Args:
+        selection: which records are best.
+        task: its train split, with gold answers, is the pool if there is no file.
+        path: a JSONL file of records, or None.
+        nearest: for an assignment whose skill the pool does not know, how many records like its
+            examples are candidates for each record that is wanted, at least 1.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        task: TaskInterface,
+        *,
+        path: str | Path | None = None,
+        nearest: int = 10,
+    ) -> None:
+        if nearest < 1:
+            raise ConfigurationError(f"nearest is {nearest}, expected 1 or more")
+        self.selection = selection
+        self.pool = RecordPool(task, path)
+        self.nearest = nearest
+        self._taken: set[int] = set()
+
+    @property
+    def needs_examples(self) -> bool:
+        """Whether it selects by the examples of an assignment."""
+        return bool(getattr(self.selection, "needs_examples", False))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it can do without a skill and examples."""
+        return not self.needs_examples
+
+    @property
+    def skills(self) -> Sequence[str]:
+        return self.pool.skills
+
+    def prepare(self) -> None:
+        """Make sure that there is a pool; raises `ConfigurationError` if not."""
+        self.pool.prepare()
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """The records of the plan; fewer where the pool has no more that fit.
+
+        Assignments are served in turn; what one of them misses because others took the best of its
+        candidates is selected anew among what is left.
+        """
+        free = np.ones(len(self.pool.records), dtype=bool)
+        free[sorted(self._taken)] = False
+        chosen: list[TrainingDatum] = []
+        missing = plan
+        while missing:
+            candidates = [self._candidates(assignment, free) for assignment in missing]
+            scores = self.selection.score(self.pool, missing, candidates, predictor, rng)
+            unserved = []
+            for assignment, positions, score in zip(missing, candidates, scores, strict=True):
+                best = positions[np.argsort(-score, kind="stable")]
+                taken = best[free[best]][: assignment.count]
+                free[taken] = False
+                chosen += [credited(self.pool.records[i], assignment) for i in taken.tolist()]
+                if len(positions) and len(taken) < assignment.count:
+                    unserved.append(assignment.of(assignment.count - len(taken)))
+            missing = tuple(unserved)
+        self._taken = set(np.flatnonzero(~free).tolist())
+        return chosen
+
+    def _candidates(self, assignment: Assignment, free: np.ndarray) -> np.ndarray:
+        return self.pool.fitting(assignment, free, nearest=self.nearest * assignment.count)
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return {"taken": [*sorted(self._taken)], "size": len(self.pool.records)}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        """
+        Raises:
+            RunDirectoryError: if the pool is not the one that was selected from.
+        """
+        taken, size = state["taken"], state["size"]
+        assert isinstance(taken, list)
+        if size != len(self.pool.records):
+            raise RunDirectoryError(
+                f"the run selected from a pool of {size} records, and now it has "
+                f"{len(self.pool.records)}: bring the file back, or start the run afresh"
+            )
+        self._taken = {position for position in taken if isinstance(position, int)}

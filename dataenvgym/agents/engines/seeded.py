@@ -1,0 +1,146 @@
+"""Seeded generation: every record is a rewrite of a seed, a record that is known to be good.
+
+    assignment -> seeds that fit it -> rewriter -> records
+
+The rewriter says what a rewrite is (see `rewriters` and `teacher_rewriter`). What it cannot rewrite
+with a right answer, and what was written before, is tried again with another seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.engines.giving_up import asked_next
+from dataenvgym.agents.engines.record_pool import RecordPool
+from dataenvgym.agents.engines.rewriters import Rewriter
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Assignment, Plan, credited
+from dataenvgym.records import SupervisedDatum, TrainingDatum
+from dataenvgym.tasks.prompt_template import prompt_template_of
+
+
+class SeededEngine:
+    """Rewrites of seeds that fit each assignment, the seeds in turns.
+
+    Args:
+        rewriter: makes a new record of a seed; both are without what the task's prompts have
+            around an instruction.
+        task: its train split, with gold answers, are the seeds if there is no file. The records
+            get its prompts.
+        path: a JSONL file of supervised records, or None.
+        nearest: for an assignment whose skill no seed has, how many seeds like its examples are
+            taken, at least 1.
+        attempts: how many rounds in a row may bring nothing new before what is missing is given
+            up, at least 1; each of them but the first has at most that many rewrites.
+    """
+
+    chooses = True
+
+    def __init__(
+        self,
+        rewriter: Rewriter,
+        task: TaskInterface,
+        *,
+        path: str | Path | None = None,
+        nearest: int = 10,
+        attempts: int = 5,
+    ) -> None:
+        if nearest < 1 or attempts < 1:
+            raise ConfigurationError(
+                f"nearest is {nearest} and attempts is {attempts}, expected 1 or more of both"
+            )
+        self.rewriter = rewriter
+        self._task = task
+        self.seeds = RecordPool(task, path)
+        self.nearest = nearest
+        self.attempts = attempts
+        self._written: set[str] = set()
+
+    @property
+    def skills(self) -> Sequence[str]:
+        return self.seeds.skills
+
+    def prepare(self) -> None:
+        """Make sure that there are seeds, and that the rewriter can read some of them.
+
+        Raises:
+            ConfigurationError: if not.
+        """
+        self.seeds.prepare()
+        if not any(self.rewriter.reads(seed) for seed in self._supervised):
+            raise ConfigurationError(
+                f"{type(self.rewriter).__name__} can rewrite none of the "
+                f"{len(self.seeds.records)} seeds, such as "
+                f"{self.seeds.records[0].instruction[:80]!r}: use supervised seeds of pocket math, "
+                "or agent/engine=seeded_teacher with a teacher"
+            )
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """The records of the plan, none of which it wrote before; fewer where rewrites run out.
+
+        Raises:
+            BudgetSpentError: if the rewriter's budget is spent before there is any record.
+        """
+        template = prompt_template_of(self._task)
+        turns = [self._in_turns(assignment, rng) for assignment in plan]
+        slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
+        written: dict[int, TrainingDatum] = {}
+        fruitless = 0
+        while (missing := [s for s in range(len(slots)) if s not in written]) and (
+            fruitless < self.attempts
+        ):
+            asked = asked_next(missing, fruitless, self.attempts)
+            try:
+                rewrites = self.rewriter.rewrite([next(turns[slots[s]]) for s in asked], rng)
+            except BudgetSpentError:
+                if not written:
+                    raise
+                break
+            before = len(written)
+            for slot, record in zip(asked, rewrites, strict=True):
+                if record is not None and (key := _key(record)) not in self._written:
+                    self._written.add(key)
+                    written[slot] = credited(template.frame(record), plan[slots[slot]])
+            fruitless = fruitless + 1 if len(written) == before else 0
+        return [written[slot] for slot in sorted(written)]
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return {"written": [*sorted(self._written)]}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        written = state["written"]
+        assert isinstance(written, list)
+        self._written = {str(key) for key in written}
+
+    @property
+    def _supervised(self) -> list[SupervisedDatum]:
+        return self._without_template(self.seeds.records)
+
+    def _without_template(self, seeds: Iterable[TrainingDatum]) -> list[SupervisedDatum]:
+        """The supervised ones among the seeds, as problems alone."""
+        template = prompt_template_of(self._task)
+        plain = (template.unframe(seed) for seed in seeds)
+        return [seed for seed in plain if isinstance(seed, SupervisedDatum)]
+
+    def _in_turns(
+        self, assignment: Assignment, rng: np.random.Generator
+    ) -> Iterator[SupervisedDatum]:
+        """The seeds that fit, in random order, again and again."""
+        usable = np.array([isinstance(seed, SupervisedDatum) for seed in self.seeds.records])
+        positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
+        seeds = [self.seeds.records[i] for i in rng.permutation(positions).tolist()]
+        return cycle(self._without_template(seeds))
+
+
+def _key(record: SupervisedDatum) -> str:
+    """What tells records apart, short enough to be kept for many."""
+    return hashlib.sha256(f"{record.instruction}\0{record.output}".encode()).hexdigest()[:16]

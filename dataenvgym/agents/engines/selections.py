@@ -1,0 +1,174 @@
+"""What to take from a pool: each selection scores records, and the highest are taken.
+
+- `RandomSelection`: chance.
+- `UncertaintySelection`: where the student disagrees with itself over k samples.
+- `InfluenceSelection`: an influence proxy, without gradients: likeness to what it got wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from dataenvgym.agents.engines.record_pool import RecordPool
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+)
+from dataenvgym.plans import Assignment, Plan
+from dataenvgym.scoring import extract_final_answer
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """Says which records of a pool are worth most."""
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """For each assignment of the plan, a number for each of its candidates; more is better.
+
+        Args:
+            candidates: positions in the pool, for each assignment.
+        """
+        ...
+
+
+class RandomSelection:
+    """Any record is as good as another."""
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        return [rng.random(len(positions)) for positions in candidates]
+
+
+class UncertaintySelection:
+    """1 - agreement: the share of the student's samples that are not its most frequent answer.
+
+    Two samples agree if their final answers are the same text; a sample without a final answer
+    counts with its whole text. A random choice of candidates is tried, the others come last.
+
+    Args:
+        task: how it draws its answers (its `sampling`), where it says so.
+        samples: tries of each record, at least 2.
+        temperature: of the tries, more than 0.
+        breadth: how many candidates are tried for each record that is wanted, at least 1.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 4,
+        temperature: float = 1.0,
+        breadth: int = 3,
+    ) -> None:
+        if samples < 2 or temperature <= 0 or breadth < 1:
+            raise ConfigurationError(
+                f"samples is {samples}, temperature is {temperature} and breadth is {breadth}, "
+                "expected 2 or more, more than 0, and 1 or more"
+            )
+        self._sampling: SamplingParameters = getattr(task, "sampling", SamplingParameters())
+        self.samples = samples
+        self.temperature = temperature
+        self.breadth = breadth
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        tried = {
+            int(position)
+            for assignment, positions in zip(plan, candidates, strict=True)
+            for position in rng.permutation(positions)[: assignment.count * self.breadth]
+        }
+        order = sorted(tried)
+        uncertainty = np.full(len(pool.records), -1.0)
+        uncertainty[order] = self._uncertainty(pool, order, predictor, rng)
+        # among equals, chance decides
+        return [
+            uncertainty[positions] + rng.uniform(0, 1e-6, len(positions))
+            for positions in candidates
+        ]
+
+    def _uncertainty(
+        self,
+        pool: RecordPool,
+        positions: Sequence[int],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[float]:
+        """For each position; 0.0 where fewer than two samples came back."""
+        prompts = [pool.records[position].prompt for position in positions]
+        rounds: list[Sequence[Reply | Failure]] = []
+        for _ in range(self.samples):
+            changes = {"temperature": self.temperature, "seed": int(rng.integers(2**62))}
+            rounds.append(predictor.predict(prompts, self._sampling.model_copy(update=changes)))
+        return [1.0 - _agreement(replies) for replies in zip(*rounds, strict=True)]
+
+
+class InfluenceSelection:
+    """A proxy of influence: the mean similarity of a record's question to the examples.
+
+    The examples of an assignment are what the student got wrong; a record that asks for the same in
+    the same words (`TextSimilarity`) is expected to correct it most. No gradients are needed.
+    """
+
+    needs_examples = True
+
+    def score(
+        self,
+        pool: RecordPool,
+        plan: Plan,
+        candidates: Sequence[np.ndarray],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """
+        Raises:
+            ConfigurationError: for an assignment without examples.
+        """
+        return [
+            _likeness(pool, assignment)[positions] + rng.uniform(0, 1e-6, len(positions))
+            for assignment, positions in zip(plan, candidates, strict=True)
+        ]
+
+
+def _likeness(pool: RecordPool, assignment: Assignment) -> np.ndarray:
+    if not assignment.examples:
+        raise ConfigurationError(
+            "selecting by influence needs examples of what the student got wrong, and the policy "
+            "gives none: use agent/policy=open_ended or skill_list"
+        )
+    return pool.likeness(assignment)
+
+
+def _agreement(replies: Sequence[Reply | Failure]) -> float:
+    """The share of the most frequent answer; 1.0 where fewer than two samples came back."""
+    texts = [reply.text for reply in replies if isinstance(reply, Reply)]
+    if len(texts) < 2:
+        return 1.0
+    answers = Counter(extract_final_answer(text) or f"\n{text}" for text in texts)
+    return answers.most_common(1)[0][1] / len(texts)

@@ -1,0 +1,97 @@
+"""Rewrites of seed records by a language model, which may add no fact and change no answer."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dataenvgym.agents.engines.llm.records import records_schema
+from dataenvgym.errors import SandboxError
+from dataenvgym.interfaces import SamplingParameters, TaskInterface, TeacherInterface
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.structured import ask_json
+from dataenvgym.records import SupervisedDatum
+from dataenvgym.scoring import answers_equal, extract_final_answer
+
+_log = logging.getLogger(__name__)
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+
+
+class TeacherRewriter:
+    """Asks a teacher for the same problem in other words, and keeps what keeps the answer.
+
+    A rewrite is dropped if its numbers are not those of the seed, if its final answer is another
+    one (or, where none is marked, its output), or if the task can judge records (`judge_record`)
+    and finds it wrong.
+
+    Args:
+        teacher: who rewrites.
+        task: may judge the records.
+        prompt: has `{instruction}` and `{output}`, and may have `{count}`, which is 1.
+        temperature, top_p, max_tokens: how the teacher draws its answers.
+    """
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        task: TaskInterface,
+        *,
+        prompt: Prompt | Mapping[str, Any] | str = "rewrite",
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        max_tokens: int = 2048,
+    ) -> None:
+        self._teacher = teacher
+        self._judge = getattr(task, "judge_record", None)
+        self._prompt = as_prompt(prompt, needs=("instruction", "output"), may=("count",))
+        self._sampling = SamplingParameters(
+            temperature=temperature, top_p=top_p, max_tokens=max_tokens
+        )
+
+    def reads(self, seed: SupervisedDatum) -> bool:
+        return True
+
+    def rewrite(
+        self, seeds: Sequence[SupervisedDatum], rng: np.random.Generator
+    ) -> list[SupervisedDatum | None]:
+        asked = [
+            self._prompt.render(count=1, instruction=seed.instruction, output=seed.output)
+            for seed in seeds
+        ]
+        sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**31))})
+        schema = records_schema()
+        answers = ask_json(self._teacher, asked, schema, sampling, purpose="rewrites")
+        return [self._accepted(s, answer) for s, answer in zip(seeds, answers, strict=True)]
+
+    def _accepted(self, seed: SupervisedDatum, answer: Any | None) -> SupervisedDatum | None:
+        if answer is None or not answer["records"]:
+            return None
+        first = answer["records"][0]
+        if not first["instruction"].strip() or not first["output"].strip():
+            return None
+        changes = {"instruction": first["instruction"], "output": first["output"]}
+        record = SupervisedDatum.model_validate(seed.model_dump() | changes)
+        if record.instruction == seed.instruction or not _keeps_facts(seed, record):
+            return None
+        return None if self._is_wrong(record) else record
+
+    def _is_wrong(self, record: SupervisedDatum) -> bool:
+        if self._judge is None:
+            return False
+        try:
+            return self._judge(record) is False
+        except SandboxError as error:
+            _log.warning("a rewritten record was not judged: %s", error)
+            return False
+
+
+def _keeps_facts(seed: SupervisedDatum, record: SupervisedDatum) -> bool:
+    numbers, kept = (sorted(_NUMBER.findall(r.instruction)) for r in (seed, record))
+    before, after = (extract_final_answer(r.output) for r in (seed, record))
+    if before is None:
+        return numbers == kept and record.output.split() == seed.output.split()
+    return numbers == kept and after is not None and answers_equal(before, after)

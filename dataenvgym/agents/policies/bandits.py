@@ -1,0 +1,163 @@
+"""Bandits over skills: what taught well lately is taught again, what is unknown is tried.
+
+Each skill is an arm; a pull spends a few records on it; its reward is learning progress, the share
+of the skill's errors that the pull removes (see `LearningProgress`). An arm is worth its progress
+times the errors that are left: that is the accuracy to be gained.
+
+An iteration is a batch of pulls, chosen one after the other without seeing the rewards of those
+before. A chosen arm counts as better known, and as having the fewer errors that it is expected to
+leave, so that the next pull may go elsewhere.
+
+- `UCBPolicy`: progress is judged by its upper confidence bound (discounted UCB, Garivier and
+  Moulines 2011).
+- `ThompsonPolicy`: progress is drawn from what is believed of it, a normal distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import TypedDict, Unpack
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.policies.learning_progress import LearningProgress
+from dataenvgym.agents.policies.plain import accuracy, by_skill, skill_plan
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.plans import Plan, Situation
+
+_LEAST = 0.01
+"""Progress below it is taken for it, so that no arm is given up for good."""
+
+
+class BanditOptions(TypedDict, total=False):
+    """Keyword arguments of `BanditPolicy` that each bandit passes on."""
+
+    records_per_pull: int
+    discount: float
+    prior: float
+    prior_weight: float
+
+
+class BanditPolicy(ABC):
+    """What both bandits share; a subclass says what progress to reckon with.
+
+    Args:
+        records_per_pull: how many records a pull spends, at least 1.
+        discount: weight of an iteration's rewards against the next one's, in (0, 1].
+        prior: progress expected of an unknown arm: the share of its errors that a pull removes.
+        prior_weight: how much is seen of an arm (pulls times its share of errors) when what was
+            seen counts as much as the prior, more than 0.
+    """
+
+    name: str
+    needs_skills = True
+
+    def __init__(
+        self,
+        *,
+        records_per_pull: int = 15,
+        discount: float = 0.7,
+        prior: float = 0.2,
+        prior_weight: float = 1.0,
+    ) -> None:
+        if records_per_pull < 1:
+            raise ConfigurationError(f"records_per_pull is {records_per_pull}, expected 1 or more")
+        if not 0 <= prior < 1 or prior_weight <= 0:
+            raise ConfigurationError(
+                f"prior is {prior} and prior_weight is {prior_weight}, expected from 0 to less "
+                "than 1, and more than 0"
+            )
+        self.records_per_pull = records_per_pull
+        self.prior = prior
+        self.prior_weight = prior_weight
+        self.progress = LearningProgress(discount)
+
+    @abstractmethod
+    def reckon(
+        self, means: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """The progress to reckon with for the next pull of each arm (n,).
+
+        Args:
+            means: the mean progress of each arm (n,).
+            weights: how much has been seen of each arm, the prior and this batch included (n,).
+        """
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        groups = by_skill(situation.completed, self.name)
+        skills = list(groups)
+        accuracies = {skill: accuracy(group) for skill, group in groups.items()}
+        self.progress.observe(accuracies)
+        seen = np.array([self.progress.weight(skill) for skill in skills])
+        means = np.array([self.progress.mean(skill) for skill in skills])
+        weights = seen + self.prior_weight
+        means = (seen * means + self.prior_weight * self.prior) / weights
+        # a skill without errors still has some that were not found: half a wrong instance
+        errors = np.array([max(1 - accuracies[s], 0.5 / len(groups[s])) for s in skills])
+        records: Counter[str] = Counter()
+        while (rest := count - records.total()) > 0:
+            worth = errors * np.clip(self.reckon(means, weights, rng), _LEAST, 1.0)
+            arm = int(rng.choice(np.flatnonzero(worth == worth.max())))
+            records[skills[arm]] += min(self.records_per_pull, rest)
+            weights[arm] += errors[arm]
+            errors[arm] *= 1.0 - np.clip(means[arm], _LEAST, 1.0)
+        self.progress.plan({s: n / self.records_per_pull for s, n in records.items()})
+        return skill_plan(groups, [records[skill] for skill in skills])
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return self.progress.state_dict()
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        self.progress.load_state_dict(state)
+
+
+class UCBPolicy(BanditPolicy):
+    """Reckons with `mean + exploration * sqrt(log(1 + W) / w)`.
+
+    w is how much has been seen of the arm, and W of all arms.
+
+    Args:
+        exploration: how much an arm gains by being little known, 0 or more.
+        options: those of `BanditPolicy`.
+    """
+
+    name = "bandit_ucb"
+
+    def __init__(self, *, exploration: float = 0.1, **options: Unpack[BanditOptions]) -> None:
+        super().__init__(**options)
+        if exploration < 0:
+            raise ConfigurationError(f"exploration is {exploration}, expected 0 or more")
+        self.exploration = exploration
+
+    def reckon(
+        self, means: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        bonus: np.ndarray = np.sqrt(math.log1p(weights.sum()) / weights)
+        return means + self.exploration * bonus
+
+
+class ThompsonPolicy(BanditPolicy):
+    """Reckons with a draw from a normal distribution around the mean, `noise / sqrt(w)` wide.
+
+    w is how much has been seen of the arm.
+
+    Args:
+        noise: standard deviation of one pull's progress on a skill that is all errors, 0 or more.
+        options: those of `BanditPolicy`.
+    """
+
+    name = "bandit_thompson"
+
+    def __init__(self, *, noise: float = 0.2, **options: Unpack[BanditOptions]) -> None:
+        super().__init__(**options)
+        if noise < 0:
+            raise ConfigurationError(f"noise is {noise}, expected 0 or more")
+        self.noise = noise
+
+    def reckon(
+        self, means: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        return rng.normal(means, self.noise / np.sqrt(weights))

@@ -1,0 +1,69 @@
+"""The no-state ablation: another policy that does not see how the student did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.policies.wrapping import WrappingPolicy
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, Stateful
+from dataenvgym.plans import Plan, Policy, Situation
+from dataenvgym.records import CompletedTaskInstance, Conversation
+
+
+class BlindPolicy(WrappingPolicy):
+    """`policy`, to which every instance looks alike: wrong, and without an answer.
+
+    It sees the problems, their gold answers and their skills, as before; it does not see the
+    student's answers, which of them were right, or which calls failed, and it cannot let the
+    student try. The examples in its plan have an empty transcript, by which an engine tells that
+    they were not tried: a teacher is shown them as samples, not as errors.
+
+    Args:
+        policy: the policy to blind.
+
+    Raises:
+        ConfigurationError: if it lets the student try (`asks_student`).
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        if self.asks_student:
+            raise ConfigurationError(
+                f"a blind policy may not let the student try, and {type(policy).__name__} does: "
+                "wrap another one, such as agent/policy@agent.policy.policy=skill_list"
+            )
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        hidden = [_unseen(c) for c in situation.completed]
+        blind = replace(situation, completed=hidden, predictor=_NobodyToAsk())
+        return self.policy.plan(blind, count, rng)
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        return self.policy.state_dict() if isinstance(self.policy, Stateful) else {}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        if isinstance(self.policy, Stateful):
+            self.policy.load_state_dict(state)
+
+
+def _unseen(completed: CompletedTaskInstance) -> CompletedTaskInstance:
+    return CompletedTaskInstance(
+        instance=completed.instance, transcript=(), reward=0.0, was_correct=False
+    )
+
+
+class _NobodyToAsk:
+    """Stands where the student was."""
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        raise ConfigurationError(
+            "a blind policy may not let the student try, and the policy in BlindPolicy does: wrap "
+            "another one, such as agent/policy@agent.policy.policy=skill_list"
+        )

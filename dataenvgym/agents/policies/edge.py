@@ -1,0 +1,102 @@
+"""Difficulty at the edge of ability: what is solved sometimes teaches most.
+
+A problem that the student always solves has nothing left to teach, one that it never solves gives
+it nothing to hold on to. With p, the share of sampled tries that solve a problem, its value is
+4p(1 - p): 1 at p = 1/2, 0 at both ends (the variance of a try, scaled).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from dataenvgym.agents.policies.plain import apportion
+from dataenvgym.agents.policies.solve_rates import SolveRates
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.plans import Assignment, Plan, Situation
+from dataenvgym.records import CompletedTaskInstance
+
+
+class EdgePolicy:
+    """Records in proportion to the value of the validation instances that they are modelled on.
+
+    Where instances have skills, a skill's share is `4p(1 - p) + floor`, p being the mean solve
+    rate of its instances, and its examples are those at the edge (half or more of the best value
+    in the skill). Where they have none, each instance is an example of its own.
+
+    Args:
+        task: the task, in whose environments the student tries.
+        samples: how often each instance is tried.
+        temperature: of the tries.
+        floor: keeps something for what is always or never solved, 0 or more.
+    """
+
+    asks_student = True
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 4,
+        temperature: float = 0.5,
+        floor: float = 0.05,
+    ) -> None:
+        if floor < 0:
+            raise ConfigurationError(f"floor is {floor}, expected 0 or more")
+        self._rates = SolveRates(task, samples=samples, temperature=temperature)
+        self.floor = floor
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        instances = [c.instance for c in situation.completed]
+        rates = self._rates.measure(instances, situation.predictor, rng)
+        tried = [
+            (c, float(rate))
+            for c, rate in zip(situation.completed, rates, strict=True)
+            if not np.isnan(rate)
+        ]
+        if any(c.instance.skill is not None for c, _ in tried):
+            return self._by_skill(tried, count)
+        return self._by_instance(tried, count, rng)
+
+    def _by_skill(self, tried: list[tuple[CompletedTaskInstance, float]], count: int) -> Plan:
+        groups: defaultdict[str, list[tuple[CompletedTaskInstance, float]]] = defaultdict(list)
+        for c, rate in tried:
+            if c.instance.skill is not None:
+                groups[c.instance.skill].append((c, rate))
+        skills = sorted(groups)
+        rates = np.array([np.mean([rate for _, rate in groups[skill]]) for skill in skills])
+        counts = apportion(value_of(rates) + self.floor, count)
+        return tuple(
+            Assignment(n, skill=skill, examples=_at_the_edge(groups[skill]))
+            for skill, n in zip(skills, counts, strict=True)
+            if n
+        )
+
+    def _by_instance(
+        self,
+        tried: list[tuple[CompletedTaskInstance, float]],
+        count: int,
+        rng: np.random.Generator,
+    ) -> Plan:
+        if not tried:
+            return ()
+        order = rng.permutation(len(tried)).tolist()  # equal remainders are not by position
+        values = value_of(np.array([tried[i][1] for i in order])) + self.floor
+        counts = apportion(values, count)
+        return tuple(
+            Assignment(n, examples=(tried[i][0],)) for i, n in zip(order, counts, strict=True) if n
+        )
+
+
+def value_of(rates: np.ndarray) -> np.ndarray:
+    """4p(1 - p) for each solve rate p (n,)."""
+    return 4.0 * rates * (1.0 - rates)
+
+
+def _at_the_edge(
+    tried: list[tuple[CompletedTaskInstance, float]],
+) -> list[CompletedTaskInstance]:
+    values = value_of(np.array([rate for _, rate in tried]))
+    return [c for (c, _), value in zip(tried, values, strict=True) if value >= values.max() / 2]

@@ -1,0 +1,151 @@
+"""The plain policies: how much data for what, given how the student did.
+
+- `RandomPolicy` spreads the records at random over the engine's skills and ignores the student.
+- `OpenEndedPolicy` works from the errors: each record is modelled on an instance that the
+  student got wrong.
+- `SkillListPolicy` allocates by weak skill: the lower a skill's accuracy, the more records.
+- `FreePolicy` says only how many records, for engines that choose by themselves.
+
+Instances whose call failed are neither right nor wrong, and no policy learns from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.plans import Assignment, Plan, Situation
+from dataenvgym.records import CompletedTaskInstance
+
+
+class RandomPolicy:
+    """Each record teaches a skill drawn uniformly from those the engine has."""
+
+    needs_engine_skills = True
+    gives_examples = False
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        skills = situation.skills
+        if not skills:
+            raise ConfigurationError(
+                "the random policy draws from the engine's skills, and this engine names none; "
+                "use the open_ended policy, or an engine with skills"
+            )
+        drawn = Counter(rng.choice(len(skills), count).tolist())
+        return tuple(Assignment(drawn[i], skill=skills[i]) for i in sorted(drawn))
+
+
+class OpenEndedPolicy:
+    """Each record is modelled on an instance that the student got wrong.
+
+    The errors take turns in random order, so that their number never differs by more than one.
+    A student without errors is taught from all instances alike.
+    """
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        tried = [c for c in situation.completed if c.error is None]
+        models = [c for c in tried if not c.was_correct] or tried
+        if not models:
+            return ()
+        order = rng.permutation(len(models)).tolist()
+        turns = Counter(order[i % len(order)] for i in range(count))
+        return tuple(Assignment(turns[i], examples=(models[i],)) for i in order if turns[i])
+
+
+class SkillListPolicy:
+    """Records in proportion to how weak each skill is.
+
+    A skill's share is `(1 - accuracy + floor) ** sharpness`, normalised; the largest remainders
+    round it to whole records.
+
+    Args:
+        sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
+        floor: keeps something for skills without errors.
+    """
+
+    needs_skills = True
+
+    def __init__(self, *, sharpness: float = 1.0, floor: float = 0.02) -> None:
+        if sharpness < 0 or floor < 0:
+            raise ConfigurationError(
+                f"sharpness is {sharpness} and floor is {floor}, expected 0 or more of both"
+            )
+        self.sharpness = sharpness
+        self.floor = floor
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        groups = by_skill(situation.completed, "skill_list")
+        weakness = [1.0 - accuracy(group) + self.floor for group in groups.values()]
+        counts = apportion(np.array(weakness) ** self.sharpness, count)
+        return skill_plan(groups, counts)
+
+
+class FreePolicy:
+    """One assignment without skill and examples: the engine chooses what to give."""
+
+    leaves_choice = True
+    gives_examples = False
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        return (Assignment(count),)
+
+
+def by_skill(
+    completed: Sequence[CompletedTaskInstance], policy: str
+) -> dict[str, list[CompletedTaskInstance]]:
+    """The instances of each skill, without those whose call failed; sorted by skill.
+
+    Args:
+        policy: the name of the policy that needs them, for the message.
+
+    Raises:
+        ConfigurationError: if no instance has a skill.
+    """
+    groups: defaultdict[str, list[CompletedTaskInstance]] = defaultdict(list)
+    for c in completed:
+        if c.error is None and c.instance.skill is not None:
+            groups[c.instance.skill].append(c)
+    if not groups:
+        raise ConfigurationError(
+            f"the {policy} policy needs instances with a skill, and none has one; "
+            "use environment=skill_list and a task with gold skills, or skills=clusters"
+        )
+    return {skill: groups[skill] for skill in sorted(groups)}
+
+
+def accuracy(group: Sequence[CompletedTaskInstance]) -> float:
+    """The share of correct instances among some without errors, at least one."""
+    return sum(c.was_correct for c in group) / len(group)
+
+
+def skill_plan(
+    groups: Mapping[str, Sequence[CompletedTaskInstance]], counts: Sequence[int]
+) -> Plan:
+    """`counts` records for each of the groups; their examples are what the student got wrong.
+
+    A skill without errors has all its instances as examples: an engine that does not know the
+    skill by name still sees what it is.
+    """
+    return tuple(
+        Assignment(n, skill=skill, examples=[c for c in group if not c.was_correct] or group)
+        for (skill, group), n in zip(groups.items(), counts, strict=True)
+        if n
+    )
+
+
+def apportion(weights: np.ndarray, count: int) -> list[int]:
+    """`count` things in proportion to `weights` (n,), rounded by largest remainder.
+
+    Weights that are all 0 share evenly.
+    """
+    if not weights.any():
+        weights = np.ones_like(weights)
+    shares = weights / weights.sum() * count
+    counts = np.floor(shares).astype(int)
+    missing = count - int(counts.sum())
+    for i in np.argsort(counts - shares, kind="stable")[:missing]:
+        counts[i] += 1
+    return [int(n) for n in counts]

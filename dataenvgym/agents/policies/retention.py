@@ -1,0 +1,112 @@
+"""Retention: part of the budget keeps what the student could do once and can no longer.
+
+Training on new records makes a student forget. The policy remembers each skill's best accuracy;
+where skills have fallen below it, a share of the records goes to them, in proportion to the fall.
+Another policy plans the rest. Without skills to see, it remembers instances instead: those that
+were answered rightly once and are wrong now (forgetting events) are the examples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.policies.plain import accuracy, apportion, by_skill
+from dataenvgym.agents.policies.wrapping import WrappingPolicy
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Stateful
+from dataenvgym.plans import Assignment, Plan, Policy, Situation
+from dataenvgym.records import CompletedTaskInstance
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """What has been forgotten: how much of it, of which skill, and the instances wrong now."""
+
+    fall: float
+    skill: str | None
+    examples: tuple[CompletedTaskInstance, ...]
+
+
+class RetentionPolicy(WrappingPolicy):
+    """`policy`, with a share of the records for what was forgotten.
+
+    Args:
+        policy: plans the rest, and everything as long as nothing is forgotten.
+        share: the most of the records that goes to what was forgotten, in [0, 1].
+        full_at: the summed fall (in accuracy, over all skills; for instances: their share) from
+            which on all of `share` is used; below it, in proportion.
+        tolerance: a skill whose accuracy is at most this much below its best has not fallen.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        share: float = 0.2,
+        full_at: float = 1.0,
+        tolerance: float = 0.1,
+    ) -> None:
+        if not 0 <= share <= 1 or full_at <= 0 or tolerance < 0:
+            raise ConfigurationError(
+                f"share is {share}, full_at is {full_at} and tolerance is {tolerance}, expected a "
+                "share from 0 to 1, full_at above 0 and a tolerance of 0 or more"
+            )
+        super().__init__(policy)
+        self.share = share
+        self.full_at = full_at
+        self.tolerance = tolerance
+        self._best: dict[str, float] = {}
+        self._solved: set[str] = set()
+
+    def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
+        losses = self._losses(situation)
+        fallen = sum(loss.fall for loss in losses)
+        kept = round(count * self.share * min(1.0, fallen / self.full_at))
+        counts = apportion(np.array([loss.fall for loss in losses]), kept) if kept else []
+        plan = self.policy.plan(situation, count - kept, rng) if kept < count else ()
+        return plan + tuple(
+            Assignment(n, skill=loss.skill, examples=loss.examples)
+            for loss, n in zip(losses, counts, strict=False)
+            if n
+        )
+
+    def _losses(self, situation: Situation) -> list[_Loss]:
+        """What has fallen since its best; the best is brought up to date."""
+        tried = [c for c in situation.completed if c.error is None]
+        if any(c.instance.skill is not None for c in tried):
+            return self._skills_lost(tried)
+        return self._instances_lost(tried)
+
+    def _skills_lost(self, tried: list[CompletedTaskInstance]) -> list[_Loss]:
+        losses = []
+        for skill, group in by_skill(tried, "retention").items():
+            now = accuracy(group)
+            best = self._best[skill] = max(now, self._best.get(skill, 0.0))
+            if best - now > self.tolerance + 1e-9:
+                wrong = tuple(c for c in group if not c.was_correct)
+                losses.append(_Loss(best - now, skill, wrong))
+        return losses
+
+    def _instances_lost(self, tried: list[CompletedTaskInstance]) -> list[_Loss]:
+        lost = [c for c in tried if not c.was_correct and c.instance.id in self._solved]
+        self._solved |= {c.instance.id for c in tried if c.was_correct}
+        return [_Loss(1.0 / len(tried), None, (c,)) for c in lost]
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        state: dict[str, JsonValue] = {"best": dict(self._best), "solved": [*sorted(self._solved)]}
+        if isinstance(self.policy, Stateful):
+            state["policy"] = self.policy.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        best, solved = state["best"], state["solved"]
+        assert isinstance(best, dict)
+        assert isinstance(solved, list)
+        self._best = {name: float(n) for name, n in best.items() if isinstance(n, int | float)}
+        self._solved = {str(i) for i in solved}
+        inner = state.get("policy")
+        if isinstance(self.policy, Stateful) and isinstance(inner, dict):
+            self.policy.load_state_dict(inner)

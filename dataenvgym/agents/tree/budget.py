@@ -1,0 +1,92 @@
+"""The record budget of a step in `SkillTree-v0`: no action asks for more than `count` records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dataenvgym.agents.policies.plain import apportion
+from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
+from dataenvgym.environments.skill_tree.forest import Forest, Tree
+from dataenvgym.run_warnings import warn_run
+
+
+def reallocated(tree: Tree, allocations: Mapping[str, int]) -> Exploit:
+    """The move that brings the subskills to `allocations`; those it does not name, to 0."""
+    changes = {s.name: allocations.get(s.name, 0) - s.allocation for s in tree.subskills}
+    return Exploit(skill=tree.skill, changes=changes)
+
+
+def records_asked_for(forest: Forest, action: TreeAction) -> int:
+    """How many records a step with that action asks for, if all new subskills are found."""
+    moves = {move.skill: move for move in action}
+    return sum(sum(_asked_for(tree, moves.get(tree.skill)).values()) for tree in forest.trees)
+
+
+def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
+    """The action, cut in proportion, with a warning, if it asks for more than `count` records.
+
+    What explored trees have already cannot be changed in the same step: where that alone is too
+    much, they are cut instead of explored.
+    """
+    if (asked := records_asked_for(forest, action)) <= count:
+        return action
+    cut = _cut_to(forest, action, count)
+    warn_run(
+        f"the policy asked for {asked:,} records in one iteration, and the plan was cut to "
+        f"{records_asked_for(forest, cut):,}: agent.records_per_iteration is {count:,}. Raise it, "
+        "or have the policy ask for fewer"
+    )
+    return cut
+
+
+def _cut_to(forest: Forest, action: TreeAction, count: int) -> TreeAction:
+    moves = {move.skill: move for move in action}
+    explored = {m.skill: m for m in action if isinstance(m, Explore)}
+    left = count - sum(forest.tree(skill).allocation for skill in explored)
+    if left < 0:
+        explored, left = {}, count
+        moves = {skill: m for skill, m in moves.items() if isinstance(m, Exploit)}
+    keys: list[tuple[str, str]] = []
+    wanted: list[int] = []
+    for tree in forest.trees:
+        for name, n in _asked_for(tree, moves.get(tree.skill)).items():
+            if tree.skill not in explored or name == _NEW:
+                keys.append((tree.skill, name))
+                wanted.append(n)
+    share = dict(zip(keys, apportion(np.array(wanted, float), left), strict=True))
+    cut = (_cut(tree, explored.get(tree.skill), share) for tree in forest.trees)
+    return tuple(move for move in cut if move is not None)
+
+
+_NEW = ""
+"""Stands for all new subskills of a tree; no subskill is named so."""
+
+
+def _asked_for(tree: Tree, move: Explore | Exploit | None) -> dict[str, int]:
+    asked = {s.name: s.allocation for s in tree.subskills}
+    match move:
+        case Explore():
+            asked[_NEW] = move.subskills * move.records_each
+        case Exploit():
+            asked = {name: max(0, n + move.changes.get(name, 0)) for name, n in asked.items()}
+    return asked
+
+
+def _cut(
+    tree: Tree, move: Explore | None, share: Mapping[tuple[str, str], int]
+) -> Explore | Exploit | None:
+    if move is not None:
+        return opening(tree.skill, move.subskills, share[tree.skill, _NEW])
+    if not tree.subskills:
+        return None
+    return reallocated(tree, {s.name: share[tree.skill, s.name] for s in tree.subskills})
+
+
+def opening(skill: str, subskills: int, records: int) -> Explore | None:
+    """Open up to `subskills` with up to `records` in all, the same for each; None for nothing."""
+    if not records:
+        return None
+    subskills = min(subskills, records)
+    return Explore(skill=skill, subskills=subskills, records_each=records // subskills)

@@ -1,0 +1,184 @@
+"""The tree policy that asks a teacher: explore or exploit, skill by skill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from pydantic import JsonValue
+
+from dataenvgym.agents.tree.budget import within_budget
+from dataenvgym.agents.tree.policies import AlternatingPolicy
+from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation
+from dataenvgym.environments.skill_tree.actions import (
+    Exploit,
+    Explore,
+    TreeAction,
+    parse_tree_action,
+)
+from dataenvgym.environments.skill_tree.forest import Forest, Tree
+from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.interfaces import SamplingParameters, TeacherInterface
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.llm.usage import count_malformed
+
+SCHEMA: Schema = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": ["explore"]},
+                "subskills": {"type": "integer", "minimum": 1},
+                "records": {"type": "integer", "minimum": 0},
+            },
+            "required": ["action", "subskills", "records"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": ["exploit"]},
+                "changes": {"type": "object"},
+            },
+            "required": ["action", "changes"],
+        },
+    ]
+}
+
+
+class LLMTreePolicy:
+    """A teacher decides on each skill, knowing its tree and what came of earlier decisions.
+
+    An answer that cannot be used, and a call that failed, leave the skill to `fallback`.
+
+    Args:
+        teacher: who decides.
+        prompt: has `{skill}` and `{tree}`, and may have `{budget}` and `{history}`; one of our
+            names, a mapping, or a `Prompt`.
+        fallback: decides where the teacher does not; None is `AlternatingPolicy`.
+        temperature, max_tokens: how the teacher draws its answers.
+        remembered: how many earlier decisions on a skill the teacher is told of, at most.
+
+    Attributes:
+        n_fallbacks: how many decisions were left to `fallback`, so far.
+    """
+
+    def __init__(
+        self,
+        teacher: TeacherInterface,
+        prompt: Prompt | Mapping[str, Any] | str = "explore_exploit",
+        *,
+        fallback: TreePolicy | None = None,
+        temperature: float = 0.0,
+        max_tokens: int = 512,
+        remembered: int = 5,
+    ) -> None:
+        if remembered < 0:
+            raise ConfigurationError(f"remembered is {remembered}, expected 0 or more")
+        self.teacher = teacher
+        self.prompt = as_prompt(prompt, needs=("skill", "tree"), may=("budget", "history"))
+        self.fallback = AlternatingPolicy() if fallback is None else fallback
+        self.sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
+        self.remembered = remembered
+        self.n_fallbacks = 0
+        self._history: dict[str, list[str]] = {}
+
+    def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
+        forest = situation.forest
+        if not forest.trees:
+            return ()
+        budget = count // len(forest.trees)
+        asked = [
+            self.prompt.render(
+                skill=tree.skill,
+                tree=shown_tree(tree),
+                budget=budget,
+                history="\n".join(self._history.get(tree.skill, ())),
+            )
+            for tree in forest.trees
+        ]
+        sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
+        answers = ask_json(self.teacher, asked, SCHEMA, sampling, purpose="actions")
+        instead = {move.skill: move for move in self.fallback.act(situation, count, rng)}
+        moves: list[Explore | Exploit] = []
+        for tree, answer in zip(forest.trees, answers, strict=True):
+            move = self._move(tree, answer, forest)
+            if move is None:
+                self.n_fallbacks += 1
+                move = instead.get(tree.skill)
+            if move is not None:
+                moves.append(move)
+        action = within_budget(forest, tuple(moves), count)
+        self._remember(situation, action)
+        return action
+
+    def state_dict(self) -> dict[str, JsonValue]:
+        """How often it fell back, and what it has done so far."""
+        history: dict[str, JsonValue] = {name: list(said) for name, said in self._history.items()}
+        return {"n_fallbacks": self.n_fallbacks, "history": history}
+
+    def load_state_dict(self, state: dict[str, JsonValue]) -> None:
+        n_fallbacks, history = state["n_fallbacks"], state["history"]
+        assert isinstance(n_fallbacks, int)
+        assert isinstance(history, dict)
+        self.n_fallbacks = n_fallbacks
+        self._history = {
+            name: [str(line) for line in said]
+            for name, said in history.items()
+            if isinstance(said, list)
+        }
+
+    def _move(self, tree: Tree, answer: Any | None, forest: Forest) -> Explore | Exploit | None:
+        """The move that an answer means, or None if it cannot be done."""
+        if answer is None:
+            return None
+        if answer["action"] == "explore":
+            value = {
+                "kind": "explore",
+                "skill": tree.skill,
+                "subskills": answer["subskills"],
+                "records_each": answer["records"],
+            }
+        else:
+            value = {"kind": "exploit", "skill": tree.skill, "changes": answer["changes"]}
+        try:
+            (move,) = parse_tree_action([value], forest)
+        except InvalidActionError:
+            count_malformed(self.teacher)
+            return None
+        return move
+
+    def _remember(self, situation: TreeSituation, action: TreeAction) -> None:
+        if not self.remembered:
+            return
+        for move in action:
+            accuracy = _percent(situation.forest.tree(move.skill).val_accuracy)
+            line = f"Iteration {situation.iteration}, accuracy {accuracy} before: {_said(move)}"
+            said = [*self._history.get(move.skill, ()), line]
+            self._history[move.skill] = said[-self.remembered :]
+
+
+def shown_tree(tree: Tree) -> str:
+    """The tree as a language model reads it."""
+    head = f"{tree.skill}: accuracy {_percent(tree.val_accuracy)}"
+    if not tree.subskills:
+        return f"{head}, no subskills yet" + (", and there are none" if tree.is_complete else "")
+    lines = [
+        f"- {s.name}: {s.allocation} records in each step, {s.generated} made so far, accuracy "
+        f"{_percent(s.val_accuracy)}, on its training records {_percent(s.train_accuracy)}"
+        for s in tree.subskills
+    ]
+    return "\n".join([f"{head}{', no further subskills' if tree.is_complete else ''}", *lines])
+
+
+def _said(move: Explore | Exploit) -> str:
+    if isinstance(move, Explore):
+        return f"explored {move.subskills} subskills with {move.records_each} records each"
+    changes = ", ".join(f"{name} {by:+d}" for name, by in move.changes.items() if by)
+    return f"exploited: {changes or 'no change'}"
+
+
+def _percent(accuracy: float | None) -> str:
+    return "unknown" if accuracy is None else f"{accuracy:.0%}"

@@ -1,0 +1,262 @@
+"""The policies of `SkillTree-v0`: what to explore and what to exploit, given the forest.
+
+- `AlternatingPolicy` explores and exploits in turns.
+- `FillBalancedPolicy` fills every subskill up to the same number of records.
+- `RandomTreePolicy` draws its moves, and ignores the student.
+- `ConfigurableTreePolicy` does what its options say, to every skill alike.
+
+(`LLMTreePolicy` asks a teacher, see `llm_tree_policy`.) A tree that has no subskill yet cannot be
+exploited, so that all but the configurable one explore it, whatever the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from dataenvgym.agents.policies.plain import apportion
+from dataenvgym.agents.tree.budget import opening, reallocated, records_asked_for
+from dataenvgym.agents.tree.situation import TreeSituation
+from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
+from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+
+class AlternatingPolicy:
+    """Explores in odd iterations, exploits in even ones.
+
+    Exploring opens `subskills` of each tree that has none, and of the `widen` weakest of the other
+    trees that may have more. Exploiting takes back what the last step left.
+
+    Where `informed`, the records of the step then go to where the student is weak: a share of
+    `(1 - accuracy + floor) ** sharpness` for each tree, and the same within it. Where not, an
+    exploration gives `records_each` to what is new, and an exploitation nothing.
+
+    Args:
+        subskills: how many to open in a tree at a time.
+        records_each: for each new subskill, where not `informed`.
+        widen: see above; None widens every tree.
+        informed: see above.
+        sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
+        floor: keeps something for what has no errors.
+        own: how much of a subskill's accuracy is its own, in [0, 1]; the rest is its skill's,
+            which more instances speak for.
+    """
+
+    def __init__(
+        self,
+        *,
+        subskills: int = 3,
+        records_each: int = 5,
+        widen: int | None = 2,
+        informed: bool = True,
+        sharpness: float = 1.0,
+        floor: float = 0.02,
+        own: float = 0.5,
+    ) -> None:
+        _at_least(1, subskills=subskills)
+        _at_least(0, records_each=records_each, widen=widen or 0, sharpness=sharpness, floor=floor)
+        if not 0 <= own <= 1:
+            raise ConfigurationError(f"own is {own}, expected between 0 and 1")
+        self.subskills = subskills
+        self.records_each = records_each
+        self.widen = widen
+        self.informed = informed
+        self.sharpness = sharpness
+        self.floor = floor
+        self.own = own
+
+    def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
+        forest = situation.forest
+        explored = {tree.skill for tree in forest.trees if _is_bare(tree)}
+        if situation.iteration % 2:
+            others = [t for t in forest.trees if t.subskills and not t.is_complete]
+            others.sort(key=lambda tree: _accuracy(tree))
+            explored |= {tree.skill for tree in others[: self.widen]}
+        if self.informed:
+            return self._informed(forest, explored, count)
+        moves: list[Explore | Exploit] = []
+        for tree in forest.trees:
+            if tree.skill in explored:
+                moves.append(_explore(tree, self.subskills, self.records_each))
+            elif situation.iteration % 2 == 0 and tree.subskills:
+                moves.append(reallocated(tree, {}))
+        return tuple(moves)
+
+    def _informed(self, forest: Forest, explored: set[str], count: int) -> TreeAction:
+        trees = [tree for tree in forest.trees if tree.subskills or tree.skill in explored]
+        if not trees:
+            return ()
+        shares = apportion(self._weights([_accuracy(tree) for tree in trees]), count)
+        moves: list[Explore | Exploit | None] = []
+        for tree, share in zip(trees, shares, strict=True):
+            wider = opening(tree.skill, self.subskills, max(0, share - tree.allocation))
+            if tree.skill in explored and (wider is not None or not tree.subskills):
+                moves.append(wider)
+            else:
+                moves.append(reallocated(tree, self._within(tree, share)))
+        return _with_the_rest(tuple(move for move in moves if move is not None), forest, count)
+
+    def _within(self, tree: Tree, share: int) -> dict[str, int]:
+        whole = _accuracy(tree)
+        accuracies = [
+            whole if s.val_accuracy is None else self.own * s.val_accuracy + (1 - self.own) * whole
+            for s in tree.subskills
+        ]
+        counts = apportion(self._weights(accuracies), share)
+        return {s.name: n for s, n in zip(tree.subskills, counts, strict=True)}
+
+    def _weights(self, accuracies: Sequence[float]) -> np.ndarray:
+        weakness = 1.0 - np.array(accuracies) + self.floor
+        return np.asarray(weakness**self.sharpness)
+
+
+class FillBalancedPolicy:
+    """Fills every subskill up to `maximum` records, at most `cap` of them in a step.
+
+    A subskill's new allocation is `min(maximum - generated, cap)`, and never below 0.
+
+    Args:
+        maximum: records for a subskill, in all.
+        cap: records for a subskill, in a step.
+        subskills: how many to open in a tree that has none.
+    """
+
+    def __init__(self, *, maximum: int = 25, cap: int = 5, subskills: int = 3) -> None:
+        _at_least(0, maximum=maximum)
+        _at_least(1, cap=cap, subskills=subskills)
+        self.maximum = maximum
+        self.cap = cap
+        self.subskills = subskills
+
+    def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
+        moves: list[Explore | Exploit] = []
+        for tree in situation.forest.trees:
+            if _is_bare(tree):
+                moves.append(_explore(tree, self.subskills, min(self.maximum, self.cap)))
+            elif tree.subskills:
+                moves.append(reallocated(tree, {s.name: self._fill(s) for s in tree.subskills}))
+        return tuple(moves)
+
+    def _fill(self, subskill: Subskill) -> int:
+        return max(0, min(self.maximum - subskill.generated, self.cap))
+
+
+class RandomTreePolicy:
+    """Explores or exploits each tree by chance; the records fall where they may.
+
+    Args:
+        explore: the probability of exploring a tree that has subskills and may have more.
+        subskills: how many are opened at most.
+    """
+
+    def __init__(self, *, explore: float = 0.5, subskills: int = 3) -> None:
+        _at_least(1, subskills=subskills)
+        if not 0 <= explore <= 1:
+            raise ConfigurationError(f"explore is {explore}, expected between 0 and 1")
+        self.explore = explore
+        self.subskills = subskills
+
+    def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
+        trees = [t for t in situation.forest.trees if t.subskills or not t.is_complete]
+        if not trees:
+            return ()
+        moves: list[Explore | Exploit | None] = []
+        for tree, share in zip(trees, _scattered(count, len(trees), rng), strict=True):
+            explores = not tree.is_complete and rng.random() < self.explore
+            if explores or not tree.subskills:
+                n = int(rng.integers(1, self.subskills + 1))
+                moves.append(opening(tree.skill, n, max(0, share - tree.allocation)))
+            else:
+                counts = _scattered(share, len(tree.subskills), rng)
+                names = [s.name for s in tree.subskills]
+                moves.append(reallocated(tree, dict(zip(names, counts, strict=True))))
+        return tuple(move for move in moves if move is not None)
+
+
+Turn = Literal["explore", "exploit", "keep"]
+
+
+class ConfigurableTreePolicy:
+    """Does the same to every tree: one turn of `pattern` in each iteration, from the first again.
+
+    Args:
+        pattern: "explore" opens `subskills` with `records_each`; "exploit" changes the allocation
+            of every subskill by `change`; "keep" leaves everything as it is.
+        subskills, records_each, change: see `pattern`.
+        changes: by the name of a skill, in place of `change`.
+    """
+
+    def __init__(
+        self,
+        *,
+        pattern: Sequence[Turn] = ("explore", "keep"),
+        subskills: int = 3,
+        records_each: int = 5,
+        change: int = 0,
+        changes: Mapping[str, int] | None = None,
+    ) -> None:
+        _at_least(1, subskills=subskills)
+        _at_least(0, records_each=records_each)
+        turns = ("explore", "exploit", "keep")
+        for turn in pattern or ("",):
+            if turn not in turns:
+                raise ConfigurationError(
+                    f"pattern has {turn!r}, expected one or more of {', '.join(turns)}."
+                    f"{did_you_mean(str(turn), turns)}"
+                )
+        self.pattern = tuple(pattern)
+        self.subskills = subskills
+        self.records_each = records_each
+        self.change = change
+        self.changes = dict(changes or {})
+
+    def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
+        trees = situation.forest.trees
+        match self.pattern[(situation.iteration - 1) % len(self.pattern)]:
+            case "explore":
+                return tuple(_explore(tree, self.subskills, self.records_each) for tree in trees)
+            case "exploit":
+                return tuple(self._changed(tree) for tree in trees if tree.subskills)
+            case _:
+                return ()
+
+    def _changed(self, tree: Tree) -> Exploit:
+        change = self.changes.get(tree.skill, self.change)
+        return Exploit(skill=tree.skill, changes={s.name: change for s in tree.subskills})
+
+
+def _is_bare(tree: Tree) -> bool:
+    return not tree.subskills and not tree.is_complete
+
+
+def _accuracy(tree: Tree) -> float:
+    """Of the whole skill; nobody knows it where every call failed, and half is a fair guess."""
+    return 0.5 if tree.val_accuracy is None else tree.val_accuracy
+
+
+def _with_the_rest(action: TreeAction, forest: Forest, count: int) -> TreeAction:
+    """The action with what rounding has left over given to new subskills, one more to each."""
+    left = count - records_asked_for(forest, action)
+    moves = list(action)
+    for i, move in enumerate(moves):
+        if isinstance(move, Explore) and move.subskills <= left:
+            moves[i] = move.model_copy(update={"records_each": move.records_each + 1})
+            left -= move.subskills
+    return tuple(moves)
+
+
+def _explore(tree: Tree, subskills: int, records_each: int) -> Explore:
+    return Explore(skill=tree.skill, subskills=subskills, records_each=records_each)
+
+
+def _scattered(count: int, n: int, rng: np.random.Generator) -> list[int]:
+    return [int(k) for k in rng.multinomial(count, np.full(n, 1 / n))]
+
+
+def _at_least(minimum: int, **options: float) -> None:
+    for name, value in options.items():
+        if value < minimum:
+            raise ConfigurationError(f"{name} is {value}, expected {minimum} or more")

@@ -1,0 +1,401 @@
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import (
+    Assignment,
+    BlindPolicy,
+    LLMEngine,
+    OpenEndedPolicy,
+    Situation,
+    SkillListPolicy,
+)
+from dataenvgym.agents.engines.llm.records import records_in
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import CompletedTaskInstance, Message, Provenance, TaskInstance
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Teacher:
+    """Writes new sums for each request, as `spoil` lets it.
+
+    Args:
+        spoil: from the number of the request and the right answer to what is answered.
+        budget: how many requests it answers before it is spent.
+    """
+
+    def __init__(self, spoil=lambda i, text: text, budget: int | None = None) -> None:
+        self.spoil = spoil
+        self.budget = budget
+        self.asked: list[tuple[str, int]] = []
+        self.schemas: list[dict] = []
+        self.malformed = 0
+        self.rounds = 0
+
+    def ask(self, conversations, sampling, *, purpose):
+        assert purpose == "records"
+        self.rounds += 1
+        if self.budget is not None and len(self.asked) >= self.budget:
+            raise BudgetSpentError("the budget is spent")
+        return [self._answer(c, sampling) for c in conversations]
+
+    def count_malformed(self, n: int = 1) -> None:
+        self.malformed += n
+
+    def _answer(self, conversation, sampling):
+        if self.budget is not None and len(self.asked) >= self.budget:
+            return Failure(reason="the budget is spent")
+        i = len(self.asked)
+        text = conversation[-1].content
+        self.asked.append((text, sampling.seed))
+        self.schemas.append(sampling.json_schema)
+        count = int(re.search(r"Write (\d+) new", text)[1])
+        answer = self.spoil(i, sums(range(100 * i, 100 * i + count)))
+        return Reply(text=answer) if isinstance(answer, str) else answer
+
+
+def sums(numbers) -> str:
+    records = [{"instruction": f"What is {n} + {n}?", "output": f"#### {2 * n}"} for n in numbers]
+    return json.dumps({"records": records})
+
+
+def wrong(i: int, skill: str | None = None) -> CompletedTaskInstance:
+    question = f"Which number comes after {i}?"
+    return CompletedTaskInstance(
+        instance=TaskInstance(
+            id=f"{i}", task="t", instruction=question, answer=f"{i + 1}", skill=skill
+        ),
+        transcript=(
+            Message(role="user", content=question),
+            Message(role="assistant", content=f"I say {i - 1}"),
+        ),
+        reward=0.0,
+        was_correct=False,
+    )
+
+
+def generate(teacher, *plan: Assignment, seed: int = 0, **options):
+    engine = LLMEngine(teacher, **options)
+    records = engine.generate(plan, None, np.random.default_rng(seed))
+    assert len({r.instruction for r in records}) == len(records)
+    return records, engine
+
+
+def wanted(teacher: Teacher) -> list[int]:
+    """How many records each request asked for."""
+    return [int(re.search(r"Write (\d+)", text)[1]) for text, _ in teacher.asked]
+
+
+# --- requests -----------------------------------------------------------------------------------
+
+
+def test_a_skill_is_asked_for_in_batches_and_stands_in_the_records():
+    teacher = Teacher()
+    records, _ = generate(teacher, Assignment(25, skill="sum"), Assignment(3, skill="gcd"))
+    assert [re.search(r"Write (\d+)", text)[1] for text, _ in teacher.asked] == [
+        "10",
+        "10",
+        "5",
+        "3",
+    ]
+    assert Counter(r.provenance.skill for r in records) == {"sum": 25, "gcd": 3}
+    assert "They teach this skill: gcd" in teacher.asked[-1][0]
+    assert "got the following problems wrong" not in teacher.asked[0][0]
+
+
+def test_a_subskill_is_asked_for_and_stands_in_the_records():
+    teacher = Teacher()
+    records, _ = generate(teacher, Assignment(2, skill="sum", subskill="with carry"))
+    assert {(r.provenance.skill, r.provenance.subskill) for r in records} == {("sum", "with carry")}
+    assert "sum, and of it: with carry" in teacher.asked[0][0]
+
+
+def test_examples_are_shown_with_what_the_student_said_and_the_gold_answer():
+    teacher = Teacher()
+    generate(teacher, Assignment(2, examples=[wrong(7)]))
+    (text, _) = teacher.asked[0]
+    for part in ("Which number comes after 7?", "I say 6", "The right answer: 8", "do not repeat"):
+        assert part in text
+    assert "They teach this skill" not in text
+
+
+@pytest.mark.parametrize("prompt", ["records", "math_records", "code_records"])
+@pytest.mark.parametrize("policy", [OpenEndedPolicy(), SkillListPolicy()])
+def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, prompt):
+    completed = [wrong(i, skill="next") for i in range(9)]
+    situation = Situation(completed, (), ScriptedPredictor(lambda conversation: ""))
+    plan = BlindPolicy(policy).plan(situation, 4, np.random.default_rng(0))
+    teacher = Teacher()
+    generate(teacher, *plan, prompt=prompt)
+    (text, _) = teacher.asked[0]
+    assert re.search(r"Problems of this kind look like this\. [^{}]+:\nProblem 1: Which", text)
+    assert "The right answer: " in text
+    assert not re.search(r"\bwrong\b|student's answer|I say", text)
+
+
+def test_what_the_student_got_right_is_a_sample_and_what_it_got_wrong_an_error():
+    right = wrong(7).model_copy(update={"was_correct": True})
+    teacher = Teacher()
+    generate(teacher, Assignment(1, skill="s", examples=[right, wrong(8)]))
+    errors, samples = teacher.asked[0][0].split("Problems of this kind look like this")
+    assert "comes after 8?" in errors
+    assert "comes after 7?" in samples
+    assert "comes after 7?" not in errors
+
+
+def test_small_assignments_of_one_skill_share_a_request():
+    teacher = Teacher()
+    plan = [Assignment(1, examples=[wrong(i, skill="next")]) for i in range(7)]
+    plan += [Assignment(1, examples=[wrong(9, skill="other")])]
+    records, _ = generate(teacher, *plan, examples_per_request=5)
+    assert wanted(teacher) == [5, 2, 1]
+    assert Counter(r.provenance.skill for r in records) == {"next": 7, "other": 1}
+
+
+def test_of_many_examples_each_request_shows_a_sample():
+    teacher = Teacher()
+    generate(teacher, Assignment(40, skill="s", examples=[wrong(i) for i in range(50)]))
+    shown = [set(re.findall(r"comes after (\d+)", text)) for text, _ in teacher.asked]
+    assert [len(numbers) for numbers in shown] == [5] * 4
+    assert len(set().union(*shown)) > 10
+
+
+def test_without_examples_training_problems_show_what_is_meant_and_evaluation_is_not_shown():
+    teacher, task = Teacher(), PocketMathTask()
+    generate(teacher, Assignment(2, skill="reversed"), Assignment(2), task=task)
+    training = {i.instruction: i.skill for i in task.on("train").instances}
+    for text, _ in teacher.asked:
+        shown = re.findall(r"Problem \d: (.*)", text)
+        assert len(shown) == 5
+        assert all(question in training for question in shown)
+    first = re.findall(r"Problem \d: (.*)", teacher.asked[0][0])
+    assert {training[question] for question in first} == {"reversed"}
+
+
+def test_the_same_seed_asks_the_same_and_another_seed_something_else():
+    examples = [wrong(i) for i in range(50)]
+    asked = []
+    for seed in (1, 1, 2):
+        teacher = Teacher(lambda i, text: text if i % 2 else "garbage")
+        generate(teacher, Assignment(30, skill="s", examples=examples), seed=seed)
+        asked.append(teacher.asked)
+    assert asked[0] == asked[1] != asked[2]
+
+
+def test_the_schema_holds_to_records_and_to_their_number_and_length_where_that_is_wanted():
+    teacher = Teacher()
+    generate(teacher, Assignment(12, skill="a"), exact_schema=True)
+    assert [s["properties"]["records"]["maxItems"] for s in teacher.schemas] == [10, 2]
+    teacher = Teacher()
+    generate(teacher, Assignment(12, skill="a"))
+    assert "maxItems" not in teacher.schemas[0]["properties"]["records"]
+    assert "maxLength" not in json.dumps(teacher.schemas)
+    teacher = Teacher()
+    generate(teacher, Assignment(1, skill="a"), max_length=40)
+    record = teacher.schemas[0]["properties"]["records"]["items"]
+    assert record["properties"]["output"]["maxLength"] == 40
+
+
+def test_its_skills_are_those_given_or_those_of_the_training_split_or_none():
+    task = PocketMathTask()
+    assert LLMEngine(Teacher(), task, skills=["a"]).skills == ("a",)
+    assert "reversed" in LLMEngine(Teacher(), task).skills
+    assert LLMEngine(Teacher()).skills == ()
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ('Here:\n```json\n{"records": [{"instruction": "a", "output": "b"},]}\n```', [("a", "b")]),
+        ('[{"instruction": "a", "output": "b"}]', [("a", "b")]),
+        ('{"instruction": " a ", "output": 3, "id": 1}', [("a", "3")]),
+        (
+            '{"records": [{"instruction": "a", "output": "b"}, {"instruction": "c", "ou',
+            [("a", "b")],
+        ),
+        ('{"records": [{"instruction": "a", "output": ""}, null, "x", 3, []]}', []),
+        ('{"records": [{"instruction": "\\ud800", "output": "b"}]}', [("\ufffd", "b")]),
+        ('{"records": {"a": 1}}', []),
+        ("I cannot do that.", []),
+        ("", []),
+    ],
+)
+def test_of_an_answer_the_records_are_taken_and_the_rest_is_dropped(answer, expected):
+    teacher = Teacher(lambda i, text: answer)
+    records, _ = generate(teacher, Assignment(3, skill="s"), attempts=1)
+    assert [(r.instruction, r.output) for r in records] == expected
+    assert (teacher.malformed > 0) == (not expected)
+
+
+def test_what_is_malformed_or_double_or_an_example_is_counted_and_asked_for_again():
+    def spoil(i, text):
+        if i > 0:
+            return text
+        return json.dumps(
+            {
+                "records": [
+                    {"instruction": "which  number comes after 7?", "output": "8"},
+                    {"instruction": "What is 100 + 100?", "output": "#### 200"},
+                    {"instruction": "what is 100  + 100?", "output": "#### 200"},
+                    {"instruction": "What is 5?"},
+                ]
+            }
+        )
+
+    teacher = Teacher(spoil)
+    records, engine = generate(teacher, Assignment(4, examples=[wrong(7)]))
+    assert len(records) == 4
+    assert engine.dropped == {"example": 1, "duplicate": 2, "malformed": 1}
+    assert "- What is 100 + 100?" in teacher.asked[1][0]
+    assert wanted(teacher) == [4, 3, 1]
+
+
+def test_more_records_than_asked_for_are_not_taken():
+    teacher = Teacher(lambda i, text: sums(range(20)))
+    records, _ = generate(teacher, Assignment(3, skill="s"))
+    assert len(records) == 3
+
+
+@pytest.mark.parametrize("bad", ["garbage", '{"records": [', Failure(reason="500")])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_teacher_that_fails_three_times_in_ten_still_fills_the_plan(bad, seed):
+    rng = np.random.default_rng(seed)
+    teacher = Teacher(lambda i, text: bad if rng.random() < 0.3 else text)
+    records, _ = generate(teacher, Assignment(200, skill="s"), Assignment(100, skill="t"))
+    assert Counter(r.provenance.skill for r in records) == {"s": 200, "t": 100}
+
+
+def test_a_teacher_with_nothing_to_say_is_given_up_after_some_rounds():
+    teacher = Teacher(lambda i, text: "garbage")
+    records, _ = generate(teacher, Assignment(30, skill="s"), attempts=4)
+    assert records == []
+    assert (teacher.rounds, teacher.malformed) == (4, 12)
+
+
+def test_a_teacher_with_nothing_to_say_to_many_requests_is_not_asked_them_all_again(caplog):
+    teacher = Teacher(lambda i, text: "garbage")
+    records, _ = generate(teacher, Assignment(1000, skill="s"), attempts=5)
+    assert records == []
+    assert (len(teacher.asked), teacher.rounds) == (100 + 4 * 5, 5)
+    (said,) = caplog.messages
+    assert said.startswith("the teacher wrote 0 of 1000 records")
+    assert "120 requests, 120 answers without any record; dropped: none" in said
+
+
+def test_a_teacher_that_found_nothing_once_is_asked_for_all_again_when_it_does():
+    teacher = Teacher(lambda i, text: "garbage" if i < 102 else text)
+    records, _ = generate(teacher, Assignment(1000, skill="s"), attempts=5)
+    assert len(records) == 1000
+    assert teacher.rounds == 3
+
+
+def test_a_teacher_that_repeats_itself_is_given_up_with_what_there_is():
+    teacher = Teacher(lambda i, text: sums(range(3)))
+    records, _ = generate(teacher, Assignment(5, skill="s"), attempts=2)
+    assert (len(records), teacher.rounds) == (3, 3)
+
+
+def test_a_teacher_that_answers_no_call_at_all_is_an_error_that_says_why():
+    teacher = Teacher(lambda i, text: Failure(reason="status 401: no such key"))
+    with pytest.raises(PredictionError, match=r"none of 15 requests.* no such key"):
+        generate(teacher, Assignment(30, skill="s"))
+
+
+def test_a_spent_budget_leaves_what_there_is():
+    records, _ = generate(Teacher(budget=3), Assignment(100, skill="s"))
+    assert len(records) == 30
+
+
+def test_a_spent_budget_without_any_record_is_said():
+    with pytest.raises(BudgetSpentError):
+        generate(Teacher(budget=0), Assignment(100, skill="s"))
+    with pytest.raises(BudgetSpentError):
+        generate(Teacher(lambda i, text: "garbage", budget=5), Assignment(100, skill="s"))
+
+
+def test_an_empty_plan_asks_nothing():
+    teacher = Teacher()
+    assert generate(teacher)[0] == []
+    assert teacher.rounds == 0
+
+
+# --- configuration ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["batch_size", "examples_per_request", "attempts", "max_length"])
+def test_impossible_options_are_named(name):
+    with pytest.raises(ConfigurationError, match=f"{name} is 0"):
+        LLMEngine(Teacher(), **{name: 0})
+
+
+def test_a_prompt_that_does_not_say_how_many_is_refused():
+    with pytest.raises(ConfigurationError, match=r"has no \{count\}"):
+        LLMEngine(Teacher(), prompt={"user": "Write records like {examples}"})
+
+
+@pytest.mark.parametrize("prompt", ["records", "math_records"])
+def test_the_configuration_makes_it_with_the_prompt_of_that_name(prompt):
+    from dataenvgym.config import build_agent, compose
+    from dataenvgym.llm.prompts import default_prompt
+
+    config = compose(["agent=open_ended", "agent/engine=llm", f"prompt={prompt}"])
+    engine = build_agent(config, task=PocketMathTask(), teacher=Teacher()).engine
+    assert isinstance(engine, LLMEngine)
+    assert engine.prompt == default_prompt(prompt)
+
+
+def test_each_of_its_two_prompts_is_chosen_by_name():
+    from dataenvgym.config import build_agent, compose
+    from dataenvgym.llm.prompts import default_prompt
+
+    overrides = ["agent=open_ended", "agent/engine=llm", "prompt=math_records"]
+    task, teacher = PocketMathTask(), Teacher()
+    engine = build_agent(compose(overrides), task=task, teacher=teacher).engine
+    assert engine.prompt == default_prompt("math_records")
+    assert engine.subskill_prompt == default_prompt("propose_subskills")
+    with pytest.raises(ConfigurationError, match=r"\{instruction\}"):
+        build_agent(
+            compose([*overrides, "prompt@subskill_prompt=solve"]), task=task, teacher=teacher
+        )
+
+
+def test_a_prompt_of_ones_own_is_chosen_by_its_name(tmp_path):
+    from dataenvgym.config import build_agent, compose
+
+    (tmp_path / "prompt").mkdir()
+    (tmp_path / "prompt" / "mine.yaml").write_text(
+        '# Mine\nsystem: ""\nuser: "{count} for \\\\${cost} and \\\\frac{aa}{bb}"\n'
+    )
+    overrides = ["agent=open_ended", "agent/engine=llm", "prompt=mine"]
+    config = compose(overrides, config_dir=tmp_path)
+    with pytest.raises(ConfigurationError, match=r"\{cost\}"):
+        build_agent(config, task=PocketMathTask(), teacher=Teacher())
+    config = compose([*overrides, 'prompt.user="{count} for \\frac{aa}{bb}"'], config_dir=tmp_path)
+    engine = build_agent(config, task=PocketMathTask(), teacher=Teacher()).engine
+    assert engine.prompt.render(count=2)[0].content == r"2 for \frac{aa}{bb}"
+
+
+def test_without_a_teacher_the_configuration_says_what_to_choose():
+    from dataenvgym.config import build_agent, compose
+
+    with pytest.raises(ConfigurationError, match="teacher=openai"):
+        build_agent(compose(["agent/engine=llm"]), task=PocketMathTask())
+
+
+def test_a_record_with_a_zero_byte_is_malformed_and_lone_surrogates_are_replaced():
+    good = {"instruction": "Say 1", "output": "1"}
+    nul, lone = {**good, "output": "1\0"}, {**good, "instruction": "Say \ud800"}
+    reply = Reply(text=json.dumps({"records": [nul, lone, good]}, ensure_ascii=False))
+    records, malformed = records_in(reply, Provenance())
+    assert [r.instruction for r in records] == ["Say \ufffd", "Say 1"]
+    assert malformed == 1

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import LLMEngine
+from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
+from dataenvgym.environments.skill_tree import ProposesSubskills
+from dataenvgym.errors import BudgetSpentError
+from dataenvgym.interfaces import Reply, SamplingParameters
+from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+
+
+class Teacher:
+    """Gives one answer after the other."""
+
+    def __init__(self, *answers: object) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def ask(self, conversations, sampling, *, purpose):
+        assert purpose == "subskills"
+        self.asked.append(conversations[0][-1].content)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return [Reply(text=answer if isinstance(answer, str) else json.dumps(answer))]
+
+
+def names(*texts: str) -> dict[str, list[str]]:
+    return {"subskills": list(texts)}
+
+
+def ask(teacher: Teacher, known=(), count: int = 2, examples=()) -> tuple[str, ...]:
+    return ask_for_subskills(teacher, "sums", known, count, examples, SamplingParameters())
+
+
+def wrong() -> CompletedTaskInstance:
+    return CompletedTaskInstance(
+        instance=TaskInstance(id="i", task="t", instruction="What is 99 + 1?", answer="100"),
+        transcript=(Message(role="assistant", content="#### 98"),),
+        reward=0.0,
+        was_correct=False,
+    )
+
+
+def test_it_names_as_many_as_it_is_asked_for():
+    teacher = Teacher(names("carrying", "large numbers", "too many"))
+    assert ask(teacher, examples=[wrong()]) == ("carrying", "large numbers")
+    assert "What is 99 + 1?" in teacher.asked[0]
+
+
+def test_known_and_double_names_do_not_count_and_what_is_missing_is_asked_again():
+    teacher = Teacher(names("Carrying", "big  sums", "BIG sums", " "), "garbage", names("zeros"))
+    assert ask(teacher, known=["carrying"]) == ("big sums", "zeros")
+    assert len(teacher.asked) == 3
+    assert "carrying, big sums" in teacher.asked[1]
+
+
+def test_a_teacher_without_ideas_names_fewer():
+    assert ask(Teacher("?", "?", "?")) == ()
+
+
+def test_the_llm_engine_proposes_by_its_teacher_and_a_spent_budget_is_told():
+    engine = LLMEngine(Teacher(names("carrying"), BudgetSpentError("spent")))
+    assert isinstance(engine, ProposesSubskills)
+    assert engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0)) == ("carrying",)
+    with pytest.raises(BudgetSpentError):
+        engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0))
+
+
+def test_names_with_control_characters_are_passed_over():
+    teacher = Teacher(names("a\0b", "c\x1b[31m", "fine"), names("too"))
+    assert ask(teacher) == ("fine", "too")

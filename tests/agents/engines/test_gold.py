@@ -1,0 +1,118 @@
+"""Gold records, the engine that gives them all, and the agent that gives none."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import GoldEngine, NoEngine, NoPolicy, Situation
+from dataenvgym.agents.engines.gold_records import gold_records, train_instances
+from dataenvgym.environments import RecordChecks
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Message, TaskInstance
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class FewShots(TaskEnvironment):
+    """A system message and an earlier turn before the question; the bare answer is right."""
+
+    def begin(self, instance):
+        return (
+            Message(role="system", content="Be brief."),
+            Message(role="user", content="Say a."),
+            Message(role="assistant", content="a"),
+            Message(role="user", content=instance.instruction),
+        )
+
+    def respond(self, instance, conversation):
+        right = conversation[-1].content == instance.answer
+        return Outcome(reward=float(right), was_correct=right)
+
+
+class Echo(Task):
+    name = "echo"
+
+    def load(self, split):
+        words = {"train": "bcd", "validation": "e", "test": "f"}[split]
+        instances = [
+            TaskInstance(id=w, task="echo", instruction=f"Say {w}.", answer=w, skill="letters")
+            for w in words
+        ]
+        return [*instances, TaskInstance(id=f"{split}?", task="echo", instruction="Say nothing.")]
+
+    def make_environment(self):
+        return FewShots()
+
+
+def generate(engine, seed=0):
+    return engine.generate((), ScriptedPredictor(lambda c: ""), np.random.default_rng(seed))
+
+
+def test_a_gold_record_is_what_the_tasks_own_scorer_counts_as_right():
+    task = PocketMathTask(n_train=40)
+    instances = train_instances(task)
+    records = gold_records(task, instances)
+    assert [r.instruction for r in records] == [i.instruction for i in instances]
+    assert [r.output for r in records] == [f"#### {i.answer}" for i in instances]
+    assert [r.provenance.skill for r in records] == [i.skill for i in instances]
+
+
+def test_its_prompt_is_what_the_student_reads_in_the_environment():
+    task = Echo()
+    records = gold_records(task, train_instances(task))
+    assert [r.output for r in records] == ["b", "c", "d"]  # no answer, no record
+    assert records[0].prompt == FewShots().begin(task.on("train").instances[0])
+
+
+def test_a_worked_solution_is_taken_before_the_bare_answer():
+    class Worked(Echo):
+        def load(self, split):
+            data = {"solution": "1 + 1 is 2, so it is\n#### 2"}
+            wrong = {"solution": "It is three.\n#### 3"}
+            return [
+                TaskInstance(id="r", task="w", instruction="1+1?", answer="2", data=data),
+                TaskInstance(id="w", task="w", instruction="2-0?", answer="2", data=wrong),
+            ]
+
+        def make_environment(self):
+            return MathEnvironment()
+
+    right, corrected = gold_records(Worked(), train_instances(Worked()))
+    assert right.output == "1 + 1 is 2, so it is\n#### 2"
+    assert corrected.output == "#### 2"
+
+
+def test_the_whole_train_split_comes_in_equal_parts_and_then_nothing():
+    task = PocketMathTask(n_train=50)
+    engine = GoldEngine(task, parts=3)
+    parts = [generate(engine) for _ in range(5)]
+    assert [len(part) for part in parts] == [16, 17, 17, 0, 0]
+    questions = [record.instruction for part in parts for record in part]
+    assert questions == [i.instruction for i in train_instances(task)]
+    assert RecordChecks.for_task(task).check([r for p in parts for r in p]).reasons == {}
+
+
+def test_a_restored_gold_engine_goes_on_with_the_next_part():
+    task = PocketMathTask(n_train=40)
+    engine, restored = GoldEngine(task, parts=2), GoldEngine(task, parts=2)
+    generate(engine)
+    restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
+    assert generate(restored) == generate(engine) != []
+
+
+def test_a_task_without_splits_is_refused_before_anything_is_run():
+    with pytest.raises(ConfigurationError, match="has no splits"):
+        GoldEngine(object()).prepare()
+    with pytest.raises(ConfigurationError, match="parts is 0"):
+        GoldEngine(PocketMathTask(), parts=0)
+
+
+def test_no_policy_and_no_engine_give_nothing():
+    seen = Situation((), (), ScriptedPredictor(lambda c: ""))
+    assert NoPolicy().plan(seen, 300, np.random.default_rng(0)) == ()
+    assert list(generate(NoEngine())) == []

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsistencyEngine
+from dataenvgym.agents.engines.self_consistency import majority
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.scoring import extract_final_answer
+from dataenvgym.tasks import report_on
+from dataenvgym.tasks.math.answers import same_answer
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Student:
+    """Answers from the problem's gold answer and the number of the sample, as it is told."""
+
+    def __init__(self, task: PocketMathTask, say) -> None:
+        self.gold = {i.instruction: i for i in task.on("train").instances}
+        self.say = say
+        self.calls = 0
+        self.seeds: list[int] = []
+
+    def predict(self, conversations, sampling):
+        assert sampling.temperature > 0
+        sample, self.calls = self.calls % 8, self.calls + 1
+        self.seeds.append(sampling.seed)
+        said = [self.say(self.gold[c[-1].content], sample) for c in conversations]
+        return [Reply(text=s) if isinstance(s, str) else s for s in said]
+
+
+@pytest.fixture(scope="module")
+def task() -> PocketMathTask:
+    return PocketMathTask(n_train=400)
+
+
+def generate(engine, student, *plan: Assignment, seed: int = 0):
+    return engine.generate(plan, student, np.random.default_rng(seed))
+
+
+def mostly(n_right: int):
+    """Right in so many of the eight samples, and each time wrong in another way."""
+    return lambda p, sample: f"#### {p.answer if sample >= 8 - n_right else 990 + sample}"
+
+
+# --- self-consistency ---------------------------------------------------------------------------
+
+
+def test_what_the_student_says_most_often_becomes_the_record(task):
+    student = Student(task, mostly(6))
+    records = generate(SelfConsistencyEngine(task), student, Assignment(20, skill="reversed"))
+    assert len(records) == 20
+    for record in records:
+        problem = student.gold[record.instruction]
+        assert record.output == f"#### {problem.answer}"
+        assert record.provenance.skill == problem.skill == "reversed"
+    assert len(set(student.seeds)) == 8
+
+
+def test_a_common_error_becomes_a_record_as_well_for_gold_is_not_read(task):
+    student = Student(task, lambda p, sample: "#### 7777")
+    records = generate(SelfConsistencyEngine(task), student, Assignment(5))
+    assert {r.output for r in records} == {"#### 7777"}
+
+
+def test_where_too_few_agree_there_is_no_record_and_the_search_ends(task):
+    student = Student(task, mostly(5))
+    assert generate(SelfConsistencyEngine(task), student, Assignment(20)) == []
+    assert student.calls <= 8 * 4
+
+
+def test_what_the_student_is_sure_of_can_be_left_out(task):
+    engine = SelfConsistencyEngine(task, most_agreement=0.99)
+    assert generate(engine, Student(task, mostly(8)), Assignment(3)) == []
+    assert len(generate(engine, Student(task, mostly(7)), Assignment(3))) == 3
+
+
+def test_failed_calls_have_no_vote(task):
+    def say(problem, sample):
+        return Failure(reason="timeout") if sample < 3 else f"#### {problem.answer}"
+
+    assert generate(SelfConsistencyEngine(task), Student(task, say), Assignment(3)) == []
+    engine = SelfConsistencyEngine(task, agreement=0.6)
+    assert len(generate(engine, Student(task, say), Assignment(3))) == 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ([], ("", 0)),
+        (["no idea", "well"], ("", 0)),
+        (["#### 1", "#### 2", "so it is 2\n#### 2"], ("#### 2", 2)),
+        (["#### 3", "#### 0.5", "#### 1/2"], ("#### 0.5", 2)),
+    ],
+)
+def test_the_majority_goes_by_final_answers(texts, expected):
+    assert majority(texts, [extract_final_answer(text) for text in texts], same_answer) == expected
+
+
+def test_what_a_task_does_not_read_is_compared_as_a_whole(task):
+    class Unread:
+        """Makes the same problems, and tells nothing of answers."""
+
+        on, make_environment, sampling = task.on, task.make_environment, task.sampling
+
+    student = Student(task, lambda p, sample: "yes " if sample < 6 else f"no {sample}")
+    records = generate(SelfConsistencyEngine(Unread()), student, Assignment(3))
+    assert [r.output for r in records] == ["yes "] * 3
+
+
+# --- rejection sampling -------------------------------------------------------------------------
+
+
+def test_what_the_scorer_calls_right_becomes_the_record_however_rare_it_is(task):
+    student = Student(task, mostly(1))
+    records = generate(RejectionSamplingEngine(task), student, Assignment(20, skill="sum"))
+    assert len(records) == 20
+    assert all(r.output == f"#### {student.gold[r.instruction].answer}" for r in records)
+
+
+def test_what_is_never_right_becomes_no_record(task):
+    assert generate(RejectionSamplingEngine(task), Student(task, mostly(0)), Assignment(9)) == []
+
+
+# --- both ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SelfConsistencyEngine, RejectionSamplingEngine])
+def test_a_plan_gets_its_skills_and_no_problem_twice_ever(task, kind):
+    engine, student = kind(task), Student(task, mostly(8))
+    plan = (Assignment(8, skill="sum"), Assignment(5, skill="gone"), Assignment(30))
+    first = generate(engine, student, *plan)
+    assert Counter(r.provenance.skill for r in first)["sum"] >= 8
+    assert len(first) == 38
+    resumed = kind(task)
+    resumed.load_state_dict(engine.state_dict())
+    for again in (engine, resumed):
+        second = generate(again, student, *plan)
+        assert not {r.instruction for r in first} & {r.instruction for r in second}
+
+
+@pytest.mark.parametrize("kind", [SelfConsistencyEngine, RejectionSamplingEngine])
+def test_the_same_seed_writes_the_same_records(task, kind):
+    written = [
+        generate(kind(task), Student(task, mostly(7)), Assignment(10), seed=seed)
+        for seed in (1, 1, 2)
+    ]
+    assert written[0] == written[1] != written[2]
+
+
+def test_more_records_than_there_are_problems_gives_those_there_are(task):
+    engine, student = SelfConsistencyEngine(task), Student(task, mostly(8))
+    assert len(generate(engine, student, Assignment(500))) == 400
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"samples": 0}, "samples is 0"),
+        ({"tries": 0}, "tries is 0"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"agreement": 0.0}, "agreement is 0.0"),
+        ({"agreement": 0.9, "most_agreement": 0.8}, "most_agreement is 0.8"),
+    ],
+)
+def test_impossible_options_are_named(task, options, named):
+    with pytest.raises(ConfigurationError, match=named):
+        SelfConsistencyEngine(task, **options)
+
+
+def test_a_task_without_splits_is_refused_before_anything_is_run():
+    class Bare:
+        name = "bare"
+
+        def evaluate(self, predictor):
+            return []
+
+        def generate_performance_report(self, completed):
+            return report_on(self.name, completed)
+
+    with pytest.raises(ConfigurationError, match="Bare has no splits"):
+        SelfConsistencyEngine(Bare()).prepare()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("self_consistency", SelfConsistencyEngine),
+        ("rejection_sampling", RejectionSamplingEngine),
+    ],
+)
+def test_the_configuration_makes_it(task, name, kind):
+    from dataenvgym.config import build_agent, compose
+
+    engine = build_agent(compose([f"agent/engine={name}"]), task=task).engine
+    assert isinstance(engine, kind)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import FillBalancedPolicy, LLMTreePolicy, TreeSituation
+from dataenvgym.agents.tree.llm_policy import shown_tree
+from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Subskill, Tree
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import Failure, Reply
+
+FOREST = Forest(
+    trees=(
+        Tree(skill="sum", val_accuracy=0.5, subskills=(Subskill(name="big", allocation=4),)),
+        Tree(skill="length"),
+    )
+)
+EXPLORE = json.dumps({"action": "explore", "subskills": 2, "records": 3})
+EXPLOIT = json.dumps({"action": "exploit", "changes": {"big": 2}})
+
+
+class Teacher:
+    """Says the same for each skill, by the order of the trees."""
+
+    def __init__(self, *answers: str | Failure) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+        self.malformed = 0
+
+    def ask(self, conversations, sampling, *, purpose):
+        assert purpose == "actions"
+        self.asked += [c[-1].content for c in conversations]
+        return [Reply(text=a) if isinstance(a, str) else a for a in self.answers]
+
+    def count_malformed(self, n: int = 1) -> None:
+        self.malformed += n
+
+
+def act(policy: LLMTreePolicy, iteration: int = 1, count: int = 100):
+    return policy.act(TreeSituation(FOREST, iteration), count, np.random.default_rng(0))
+
+
+def test_the_teacher_decides_on_each_skill():
+    teacher = Teacher(EXPLOIT, EXPLORE)
+    assert act(LLMTreePolicy(teacher)) == (
+        Exploit(skill="sum", changes={"big": 2}),
+        Explore(skill="length", subskills=2, records_each=3),
+    )
+    assert "sum: accuracy 50%" in teacher.asked[0]
+    assert "There are 50 records to spend" in teacher.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "malformed"),
+    [
+        ("I would rather not.", 1),
+        (json.dumps({"action": "explore", "subskills": 0, "records": 3}), 1),
+        (json.dumps({"action": "prune"}), 1),
+        (json.dumps({"action": "exploit", "changes": {"small": 1}}), 1),  # no such subskill
+        (json.dumps({"action": "exploit", "changes": {"big": "more"}}), 1),
+        (Failure(reason="HTTP 500"), 0),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_counted_and_left_to_the_fallback(answer, malformed):
+    teacher = Teacher(answer, EXPLORE)
+    fallback = FillBalancedPolicy(maximum=10, cap=7)
+    policy = LLMTreePolicy(teacher, fallback=fallback)
+    action = act(policy)
+    assert action[0] == Exploit(skill="sum", changes={"big": 3})
+    assert action[1] == Explore(skill="length", subskills=2, records_each=3)
+    assert (policy.n_fallbacks, teacher.malformed) == (1, malformed)
+
+
+def test_what_was_done_is_told_next_time_and_by_a_resumed_policy():
+    policy = LLMTreePolicy(Teacher(EXPLOIT, EXPLORE), remembered=1)
+    act(policy)
+    teacher = Teacher("?", EXPLORE)
+    resumed = LLMTreePolicy(teacher, remembered=1)
+    resumed.load_state_dict(json.loads(json.dumps(policy.state_dict())))
+    act(resumed, iteration=2)
+    assert "Iteration 1, accuracy 50% before: exploited: big +2" in teacher.asked[0]
+    assert "explored 2 subskills with 3 records each" in teacher.asked[1]
+    assert resumed.n_fallbacks == 1
+    assert all(len(lines) == 1 for lines in resumed.state_dict()["history"].values())
+
+
+def test_a_teacher_that_wants_more_than_there_is_is_cut():
+    teacher = Teacher(EXPLOIT, json.dumps({"action": "explore", "subskills": 5, "records": 1000}))
+    action = act(LLMTreePolicy(teacher), count=20)
+    assert sum(m.subskills * m.records_each for m in action if isinstance(m, Explore)) <= 20
+
+
+def test_a_spent_budget_is_told_to_the_runner():
+    class Poor(Teacher):
+        def ask(self, conversations, sampling, *, purpose):
+            raise BudgetSpentError("no money")
+
+    with pytest.raises(BudgetSpentError):
+        act(LLMTreePolicy(Poor()))
+
+
+def test_a_prompt_without_the_tree_is_refused():
+    with pytest.raises(ConfigurationError, match="tree"):
+        LLMTreePolicy(Teacher(), {"user": "What about {skill}?"})
+
+
+def test_the_teacher_reads_data_and_accuracies():
+    subskill = Subskill(name="big", allocation=4, generated=9, val_accuracy=0.25, train_accuracy=1)
+    text = shown_tree(Tree(skill="sum", subskills=(subskill,), is_complete=True))
+    assert text.splitlines() == [
+        "sum: accuracy unknown, no further subskills",
+        "- big: 4 records in each step, 9 made so far, accuracy 25%, on its training records 100%",
+    ]

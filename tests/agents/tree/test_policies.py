@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import (
+    AlternatingPolicy,
+    ConfigurableTreePolicy,
+    FillBalancedPolicy,
+    RandomTreePolicy,
+    TreeSituation,
+)
+from dataenvgym.agents.tree.budget import records_asked_for, within_budget
+from dataenvgym.environments.skill_tree import (
+    Exploit,
+    Explore,
+    Forest,
+    Subskill,
+    Tree,
+    apply_action,
+    parse_tree_action,
+)
+from dataenvgym.errors import ConfigurationError
+
+
+def forest_of(generated: list[int], allocations: list[int]) -> Forest:
+    pairs = zip("abcdef", generated, allocations, strict=False)
+    subskills = tuple(Subskill(name=n, generated=g, allocation=a) for n, g, a in pairs)
+    return Forest(trees=(Tree(skill="s", subskills=subskills, is_complete=True),))
+
+
+def act(policy, forest: Forest, iteration: int = 1, count: int = 300, seed: int = 0):
+    situation = TreeSituation(forest, iteration)
+    return policy.act(situation, count, np.random.default_rng(seed))
+
+
+def bare(*accuracies: float) -> Forest:
+    return Forest(
+        trees=tuple(Tree(skill=f"s{i}", val_accuracy=a) for i, a in enumerate(accuracies))
+    )
+
+
+def opened(forest: Forest, action) -> Forest:
+    names = {m.skill: [f"{m.skill}-{i}" for i in range(3)] for m in action}
+    return apply_action(forest, action, names)
+
+
+@pytest.mark.parametrize(
+    ("generated", "allocations", "changes"),
+    [
+        ([5, 3, 2], [1, 1, 1], [4, 4, 4]),
+        ([10, 3, 2], [5, 5, 5], [-5, 0, 0]),
+        ([8, 7, 9], [1, 1, 1], [1, 2, 0]),
+        ([10, 10, 10], [1, 1, 1], [-1, -1, -1]),
+    ],
+)
+def test_fill_balanced_fills_every_subskill_up_to_the_maximum(generated, allocations, changes):
+    policy = FillBalancedPolicy(maximum=10, cap=5)
+    (move,) = act(policy, forest_of(generated, allocations))
+    assert list(move.changes.values()) == changes
+
+
+def test_fill_balanced_takes_no_more_than_there_is():
+    (move,) = act(FillBalancedPolicy(maximum=4, cap=5), forest_of([9], [2]))
+    assert move.changes == {"a": -2}
+
+
+def test_alternating_answers_an_exploration_with_taking_back_what_it_left():
+    policy = AlternatingPolicy(subskills=2, records_each=5, informed=False)
+    before = bare(0.5)
+    first = act(policy, before)
+    assert first == (Explore(skill="s0", subskills=2, records_each=5),)
+    after = opened(before, first)
+    (second,) = act(policy, after, iteration=2)
+    assert list(second.changes.values()) == [-5, -5]
+
+
+def test_informed_alternating_gives_weak_trees_more_and_spends_all_its_records():
+    policy = AlternatingPolicy(floor=0.0)
+    before = bare(0.0, 0.5, 1.0)
+    first = act(policy, before, count=300)
+    assert records_asked_for(before, first) == 300
+    assert {m.skill: m.records_each for m in first} == {"s0": 67, "s1": 33}
+    after = opened(before, first)
+    second = act(policy, after, iteration=2, count=300)
+    assert records_asked_for(after, second) == 300
+    allotted = apply_action(after, second, {})
+    assert [allotted.tree(f"s{i}").allocation for i in range(2)] == [200, 100]
+
+
+def test_within_a_tree_weak_subskills_get_more():
+    subskills = (Subskill(name="weak", val_accuracy=0.0), Subskill(name="good", val_accuracy=1.0))
+    tree = Tree(skill="s", val_accuracy=0.5, subskills=subskills, is_complete=True)
+    (move,) = act(AlternatingPolicy(own=1.0), Forest(trees=(tree,)), iteration=2, count=52)
+    assert move.changes == {"weak": 51, "good": 1}
+    (even,) = act(AlternatingPolicy(own=0.0), Forest(trees=(tree,)), iteration=2, count=52)
+    assert even.changes == {"weak": 26, "good": 26}
+
+
+def test_alternating_widens_the_weakest_trees_that_may_have_more():
+    trees = tuple(
+        Tree(skill=s, val_accuracy=a, subskills=(Subskill(name="x", allocation=1),), is_complete=c)
+        for s, a, c in (("good", 0.9, False), ("weak", 0.1, False), ("weakest", 0.0, True))
+    )
+    action = act(AlternatingPolicy(widen=1), Forest(trees=trees), iteration=3)
+    assert {m.skill: type(m) for m in action} == {
+        "good": Exploit, "weak": Explore, "weakest": Exploit
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        AlternatingPolicy(),
+        AlternatingPolicy(informed=False, widen=None),
+        FillBalancedPolicy(maximum=100, cap=30),
+        RandomTreePolicy(),
+        ConfigurableTreePolicy(pattern=("explore", "exploit", "keep"), change=40),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_whatever_a_policy_wants_a_step_asks_for_no_more_than_its_budget(policy):
+    forest = bare(0.0, 0.3, 0.6, 0.9)
+    asked = []
+    for iteration in range(1, 7):
+        action = act(policy, forest, iteration, count=50, seed=iteration)
+        action = within_budget(forest, parse_tree_action(action, forest), 50)
+        assert records_asked_for(forest, action) <= 50
+        names = {t.skill: [f"{iteration}-{i}" for i in range(9)] for t in forest.trees}
+        forest = apply_action(forest, parse_tree_action(action, forest), names)
+        asked.append(forest.allocation)
+    assert 40 <= max(asked) <= 50
+
+
+def test_an_action_within_its_budget_is_left_as_it_is():
+    action = (Exploit(skill="s", changes={"a": 3}),)
+    assert within_budget(forest_of([0, 0], [1, 1]), action, 5) is action
+
+
+def test_what_is_beyond_the_budget_is_cut_in_proportion():
+    forest = forest_of([0, 0], [10, 30])
+    (move,) = within_budget(forest, (), 20)
+    assert move.changes == {"a": -5, "b": -15}
+    exploring = (Explore(skill="s", subskills=2, records_each=50),)
+    (move,) = within_budget(forest, exploring, 60)
+    assert (move.subskills, move.records_each) == (2, 10)
+    (move,) = within_budget(forest, exploring, 41)
+    assert (move.subskills, move.records_each) == (1, 1)
+    (move,) = within_budget(forest, exploring, 20)  # what there is alone is too much
+    assert move == Exploit(skill="s", changes={"a": -5, "b": -15})
+
+
+def test_the_random_policy_draws_the_same_moves_from_the_same_seed_only():
+    forest = forest_of([0] * 4, [0] * 4)
+    one, again, other = (act(RandomTreePolicy(), forest, seed=s) for s in (1, 1, 2))
+    assert one == again != other
+    assert sum(one[0].changes.values()) == 300
+
+
+def test_the_configurable_policy_does_its_turns_one_after_the_other():
+    policy = ConfigurableTreePolicy(pattern=("exploit", "keep"), change=2, changes={"s": 7})
+    forest = forest_of([0], [0])
+    assert act(policy, forest, 1) == (Exploit(skill="s", changes={"a": 7}),)
+    assert act(policy, forest, 2) == ()
+    assert act(policy, forest, 3) == act(policy, forest, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (AlternatingPolicy, {"subskills": 0}),
+        (AlternatingPolicy, {"own": 1.5}),
+        (FillBalancedPolicy, {"cap": 0}),
+        (RandomTreePolicy, {"explore": 2.0}),
+        (ConfigurableTreePolicy, {"pattern": ["explroe"]}),
+        (ConfigurableTreePolicy, {"pattern": []}),
+    ],
+)
+def test_impossible_options_are_refused(make, options):
+    with pytest.raises(ConfigurationError):
+        make(**options)
