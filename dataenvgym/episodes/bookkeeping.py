@@ -29,7 +29,7 @@ from dataenvgym.llm.usage import read_usage
 from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.reports import evaluated_by, report_of
+from dataenvgym.tasks.adapted import evaluated_by, report_of
 
 
 class Bookkeeping:

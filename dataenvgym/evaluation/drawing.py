@@ -21,8 +21,8 @@ from dataenvgym.interfaces import (
 from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, check_ids
 from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.adapted import evaluated_by
 from dataenvgym.tasks.base import sample_seed
-from dataenvgym.tasks.reports import evaluated_by
 
 
 @runtime_checkable

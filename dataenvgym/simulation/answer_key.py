@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.pocket.families import read_exercise
 from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
-from dataenvgym.tasks.base import SPLITS
-from dataenvgym.tasks.pocket_suite import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate, prompt_template_of
+from dataenvgym.tasks.source import SPLITS
 
 
 class Solution(NamedTuple):

@@ -13,7 +13,7 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills import DiscoveredSkills, read_catalog
 from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import SKILLS
 
 from .conftest import KeywordTeacher
 

@@ -14,8 +14,8 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import recognize
+from dataenvgym.tasks.math.pocket import SKILLS
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))

@@ -11,7 +11,8 @@ from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Engine
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.tasks.code.sandboxed import SandboxedTask
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.code.domain import CodeDomain
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ class ExecutionPreferenceEngine(PreferenceEngine):
     """The student's code that fails the tests of the records of `engine`, as preference records.
 
     Chosen is the record's own solution. The tests are those of the problem of the training split
-    that the record puts, or those that stand in its instruction (see `SandboxedTask.judge_record`);
+    that the record puts, or those that stand in its instruction (see `CodeDomain.judge_record`);
     a record without tests makes no pair, nor does code that could not be run.
 
     Args:
@@ -33,13 +34,14 @@ class ExecutionPreferenceEngine(PreferenceEngine):
         self, engine: Engine, task: TaskInterface, **options: Unpack[PreferenceOptions]
     ) -> None:
         super().__init__(engine, task, **options)
-        if not isinstance(task, SandboxedTask):
+        domain = task_of(task).domain
+        if not isinstance(domain, CodeDomain):
             name = getattr(task, "name", type(task).__name__)
             raise ConfigurationError(
                 f"the execution engine runs code in the task's sandbox, and task {name!r} has "
                 "none: choose a task with code, or agent/engine=preference"
             )
-        self._judges = task
+        self._judges = domain
 
     def are_right(self, answered: Sequence[tuple[SupervisedDatum, str]]) -> list[bool]:
         tried = [record.model_copy(update={"output": text}) for record, text in answered]
