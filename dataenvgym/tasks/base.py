@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, Self, cast, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
@@ -25,7 +26,7 @@ from dataenvgym.rollouts import rollout
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.prompt_template import prompt_template_of
+from dataenvgym.tasks.prompt_template import PromptTemplate, prompt_template_of
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.words import words_of
 
@@ -229,12 +230,21 @@ def _shown(value: Any) -> str:
 
 
 class TaskAsDomain(Domain):
-    """The domain of a task that has none: it makes environments, and judges by them."""
+    """The domain of a task that has none: it makes environments, and judges by them.
 
-    def __init__(self, task: Task) -> None:
+    Args:
+        task: makes the environments.
+        own: what may have the optional methods of a domain, if that is not the task itself.
+    """
+
+    def __init__(self, task: Task, own: object | None = None) -> None:
         self._task = task
-        self.prompt_template = prompt_template_of(task)
-        self.judges_records = hasattr(task, "judge_record")
+        self._own = task if own is None else own
+        self.judges_records = hasattr(self._own, "judge_record")
+
+    @cached_property
+    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
+        return prompt_template_of(self._own)
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
         return self._task.make_environment()
@@ -246,17 +256,17 @@ class TaskAsDomain(Domain):
         return self._task.overlap_key(text)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        own = getattr(self._task, "answer_class", super().answer_class)
+        own = getattr(self._own, "answer_class", super().answer_class)
         return cast("str | None", own(instance, reply))
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
-        own = getattr(self._task, "same_answer", super().same_answer)
+        own = getattr(self._own, "same_answer", super().same_answer)
         return one == other or bool(own(instance, one, other))
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        own = getattr(self._task, "judge_record", super().judge_record)
+        own = getattr(self._own, "judge_record", super().judge_record)
         return cast("bool | None", own(record))
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
-        own = getattr(self._task, "problem_of_record", super().problem_of_record)
+        own = getattr(self._own, "problem_of_record", super().problem_of_record)
         return cast("TaskInstance | None", own(record))
