@@ -37,6 +37,7 @@ from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.source import Split
 
 NEW = 200
 STEPS = 10

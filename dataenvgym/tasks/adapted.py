@@ -6,7 +6,7 @@ evaluation ask for more; `task_of` gives them a `Task` for any task, so that the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -14,21 +14,45 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
-from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.source import SPLITS, Split
 
-_OPTIONS = ("split", "sampling", "chunk_size", "threads")
-"""Attributes of another class's task that a `Task` takes over where they are there."""
+OPTIONS = ("sampling", "chunk_size", "threads")
+"""How a task is tried. A task of another class is tried problem by problem if it has them all."""
 
 
 def task_of(task: TaskInterface) -> Task:
     """The task itself if it is a `Task`, otherwise one around it."""
     return task if isinstance(task, Task) else AdaptedTask(task)
+
+
+def attemptable(task: TaskInterface) -> Task:
+    """The task as one whose problems can be tried.
+
+    Raises:
+        ConfigurationError: if it makes no environments.
+    """
+    found = task_of(task)
+    if isinstance(found, AdaptedTask):
+        needed(found.inner, "make_environment", _TRIED)
+    return found
+
+
+def one_by_one(task: TaskInterface) -> Task | None:
+    """The task as one whose problems can be tried one by one; None if it tries them all at once."""
+    found = task_of(task)
+    return found if found.offers("make_environment", *OPTIONS) else None
+
+
+def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
+    """The problems of its split; none if a task of another class does not offer them."""
+    found = task_of(task)
+    return found.instances if found.offers("instances") else ()
 
 
 class AdaptedTask(Task):
@@ -39,42 +63,48 @@ class AdaptedTask(Task):
     """
 
     def __init__(self, task: TaskInterface) -> None:
-        own = {name: getattr(task, name) for name in _OPTIONS if hasattr(task, name)}
-        super().__init__(domain=_domain_of(task), name=_name_of(task), **own)
-        self.inner = task
+        super().__init__(domain=_domain_of(task), name=_name_of(task), **_options_of(task))
+        self.inner: Any = task
 
-    def offers(self, name: str) -> bool:
-        return hasattr(self.inner, name)
+    def offers(self, *names: str) -> bool:
+        return all(getattr(self.inner, name, None) is not None for name in names)
+
+    @property
+    def instances(self) -> tuple[TaskInstance, ...]:
+        """Its problems, as it has them at the moment."""
+        return tuple(needed(self.inner, "instances", "which are its problems"))
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
-        return tuple(_asked(self.inner, "instances", "which are its problems"))
+        return self.on(split).instances
 
     @property
     def splits(self) -> tuple[Split, ...]:
         if not self.offers("on"):
             return ("validation",)
-        return tuple(getattr(self.inner, "splits", super().splits))
+        return tuple(self.inner.splits) if self.offers("splits") else ("validation", "test")
 
     @property
     def has_one_source(self) -> bool:
-        return bool(getattr(self.inner, "has_one_source", False))
+        return self.offers("has_one_source") and bool(self.inner.has_one_source)
 
     def share(self) -> str | None:
-        return self.inner.share() if self.offers("share") else None  # type: ignore[attr-defined]
+        share: str | None = self.inner.share() if self.offers("share") else None
+        return share
 
     def on(self, split: Split) -> Task:  # type: ignore[override]
         """The task on that split; without a method `on` it has the validation split alone."""
         if self.offers("on"):
-            return task_of(_asked(self.inner, "on", "")(split))
+            return task_of(self.inner.on(split))
         if split == "validation":
             return self
         raise ConfigurationError(
             f"{type(self.inner).__name__} has no splits (no method `on`), so its {split} split "
-            "cannot be used: give it one, as dataenvgym.tasks.Task has"
+            "cannot be used: give it one, as dataenvgym.tasks.Task has, or choose a strategy that "
+            "does without (an engine that takes records from a file: path=...)"
         )
 
     def whole(self) -> Task:  # type: ignore[override]
-        return task_of(_asked(self.inner, "whole", "which puts all its splits together")())
+        return task_of(needed(self.inner, "whole", "which puts all its splits together")())
 
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         return evaluated_by(self.inner, predictor)
@@ -106,11 +136,11 @@ class _AdaptedDomain(Domain):
         return template_read_off(self._task.make_environment, instances)
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
-        purpose = "in which a student could try its problems"
-        environment: TaskEnvironment = _asked(self._task, "make_environment", purpose)()
+        environment: TaskEnvironment = needed(self._task, "make_environment", _TRIED)()
         return environment
 
 
+_TRIED = "in which a student could try its problems"
 _DOMAIN_METHODS = (
     *("check_ready", "answer_class", "same_answer", "overlap_key"),
     *("judge_record", "problem_of_record"),
@@ -169,10 +199,26 @@ def _name_of(task: TaskInterface) -> str:
     return str(getattr(task, "name", type(task).__name__))
 
 
-def _asked(task: TaskInterface, name: str, purpose: str) -> Any:
-    if not hasattr(task, name):
+def _options_of(task: TaskInterface) -> dict[str, Any]:
+    """The options of a `Task` that it has, where they are of the right kind."""
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "split": lambda value: value in SPLITS,
+        "sampling": lambda value: isinstance(value, SamplingParameters),
+        "chunk_size": lambda value: isinstance(value, int),
+        "threads": lambda value: isinstance(value, int),
+    }
+    return {name: value for name, fits in kinds.items() if fits(value := getattr(task, name, None))}
+
+
+def needed(task: TaskInterface, name: str, purpose: str) -> Any:
+    """That attribute of a task of another class.
+
+    Raises:
+        ConfigurationError: if it has none.
+    """
+    if (found := getattr(task, name, None)) is None:
         raise ConfigurationError(
             f"{type(task).__name__} has no `{name}`, {purpose}: give it one, as "
             "dataenvgym.tasks.Task has, or choose a strategy that does without"
         )
-    return getattr(task, name)
+    return found

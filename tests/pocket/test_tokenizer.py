@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dataenvgym.pocket import student_path
-from dataenvgym.pocket.tokenizer import build_tokenizer
 from dataenvgym.pocket.families import FAMILY_OF
+from dataenvgym.pocket.tokenizer import build_tokenizer
 
 
 @pytest.fixture(scope="module")
