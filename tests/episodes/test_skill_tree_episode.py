@@ -30,7 +30,7 @@ def play(directory, *, engine=None, iterations=2, agent=None):
     environment = SkillTree(
         PocketMathTask(n_validation=20, n_test=20),
         Student(),
-        engine or PocketEngine(),
+        engine or PocketEngine(PocketMathTask()),
         directory=directory,
     )
     agent = agent or TreeAgent(AlternatingPolicy(), name="tree", records_per_iteration=60)
@@ -141,7 +141,7 @@ def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
     tree = TreeAgent(AlternatingPolicy(), name="tree")
     with pytest.raises(ConfigurationError, match=r"'tree' does not fit OpenEnded.*=skill_tree"):
         run_episode(OpenEnded(PocketMathTask(), Student(), directory=tmp_path), tree, iterations=1)
-    writer = Agent(RandomPolicy(), PocketEngine(), name="writer")
+    writer = Agent(RandomPolicy(), PocketEngine(PocketMathTask()), name="writer")
     with pytest.raises(ConfigurationError, match=r"'writer' does not fit SkillTree.*no act"):
         play(tmp_path, agent=writer)
     assert not (tmp_path / "summary.json").exists()

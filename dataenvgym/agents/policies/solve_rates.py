@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.drawing import draw
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.adapted import task_of
 
 
 class SolveRates:
@@ -53,13 +53,9 @@ class SolveRates:
         """The share of solved tries of each instance (n,); NaN where every call failed."""
         solved = np.zeros((self._samples, len(instances)))
         for row in solved:
-            completed = draw(
-                self._task,
-                predictor,
-                instances,
-                seed=int(rng.integers(2**62)),
-                temperature=self._temperature,
-            )
+            drawn = {"seed": int(rng.integers(2**62)), "temperature": self._temperature}
+            sampling = self._task.sampling.model_copy(update=drawn)
+            completed = task_of(self._task).attempt(predictor, instances, sampling=sampling)
             row[:] = [np.nan if c.error is not None else c.was_correct for c in completed]
         tried = np.sum(~np.isnan(solved), axis=0)
         with np.errstate(invalid="ignore"):

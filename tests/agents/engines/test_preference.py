@@ -45,7 +45,7 @@ class Student:
 
 
 def generate(student, plan=PLAN, engine=None, seed=0, **options):
-    preference = PreferenceEngine(engine or PocketEngine(), TASK, **options)
+    preference = PreferenceEngine(engine or PocketEngine(TASK), TASK, **options)
     return preference.generate(plan, student, np.random.default_rng(seed))
 
 
@@ -145,7 +145,7 @@ def test_records_of_another_kind_are_refused():
     with pytest.raises(ConfigurationError, match="kind 'text'"):
         generate(Student({}), engine=Writer(TextDatum(text="a")))
     with pytest.raises(ConfigurationError, match="rounds is 0"):
-        PreferenceEngine(PocketEngine(), TASK, rounds=0)
+        PreferenceEngine(PocketEngine(TASK), TASK, rounds=0)
 
 
 def test_an_engine_that_wrote_nothing_is_not_asked_again():

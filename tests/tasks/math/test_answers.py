@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dataenvgym.tasks.math.answers import MathAnswers
 
+from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 
@@ -13,8 +13,8 @@ TASK = PocketMathTask(n_validation=1)
 
 
 def test_math_tasks_share_their_answers():
-    assert issubclass(MathTask, MathAnswers)
-    assert isinstance(TASK, MathAnswers)
+    assert isinstance(MathTask("none.jsonl").domain, MathDomain)
+    assert isinstance(TASK.domain, MathDomain)
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,22 @@ def test_math_tasks_share_their_answers():
     ],
 )
 def test_the_answer_is_what_the_reply_marks_as_final(reply, expected):
-    assert TASK.answer_class(INSTANCE, reply) == expected
+    assert TASK.domain.answer_class(INSTANCE, reply) == expected
 
 
 def test_answers_that_the_scorer_calls_equal_are_the_same():
-    assert TASK.same_answer(INSTANCE, "\\frac{1}{2}", "0.5")
-    assert TASK.same_answer(INSTANCE, "18.90", "18.9")
-    assert not TASK.same_answer(INSTANCE, "0.5", "0.6")
+    assert TASK.domain.same_answer(INSTANCE, "\\frac{1}{2}", "0.5")
+    assert TASK.domain.same_answer(INSTANCE, "18.90", "18.9")
+    assert not TASK.domain.same_answer(INSTANCE, "0.5", "0.6")
+
+
+@pytest.mark.parametrize(
+    ("reply", "gives"),
+    [("#### 7", True), ("so \\boxed{7.0}", True), ("#### 8", False), ("seven", False)],
+)
+def test_a_reply_gives_an_answer_if_the_scorer_calls_its_final_answer_equal(reply, gives):
+    assert TASK.domain.gives(INSTANCE, reply, "7") is gives
+
+
+def test_a_comparison_that_fails_is_not_settled():
+    assert TASK.domain.gives(INSTANCE, "#### x^{9^{9^9}}+\\sqrt{x}", "\\int_0^1 e^{-x^2}dx") is None
