@@ -28,6 +28,7 @@ from dataenvgym.skills.catalog import (
     hash_of_questions,
     read_catalog,
 )
+from dataenvgym.tasks.adapted import known_instances, task_of
 
 _SPLITS = ("validation", "train")
 _log = logging.getLogger(__name__)
@@ -136,12 +137,14 @@ class CatalogLabeler(ABC):
 
     @property
     def _task_name(self) -> str:
-        return str(getattr(self.task, "name", type(self.task).__name__))
+        return type(self.task).__name__ if self.task is None else task_of(self.task).name
 
     def _instances(self) -> tuple[TaskInstance, ...]:
-        on = getattr(self.task, "on", None)
-        tasks = [on(split) for split in self.splits] if on is not None else [self.task]
-        return tuple(i for task in tasks for i in getattr(task, "instances", ()))
+        if self.task is None:
+            return ()
+        task = task_of(self.task)
+        tasks = [task.on(split) for split in self.splits] if task.offers("on") else [task]
+        return tuple(i for each in tasks for i in known_instances(each))
 
     def _take(self, instances: Sequence[TaskInstance]) -> None:
         """The catalog of the run directory if it was made so from these; else make it."""

@@ -47,7 +47,8 @@ def one_by_one(task: TaskInterface) -> Task | None:
 
 def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
     """The problems of its split; none if a task of another class does not offer them."""
-    return tuple(getattr(task, "instances", None) or ())
+    own = task.inner if isinstance(task, AdaptedTask) else task
+    return tuple(getattr(own, "instances", None) or ())
 
 
 class AdaptedTask(Task):
@@ -132,7 +133,7 @@ class AdaptedTask(Task):
         )
 
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
-        return list(self.inner.evaluate(predictor))
+        return self.inner.evaluate(predictor)  # type: ignore[return-value]  # `evaluated_by` checks
 
     def generate_performance_report(
         self, completed: Sequence[CompletedTaskInstance]

@@ -123,6 +123,10 @@ class Task(ABC):
         """
         return None
 
+    def offers(self, *names: str) -> bool:
+        """Whether it has these attributes; an `AdaptedTask` may lack some."""
+        return True
+
     def on(self, split: Split) -> Self:
         """The same task on another split; what is loaded is shared."""
         other = copy.copy(self)
