@@ -15,7 +15,8 @@ from dataenvgym.executors.interface import build_episode
 from dataenvgym.executors.rehearsal import rehearse
 from dataenvgym.plans import engine_fit
 from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.base import Split, Task
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.source import Split
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

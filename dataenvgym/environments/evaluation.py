@@ -11,7 +11,7 @@ from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.skills.labelling import labelled
-from dataenvgym.tasks.reports import evaluated_by, report_of
+from dataenvgym.tasks.adapted import evaluated_by, report_of
 
 
 def evaluated(

@@ -30,8 +30,7 @@ from dataenvgym.plans import engine_fit
 from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.reports import evaluated_by, report_of
+from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
 
 
 class Bookkeeping:
@@ -259,7 +258,7 @@ class Bookkeeping:
         for split, task in self._tasks.items():
             # where problems cannot be loaded, the evaluation that needs them says so
             with suppress(DataEnvGymError, OSError):
-                if (text := task_of(task).share()) is not None:
+                if task is not None and (text := task_of(task).share()) is not None:
                     shares[split] = text
         return shares
 

@@ -14,9 +14,8 @@ from dataenvgym.evaluation.samples import Sample, samples_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.progress import tell
 from dataenvgym.records import TaskInstance, check_ids
-from dataenvgym.tasks.adapted import one_by_one, task_of
+from dataenvgym.tasks.adapted import evaluated_by, one_by_one, task_of
 from dataenvgym.tasks.base import sample_seed
-from dataenvgym.tasks.reports import evaluated_by
 
 
 def instances_of(

@@ -70,7 +70,8 @@ class WrongAnswerCheck:
         if needs_judge and teacher is None and not self._domain.judges_records:
             raise ConfigurationError(
                 "quality check wrong_answer: nothing judges the records. Task "
-                f"{self._task.name!r} has no judge_record, and there is no teacher: choose one, such as teacher=openai "
+                f"{self._task.name!r} has no judge_record, and there is no teacher: "
+                "choose one, such as teacher=openai "
                 "teacher.model=NAME, or leave the check out (quality=none)"
             )
         self._teacher = teacher
@@ -145,9 +146,7 @@ class WrongAnswerCheck:
     def _answer(self, problem: TaskInstance, reply: str) -> str | None:
         try:
             return self._domain.answer_class(problem, reply)
-        except (
-            DataEnvGymError
-        ):  # the domain cannot read answers to a problem without more than text
+        except DataEnvGymError:  # the problem has no more than a text to judge by
             return None
 
     def _majority(self, problem: TaskInstance, answers: Sequence[str]) -> str | None:

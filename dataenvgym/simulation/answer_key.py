@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.pocket.families import read_exercise
 from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.adapted import known_instances, task_of
-from dataenvgym.tasks.base import SPLITS
-from dataenvgym.tasks.pocket_suite import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate
+from dataenvgym.tasks.source import SPLITS
 
 
 class Solution(NamedTuple):

@@ -13,7 +13,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict, cast
 
 from pydantic import JsonValue
 
@@ -29,6 +29,7 @@ from dataenvgym.skills.catalog import (
     read_catalog,
 )
 from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.source import Split
 
 _SPLITS = ("validation", "train")
 _log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class CatalogLabeler(ABC):
             raise ConfigurationError(f"skills.splits is empty, expected {' or '.join(_SPLITS)}")
         self.task = task
         self.directory = None if directory is None else Path(directory)
-        self.splits = tuple(splits)
+        self.splits = cast("tuple[Split, ...]", tuple(splits))
         self.seed = seed
         self._catalog: SkillCatalog | None = None
         self._added = Added(catalog="")

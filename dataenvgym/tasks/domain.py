@@ -76,6 +76,11 @@ class Domain(ABC):
         """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""
         return one == other
 
+    def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
+        """Whether a reply gives the answer `right` of `answer_class`; None if nobody can tell."""
+        given = self.answer_class(instance, reply)
+        return given is not None and (given == right or self.same_answer(instance, right, given))
+
     def overlap_key(self, text: str) -> str:
         """A key that two texts share if they put the same problem: here, words and digits.
 

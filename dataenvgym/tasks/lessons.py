@@ -8,14 +8,12 @@ from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
-    KTODatum,
-    Message,
-    PreferenceDatum,
     Provenance,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
 )
+from dataenvgym.tasks.claims import claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import prompt_fields
 
@@ -64,22 +62,13 @@ def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
 
     None if it teaches no answer to a prompt, as plain text, undesirable answers and calls of tools.
     """
-    match record:
-        case SupervisedDatum():
-            return record
-        case KTODatum():
-            prompt, answer = record.prompt, record.output if record.desirable else ""
-        case PreferenceDatum():
-            prompt, answer = record.prompt, record.chosen
-        case ChatDatum() if not record.messages[-1].tool_calls:
-            system = (Message(role="system", content=record.system),) if record.system else ()
-            prompt, answer = (*system, *record.messages[:-1]), record.messages[-1].content
-        case _:
-            return None
-    fields = prompt_fields(prompt)
-    if fields is None or not answer:
+    if isinstance(record, SupervisedDatum):
+        return record
+    claim = next((claim for claim in claims_of(record) if claim.is_right), None)
+    fields = None if claim is None else prompt_fields(claim.prompt)
+    if claim is None or fields is None or not claim.answer:
         return None
-    return SupervisedDatum(**fields, output=answer, provenance=record.provenance)
+    return SupervisedDatum(**fields, output=claim.answer, provenance=record.provenance)
 
 
 def problem_of(domain: Domain, record: TrainingDatum) -> TaskInstance | None:

@@ -6,8 +6,7 @@ import pytest
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, draw_problem
 from dataenvgym.tasks.math.task import MathTask
 
 

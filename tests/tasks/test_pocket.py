@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.pocket.families import FAMILIES, FAMILY_OF, read_exercise
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.pocket import family_of, find_skill
-from dataenvgym.tasks.pocket_suite import FAMILIES, FAMILY_OF, read_exercise
 
 RNG = np.random.default_rng
 

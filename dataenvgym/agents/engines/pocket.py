@@ -31,11 +31,13 @@ class PocketEngine:
     A subskill is a phrasing, `_` for what it is about: "Put _ in rising order."
 
     Args:
-        task: whose family it teaches, in the task's prompts; that of pocket math if the task has
-            none.
+        task: a pocket task, whose family it teaches in the task's prompts.
+
+    Raises:
+        ConfigurationError: if it is another task.
     """
 
-    def __init__(self, task: TaskInterface | None = None) -> None:
+    def __init__(self, task: TaskInterface) -> None:
         self._task = task
         self._family = family_of(task)
 

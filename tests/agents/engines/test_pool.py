@@ -19,9 +19,7 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")

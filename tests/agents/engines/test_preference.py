@@ -13,9 +13,7 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))

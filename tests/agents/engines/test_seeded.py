@@ -18,8 +18,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import operands_of, recognize
+from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of, recognize
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")

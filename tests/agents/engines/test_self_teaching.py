@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from dataenvgym.tasks.math.answers import same_answer
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsistencyEngine
 from dataenvgym.agents.engines.self_consistency import majority
@@ -11,7 +12,6 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.tasks import report_on
-from dataenvgym.tasks.math.answers import same_answer
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 

@@ -10,12 +10,12 @@ from dataenvgym.agents import Assignment, PocketEngine
 from dataenvgym.environments import RecordChecks
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.code.pocket_reading import signature_in
-from dataenvgym.tasks.code.pocket_skills import (
+from dataenvgym.tasks.code.pocket import (
     CATEGORIES,
     SKILLS,
     PocketCodeProblem,
+    PocketCodeTask,
+    signature_in,
     signatures_of,
     split_of,
 )

@@ -21,7 +21,7 @@ from dataenvgym.records import (
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.task import CodeTask
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 RIGHT = "```python\ndef add(x):\n    return x + 1\n```"
 WRONG = "```python\ndef add(x):\n    return x\n```"

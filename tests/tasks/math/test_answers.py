@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from dataenvgym.tasks.math.answers import MathAnswers
+
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 

@@ -7,9 +7,14 @@ import pytest
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TextDatum
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import operands_of, solve
-from dataenvgym.tasks.math.pocket_skills import CATEGORIES, SKILLS, draw_problem
+from dataenvgym.tasks.math.pocket import (
+    CATEGORIES,
+    SKILLS,
+    PocketMathTask,
+    draw_problem,
+    operands_of,
+    solve,
+)
 
 
 def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():

@@ -7,7 +7,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, Unparsab
 from dataenvgym.interfaces import Reply
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks.math.task import MathTask
-from dataenvgym.tasks.sources import HubDataset
+from dataenvgym.tasks.rows import HubDataset
 
 
 def write(path, answers, *, questions=None):
