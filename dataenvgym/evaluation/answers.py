@@ -31,8 +31,11 @@ def answers_of(
     One with an error has no answer.
     """
     task = task_of(task)
+    different = {(id(c.instance), c.error, c.response): c for c in completed}
     with ThreadPoolExecutor(task.threads) as pool:
-        return list(pool.map(partial(_answer_of, task.domain), completed))
+        read = pool.map(partial(_answer_of, task.domain), different.values())
+        found = dict(zip(different, read, strict=True))
+    return [found[id(c.instance), c.error, c.response] for c in completed]
 
 
 def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:

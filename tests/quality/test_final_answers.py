@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-
 from dataenvgym.quality.final_answers import majority_of, same_answers
 
 

@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from dataenvgym.agents.engines.gold_records import gold_records, train_instances
 
 from dataenvgym.agents import GoldEngine, NoEngine, NoPolicy, Situation
-from dataenvgym.agents.engines.gold_records import gold_records, train_instances
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dataenvgym.agents.policies.solve_rates import SolveRates
 
 from dataenvgym.agents import EdgePolicy, Situation
 from dataenvgym.agents.policies.edge import value_of
-from dataenvgym.agents.policies.solve_rates import SolveRates
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import CompletedTaskInstance

@@ -92,12 +92,10 @@ def test_a_right_record_is_judged_right_and_a_wrong_one_wrong(task):
 
 
 def test_the_overlap_key_is_the_names_whatever_is_wanted():
-    task = PocketCodeTask()
-    assert task.domain.overlap_key("Write solve(xs) that returns 1.") == task.domain.overlap_key(
-        "solve(xs)?"
-    )
-    assert task.domain.overlap_key("solve(xs)") != task.domain.overlap_key("solve(ys)")
-    assert task.domain.overlap_key("No names here!") == "no names here"
+    key = PocketCodeTask().domain.overlap_key
+    assert key("Write solve(xs) that returns 1.") == key("solve(xs)?")
+    assert key("solve(xs)") != key("solve(ys)")
+    assert key("No names here!") == "no names here"
 
 
 def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_instance():

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from dataenvgym.agents.engines.gold_records import gold_records
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
-from dataenvgym.agents.engines.gold_records import gold_records
 from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor

@@ -7,10 +7,10 @@ import shutil
 
 import numpy as np
 import pytest
+from dataenvgym.agents.engines.code.execution_preferences import ExecutionPreferenceEngine
 
 from dataenvgym.agents import Assignment
 from dataenvgym.agents.engines.code.execution import ExecutionEngine
-from dataenvgym.agents.engines.code.execution_preferences import ExecutionPreferenceEngine
 from dataenvgym.config import build_agent, compose
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.interfaces import Reply
