@@ -77,6 +77,9 @@ class AdaptedTask(Task):
     def load(self, split: Split) -> Sequence[TaskInstance]:
         return self.on(split).instances
 
+    def make_environment(self) -> TaskEnvironment:
+        return self.domain.make_environment()
+
     @property
     def splits(self) -> tuple[Split, ...]:
         if not self.offers("on"):

@@ -93,7 +93,8 @@ class TeacherRewriter:
     def _keeps_answer(self, seed: SupervisedDatum, record: SupervisedDatum) -> bool:
         if record.output.split() == seed.output.split():
             return True
-        if (problem := self._domain.problem_of_record(seed)) is None:
+        alone = seed.model_copy(update={"system": "", "history": ()})
+        if (problem := self._domain.problem_of_record(alone)) is None:
             return False
         before, after = (self._domain.answer_class(problem, r.output) for r in (seed, record))
         if before is None or after is None:

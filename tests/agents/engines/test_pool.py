@@ -106,7 +106,7 @@ def test_influence_takes_what_is_most_like_the_errors():
     assert {recognize(r.instruction)[1] for r in records} == {"What is {a} plus {b}?"}
     by_skill = generate(engine, Assignment(2, skill="sum", examples=wrong))
     assert len(by_skill) == 2
-    assert not engine.chooses
+    assert engine.fit.needs == "examples"
     with pytest.raises(ConfigurationError, match="agent/policy=open_ended"):
         generate(engine, Assignment(2, skill="sum"))
 

@@ -18,6 +18,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
+from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of, recognize
 
 TASK = PocketMathTask(n_train=200)
@@ -194,7 +195,11 @@ def test_no_answer_is_too_bad_to_be_passed_over(reply):
 
 
 def test_a_task_that_judges_records_has_the_last_word():
-    task = SimpleNamespace(judge_record=lambda record: "Ann" in record.instruction)
+    class Strict(MathDomain):
+        def judge_record(self, record):
+            return "Ann" in record.instruction
+
+    task = SimpleNamespace(domain=Strict())
     for name, is_kept in (("Ann", True), ("Bob", False)):
         teacher = Teacher(lambda i, o, name=name: rewrite(f"{name} got 4 more than 3.", "#### 7"))
         (record,) = TeacherRewriter(teacher, task).rewrite([SEED], np.random.default_rng(0))

@@ -4,13 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from dataenvgym.tasks.math.answers import same_answer
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsistencyEngine
 from dataenvgym.agents.engines.self_consistency import majority
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.scoring import extract_final_answer
+from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks import report_on
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
@@ -88,16 +87,16 @@ def test_failed_calls_have_no_vote(task):
 
 
 @pytest.mark.parametrize(
-    ("texts", "expected"),
+    ("answers", "expected"),
     [
-        ([], ("", 0)),
-        (["no idea", "well"], ("", 0)),
-        (["#### 1", "#### 2", "so it is 2\n#### 2"], ("#### 2", 2)),
-        (["#### 3", "#### 0.5", "#### 1/2"], ("#### 0.5", 2)),
+        ([], (0, 0)),
+        ([None, None], (0, 0)),
+        (["1", "2", "2"], (1, 2)),
+        (["3", None, "0.5", "1/2"], (2, 2)),
     ],
 )
-def test_the_majority_goes_by_final_answers(texts, expected):
-    assert majority(texts, [extract_final_answer(text) for text in texts], same_answer) == expected
+def test_the_majority_goes_by_answers_that_are_equal(answers, expected):
+    assert majority(answers, answers_equal) == expected
 
 
 def test_what_a_task_does_not_read_is_compared_as_a_whole(task):

@@ -72,7 +72,7 @@ def test_a_record_in_the_tasks_prompt_is_asked_again_in_that_prompt():
         asked.append(conversation)
         return "#### 5"
 
-    framed = task.prompt_template.frame(record(5))
+    framed = task.domain.prompt_template.frame(record(5))
     sample = renewed_sample((), [framed], {}, 5, np.random.default_rng(0), task)
     (again,) = answer_again(task, ScriptedPredictor(answer), sample)
     assert asked == [framed.prompt]
@@ -96,7 +96,7 @@ def test_records_of_code_are_judged_by_their_tests():
             ("Write something.", "def something():\n    pass"),
         )
     ]
-    records = [task.prompt_template.frame(r) for r in records]
+    records = [task.domain.prompt_template.frame(r) for r in records]
     replies = {
         records[0].prompt: first.output,
         records[1].prompt: first.output,
