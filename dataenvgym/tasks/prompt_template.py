@@ -115,13 +115,6 @@ class PromptTemplate:
 PLAIN = PromptTemplate()
 
 
-def prompt_template_of(task: Any) -> PromptTemplate:
-    """The template of the task's domain; PLAIN without a task."""
-    from dataenvgym.tasks.adapted import task_of
-
-    return PLAIN if task is None else task_of(task).domain.prompt_template
-
-
 def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
     """The fields of a record with that prompt; None if it is not a chain of turns of a user.
 

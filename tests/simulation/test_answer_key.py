@@ -25,7 +25,7 @@ def test_it_solves_what_reads_like_pocket_math(skill):
     rng = np.random.default_rng(0)
     for phrasing in skill.phrasings:
         problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-        assert key[problem.question] == (skill.name, problem.output)
+        assert key[problem.question] == (skill.name, problem.exercise.output)
 
 
 def test_it_does_not_know_other_questions():

@@ -17,8 +17,8 @@ from dataenvgym.records import (
     SupervisedDatum,
     TrainingDatum,
 )
+from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.pocket import family_of, find_skill
-from dataenvgym.tasks.prompt_template import prompt_template_of
 
 
 class PocketEngine:
@@ -57,7 +57,7 @@ class PocketEngine:
         An example that it cannot read is passed over; so is what goes beyond the exercises of a
         skill that there are.
         """
-        template = prompt_template_of(self._task)
+        template = task_of(self._task).domain.prompt_template
         questions: set[str] = set()
         records: list[TrainingDatum] = []
         for assignment in plan:

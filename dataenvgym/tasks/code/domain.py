@@ -31,12 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 class CodeOptions(TypedDict, total=False):
-    """Keyword arguments of `CodeDomain`, for the tasks that pass them on."""
+    """Keyword arguments of `CodeDomain` that tasks pass on as they are."""
 
     sandbox: str | Callable[..., Sandbox]
     workers: int
     packages: bool
-    limits: Limits | Mapping[str, Any]
     max_turns: int
     feedback: str
     message_limit: int
@@ -45,7 +44,7 @@ class CodeOptions(TypedDict, total=False):
 
 
 class CodeTaskOptions(CodeOptions, TaskOptions, total=False):
-    """Keyword arguments that all tasks with code have."""
+    """Keyword arguments that all tasks with code pass on."""
 
 
 class CodeDomain(Domain):

@@ -58,8 +58,8 @@ class PocketCodeTask(Task):
         n_train, n_validation, n_test: how many problems each split has.
         seed: which problems. The default evaluation sets are those of the published figures.
         sampling: how the student answers; the longest answer takes 23 tokens.
-        options: those of `CodeDomain` (`limits` that suit its small functions, if not given) and
-            of `Task`.
+        limits: of each run; its functions need a fraction of them.
+        options: those of `CodeDomain` and of `Task`.
     """
 
     name = "pocket_code"
@@ -72,10 +72,11 @@ class PocketCodeTask(Task):
         n_test: int = 400,
         seed: int = 0,
         sampling: SamplingParameters = GREEDY,
+        limits: Limits | Mapping[str, Any] = LIMITS,
         **options: Unpack[CodeTaskOptions],
     ):
-        of_domain, others = parted({"limits": LIMITS, **options})
-        domain = PocketCodeDomain(partial(training_problems, self), **of_domain)
+        of_domain, others = parted(options)
+        domain = PocketCodeDomain(partial(training_problems, self), limits=limits, **of_domain)
         source = ProceduralSource(
             self.name,
             tuple(SKILLS),

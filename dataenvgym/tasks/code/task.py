@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.sandbox import Limits
 from dataenvgym.tasks.base import LONG_REPLIES, Task, training_problems
 from dataenvgym.tasks.code.domain import CodeDomain, CodeTaskOptions, parted
+from dataenvgym.tasks.code.environment import DEFAULT_LIMITS
 from dataenvgym.tasks.code.loaders import Format, to_instance
 from dataenvgym.tasks.row_source import FRACTIONS, Places, RowSource
 from dataenvgym.tasks.source import Split
@@ -25,8 +27,8 @@ class CodeTask(Task):
         format: "own", "humaneval", "mbpp", "apps", "livecodebench", or "auto" to tell from each
             row's fields.
         sampling: how the student draws its replies.
-        options: those of `CodeDomain` (`sandbox`, `workers`, `limits`, `max_turns`, ...) and of
-            `Task`.
+        limits: of each run, see `CodeEnvironment`.
+        options: those of `CodeDomain` (`sandbox`, `workers`, `max_turns`, ...) and of `Task`.
     """
 
     def __init__(
@@ -39,10 +41,11 @@ class CodeTask(Task):
         limit: int | None = None,
         seed: int = 0,
         sampling: SamplingParameters = LONG_REPLIES,
+        limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS,
         **options: Unpack[CodeTaskOptions],
     ):
         of_domain, others = parted(options)
-        domain = CodeDomain(partial(training_problems, self), **of_domain)
+        domain = CodeDomain(partial(training_problems, self), limits=limits, **of_domain)
         source = RowSource(
             sources,
             partial(to_instance, task=name, format=format),

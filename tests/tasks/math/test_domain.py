@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.scoring import Verdict
 from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
@@ -44,5 +45,8 @@ def test_a_reply_gives_an_answer_if_the_scorer_calls_its_final_answer_equal(repl
     assert TASK.domain.gives(INSTANCE, reply, "7") is gives
 
 
-def test_a_comparison_that_fails_is_not_settled():
-    assert TASK.domain.gives(INSTANCE, "#### x^{9^{9^9}}+\\sqrt{x}", "\\int_0^1 e^{-x^2}dx") is None
+def test_a_comparison_that_fails_is_not_settled(monkeypatch):
+    failed = [Verdict(False, "not settled within 5 s", exhausted=True)]
+    monkeypatch.setattr("dataenvgym.tasks.math.domain.grade_pairs", lambda pairs: failed)
+    assert TASK.domain.gives(INSTANCE, "#### 9^{9^{9^{9}}}", "7") is None
+    assert not TASK.domain.same_answer(INSTANCE, "9^{9^{9^{9}}}", "7")

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from dataenvgym.agents.engines.gold_records import gold_records
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
 from dataenvgym.errors import SandboxError
@@ -173,7 +172,7 @@ def test_gold_solutions_and_the_students_own_right_answers_become_records(task):
     row["solution"] = "def add(x):\n    return 1 + x\n"
     instance = to_instance(Row("1", "1", row), task="code")
     task = task.on("train")
-    (gold,) = gold_records(task, [instance])
+    gold = task.domain.gold_record(instance)
     assert gold.output == row["solution"]
     assert gold.instruction == "Plus one, as add.\nReply with code."
     engine = RejectionSamplingEngine(task, samples=12)
