@@ -34,9 +34,10 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import write_bytes
-from dataenvgym.tasks.base import Split, Task
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.source import Split
 
 NEW = 200
 STEPS = 10

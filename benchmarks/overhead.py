@@ -28,8 +28,9 @@ STEPS = 20
 def teaching_step() -> list[dict[str, Any]]:
     """Median and largest seconds by phase over `STEPS` steps."""
     student = ScriptedPredictor(lambda conversation: "#### 1")
-    environment = SkillList(PocketMathTask(), student)
-    agent = Agent(RandomPolicy(), PocketEngine(), name="random")
+    task = PocketMathTask()
+    environment = SkillList(task, student)
+    agent = Agent(RandomPolicy(), PocketEngine(task), name="random")
     observation, _ = environment.reset(seed=0)
     for _ in range(STEPS):
         environment.clock.start(len(environment.results))

@@ -6,34 +6,81 @@ A policy or an engine that remembers something from one iteration to the next al
 `state_dict() -> dict` (JSON) and `load_state_dict(dict)`; the agent saves it with its own.
 
 What does not fit together is refused before anything is run (`dataenvgym.config.check_fit`), by
-what policies and engines say of themselves, where they do:
+what policies and engines say of themselves: `policy.fit` is a `PolicyFit`, `engine.fit` an
+`EngineFit`; without the attribute it is the default one. An engine may also have
 
-- `policy.needs_skills`: True if it works on instances with a skill only;
-- `policy.needs_engine_skills`: True if it asks for skills that the engine has to name;
-- `policy.leaves_choice`: True if it gives assignments without skill and examples, and
-  `engine.chooses`: True if the engine can work on those;
-- `policy.asks_student`: True if it lets the student try problems;
-- `policy.plans_nothing`: True if its plans are empty, and `engine.follows_plan`: False if the
-  engine writes all the same;
-- `policy.gives_examples`: False if its assignments have none, and `engine.needs_examples`: True
-  if the engine cannot do without;
-- `engine.writes_nothing`: True if it never writes a record;
-- `engine.reads(text) -> bool`: whether it can write records like a problem with that text;
-- `engine.is_spent`: True if it has no records to give, so that none is no surprise (read before
-  each call; otherwise an iteration without records is warned about);
-- `engine.prepare()`: loads what it writes from; raises `ConfigurationError` if there is none.
+- `reads(text) -> bool`: whether it can write records like a problem with that text (`Reads`);
+- `prepare()`: loads what it writes from; raises `ConfigurationError` if there is none (`Prepares`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
+from dataenvgym.errors import InvalidRecordError
 from dataenvgym.interfaces import PredictorInterface
-from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
+
+Told = Literal["nothing", "counts", "skills", "examples"]
+"""What a plan tells an engine, each more than the one before.
+
+- "nothing": there is no plan;
+- "counts": how many records, so that the engine chooses what to give;
+- "skills": a skill for each assignment;
+- "examples": examples, and perhaps a skill.
+"""
+
+
+@dataclass(frozen=True)
+class PolicyFit:
+    """What a policy's plans tell, and what the policy needs.
+
+    Attributes:
+        tells: what its assignments have.
+        needs_skills: whether it works on instances with a skill only.
+        needs_engine_skills: whether it asks for skills that the engine has to name.
+        asks_student: whether it lets the student try problems.
+    """
+
+    tells: Told = "examples"
+    needs_skills: bool = False
+    needs_engine_skills: bool = False
+    asks_student: bool = False
+
+
+@dataclass(frozen=True)
+class EngineFit:
+    """What an engine has to be told, and whether it has records to give.
+
+    Attributes:
+        needs: the least that an assignment has to tell it; "nothing" follows no plan at all.
+        writes: False if it has no records, or no more, so that none is no surprise (read before
+            each call; otherwise an iteration without records is warned about).
+    """
+
+    needs: Told = "skills"
+    writes: bool = True
+
+    def is_told_enough(self, policy: PolicyFit) -> bool:
+        """Whether that policy's plans tell what the engine needs."""
+        order = get_args(Told)
+        return order.index(policy.tells) >= order.index(self.needs)
+
+
+def policy_fit(policy: object) -> PolicyFit:
+    """What the policy says of itself; the default if it says nothing."""
+    fit = getattr(policy, "fit", None)
+    return fit if isinstance(fit, PolicyFit) else PolicyFit()
+
+
+def engine_fit(engine: object) -> EngineFit:
+    """What the engine says of itself; the default if it says nothing."""
+    fit = getattr(engine, "fit", None)
+    return fit if isinstance(fit, EngineFit) else EngineFit()
 
 
 class Assignment:
@@ -79,7 +126,8 @@ class Situation:
     Attributes:
         completed: the evaluated validation instances.
         skills: what the engine can be asked for, besides examples; may be empty.
-        predictor: the student as it is now, for policies that let it try.
+        predictor: the student as it is now, for policies that let it try; in an episode it also
+            tries records without keeping them (`ShownStudentInterface`).
         iteration: the iteration that is planned, from 1 on.
     """
 
@@ -120,13 +168,46 @@ class Engine(Protocol):
 
         They are models or mappings. Records of an assignment with a subskill have it in
         `provenance.subskill`. A prompt is to be as the student reads it in an evaluation:
-        `prompt_template_of(task).frame(record)` (`dataenvgym.tasks.prompt_template`) puts an
-        instruction into the task's prompt.
+        `task_of(task).domain.prompt_template.frame(record)` (`dataenvgym.tasks.adapted`) puts
+        an instruction into the task's prompt.
 
-        `predictor` is the student as it is now, for engines that let it try. An engine that cannot
+        `predictor` is the student as it is now, for engines that let it try (in an episode also
+        on records: see `ShownStudentInterface`). An engine that cannot
         make them all returns what it has; it raises `BudgetSpentError` only if that is nothing.
         """
         ...
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """An engine that writes records only like problems that it can read."""
+
+    def reads(self, text: str, /) -> bool: ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """An engine that loads what it writes from."""
+
+    def prepare(self) -> None: ...
+
+
+def generated(
+    engine: Engine, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+) -> tuple[TrainingDatum, ...]:
+    """Let `engine` write the records of the plan, and parse them.
+
+    Raises:
+        InvalidRecordError: if it does not return records; for a malformed one, naming its index
+            and field.
+    """
+    records: object = engine.generate(plan, predictor, rng)
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        raise InvalidRecordError(
+            f"{type(engine).__name__}.generate returned {type(records).__name__}, expected a list "
+            "of training records (models or mappings)"
+        )
+    return parse_training_data(records)
 
 
 def credited(record: TrainingDatum, assignment: Assignment) -> TrainingDatum:

@@ -6,8 +6,9 @@ from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
-environment = OpenEnded(PocketMathTask(), InProcessPredictor())
-agent = Agent(OpenEndedPolicy(), PocketEngine(), name="open_ended")
+task = PocketMathTask()
+environment = OpenEnded(task, InProcessPredictor())
+agent = Agent(OpenEndedPolicy(), PocketEngine(task), name="open_ended")
 summary = run_episode(environment, agent, iterations=2)
 
 for iteration in summary.iterations:

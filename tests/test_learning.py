@@ -6,8 +6,7 @@ import pytest
 
 from benchmarks import learning
 from dataenvgym.environments import IterationFiles
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import operands_of
+from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,6 @@ from typing import Any, get_type_hints
 import pytest
 
 from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
-from dataenvgym.agents.engines.preference import PreferenceEngine, PreferenceOptions
 from dataenvgym.agents.policies.bandits import BanditOptions, BanditPolicy
 from dataenvgym.environments.teaching import EnvironmentOptions, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
@@ -22,7 +21,7 @@ from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOpti
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 
 SNIPPET = """
-from dataenvgym.agents import ExecutionPreferenceEngine, UCBPolicy
+from dataenvgym.agents import PreferenceEngine, UCBPolicy
 from dataenvgym.environments import OpenEnded, SkillTree
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.skills import ClusteredSkills, SavedSkills
@@ -53,7 +52,7 @@ SavedSkills("path", sede=1)
 ClusteredSkills(sede=1)
 OpenEnded(..., ..., reply=3)
 SkillTree(..., ..., reply=3)
-ExecutionPreferenceEngine(..., ..., round=3)
+PreferenceEngine(..., ..., round=3)
 InProcessTrainer(lora_rank="eight")
 """
 
@@ -86,7 +85,6 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(
     [
         (BanditOptions, BanditPolicy),
         (LLMEngineOptions, LLMEngine),
-        (PreferenceOptions, PreferenceEngine),
         (LabelerOptions, CatalogLabeler),
         (PlacingLabelerOptions, PlacingLabeler),
         (EnvironmentOptions, TeachingEnvironment),

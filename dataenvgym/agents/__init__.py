@@ -12,13 +12,11 @@ What passes between policy and engine is in `dataenvgym.plans`.
 
 from dataenvgym.agents.agent import Agent
 from dataenvgym.agents.engines.code.execution import ExecutionEngine
-from dataenvgym.agents.engines.code.execution_preferences import ExecutionPreferenceEngine
 from dataenvgym.agents.engines.gold import GoldEngine
 from dataenvgym.agents.engines.llm.engine import LLMEngine
 from dataenvgym.agents.engines.pocket import PocketEngine
 from dataenvgym.agents.engines.pool import PoolEngine
 from dataenvgym.agents.engines.preference import PreferenceEngine
-from dataenvgym.agents.engines.rejection_sampling import RejectionSamplingEngine
 from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter
 from dataenvgym.agents.engines.seeded import SeededEngine
 from dataenvgym.agents.engines.selections import (
@@ -28,6 +26,7 @@ from dataenvgym.agents.engines.selections import (
     UncertaintySelection,
 )
 from dataenvgym.agents.engines.self_consistency import SelfConsistencyEngine
+from dataenvgym.agents.engines.self_teaching import RejectionSamplingEngine
 from dataenvgym.agents.engines.teacher_rewriter import TeacherRewriter
 from dataenvgym.agents.nothing import NoEngine, NoPolicy
 from dataenvgym.agents.policies.bandits import BanditPolicy, ThompsonPolicy, UCBPolicy
@@ -61,7 +60,6 @@ __all__ = [
     "EdgePolicy",
     "Engine",
     "ExecutionEngine",
-    "ExecutionPreferenceEngine",
     "FillBalancedPolicy",
     "FreePolicy",
     "GoldEngine",

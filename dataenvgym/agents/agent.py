@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dataenvgym.agents.engines.generating import generated
 from dataenvgym.agents.policy_agent import PolicyAgent
 from dataenvgym.interfaces import PredictorInterface
-from dataenvgym.plans import Engine, Policy, Situation
+from dataenvgym.plans import Engine, Policy, Situation, generated
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dataenvgym.interfaces import PredictorInterface
-from dataenvgym.plans import Plan, Situation
+from dataenvgym.plans import EngineFit, Plan, PolicyFit, Situation
 from dataenvgym.records import TrainingDatum
 
 
 class NoPolicy:
     """Plans nothing."""
 
-    plans_nothing = True
+    fit = PolicyFit(tells="nothing")
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return ()
@@ -23,8 +23,7 @@ class NoPolicy:
 class NoEngine:
     """Writes nothing."""
 
-    writes_nothing = True
-    is_spent = True
+    fit = EngineFit(writes=False)
 
     @property
     def skills(self) -> Sequence[str]:

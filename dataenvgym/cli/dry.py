@@ -13,6 +13,10 @@ from dataenvgym.episodes.show_calls import show_turn
 from dataenvgym.episodes.texts import plain, several
 from dataenvgym.executors.interface import build_episode
 from dataenvgym.executors.rehearsal import rehearse
+from dataenvgym.plans import engine_fit
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.source import Split
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -54,16 +58,16 @@ def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: b
 def _facts(
     config: DictConfig, directory: Path, teaching: Any, agent: Any, *, fresh: bool
 ) -> Iterator[tuple[str, str]]:
-    task, iterations = teaching.task, int(config.episode.iterations)
+    task, iterations = task_of(teaching.task), int(config.episode.iterations)
     yield "run", f"{directory} ({_state(config, directory, fresh=fresh)})"
-    yield "task", f"{getattr(task, 'name', type(task).__name__)}: {_problems(task)}"
+    yield "task", f"{task.name}: {_problems(task)}"
     student = config.student.get("path") or "your own"
     yield "student", f"{student}, by {type(teaching.predictor).__name__}"
     if (trainer := getattr(teaching.predictor, "trainer", None)) is not None:
         yield "trainer", type(trainer).__name__
     yield "environment", type(teaching).__name__
     yield "agent", f"{getattr(agent, 'name', type(agent).__name__)}{_parts(agent)}"
-    follows = getattr(getattr(agent, "engine", None), "follows_plan", True)
+    follows = engine_fit(getattr(agent, "engine", None)).needs != "nothing"
     each = getattr(agent, "records_per_iteration", None) if follows else None
     records = "" if each is None else f" of {several(each, 'record')} at most"
     yield "iterations", f"{iterations}{records}"
@@ -84,9 +88,10 @@ def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
     return f"continued after iteration {finished - 1}"
 
 
-def _problems(task: Any) -> str:
+def _problems(task: Task) -> str:
     """How many problems each split has that is evaluated, and what part of its source that is."""
-    splits = [s for s in ("validation", "test") if s in getattr(task, "splits", ())]
+    splits: tuple[Split, ...] = ("validation", "test")
+    splits = tuple(s for s in splits if task.offers("splits") and s in task.splits)
     parts = []
     for split in splits:
         there = task.on(split)

@@ -42,7 +42,6 @@ from dataenvgym.errors import (
     RunDirectoryError,
 )
 from dataenvgym.evaluation.drawing import (
-    SampledTask,
     check_samples,
     draw_samples,
     instances_of,
@@ -53,11 +52,11 @@ from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_u
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     PredictorInterface,
-    SamplingParameters,
     TaskInterface,
     TrainablePredictorInterface,
 )
 from dataenvgym.progress import listening
+from dataenvgym.tasks.adapted import one_by_one, task_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -138,7 +137,7 @@ def _evaluate(arguments: Namespace, console: Console) -> None:
         write_completed(Path(arguments.output).expanduser(), completed_of(files, samples))
     title = f"{'all problems' if split == ALL else f'{split} split'}: {student}"
     if samples > 1:
-        temperature = getattr(task, "sampling", SamplingParameters()).temperature
+        temperature = task_of(task).sampling.temperature
         title += f", {samples} samples of each problem at temperature {temperature}"
     problems = read_evaluation(directory).get("problems")
     if problems is not None and split != ALL and getattr(task, "has_one_source", False):
@@ -147,7 +146,8 @@ def _evaluate(arguments: Namespace, console: Console) -> None:
     if arguments.output is not None:
         console.print(f"transcripts: {arguments.output}", soft_wrap=True)
     if was_finished:
-        drawn = isinstance(task, SampledTask) and task.sampling.temperature > 0.0
+        tried = one_by_one(task)
+        drawn = tried is not None and tried.sampling.temperature > 0.0
         extend = "more samples extend it (samples=...), " if drawn else ""
         said = f"This evaluation was finished already: {extend}--fresh starts anew."
         console.print(said, soft_wrap=True)
@@ -197,8 +197,7 @@ def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
 
 def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> None:
     """Refuse a seed that would change nothing where samples are drawn."""
-    sampling = getattr(task, "sampling", None)
-    if sampling is None or sampling.temperature == 0.0:
+    if task_of(task).sampling.temperature == 0.0:
         return
     for override in parse_overrides(overrides):
         if override.key == "seed":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dataenvgym.config.run_directory import read_config
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.tasks.base import SPLITS
+from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -7,12 +7,13 @@ not say is not asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.adapted import known_instances, task_of
 
 
 def check_fit(
@@ -30,7 +31,7 @@ def check_fit(
     Raises:
         ConfigurationError: saying what does not fit, and the way out.
     """
-    instances: tuple[TaskInstance, ...] = tuple(getattr(task, "instances", ()))
+    instances: tuple[TaskInstance, ...] = known_instances(task)
     if not isinstance(agent, Agent | TreeAgent):
         return
     policy, engine = agent.policy, agent.engine
@@ -39,25 +40,25 @@ def check_fit(
         _writes_something(policy, engine)
     if not instances:
         return
-    name = str(getattr(task, "name", type(task).__name__))
-    if getattr(policy, "needs_skills", False):
+    name, asks, needs = task_of(task).name, policy_fit(policy), engine_fit(engine)
+    if asks.needs_skills:
         has_skills = labels_skills or any(instance.skill for instance in instances)
         _shows_skills(_title(policy), name, shows_skills=shows_skills, has_skills=has_skills)
     if engine is None:
         return
-    if (prepare := getattr(engine, "prepare", None)) is not None:
-        prepare()
-    if getattr(policy, "needs_engine_skills", False) and not engine.skills:
+    if isinstance(engine, Prepares):
+        engine.prepare()
+    if asks.needs_engine_skills and not engine.skills:
         raise ConfigurationError(
             f"{_title(policy)} draws from the engine's skills, and {type(engine).__name__} names "
             "none: use agent/policy=open_ended, or another engine"
         )
-    if getattr(policy, "leaves_choice", False) and not getattr(engine, "chooses", False):
+    if asks.tells == "counts" and not needs.is_told_enough(asks):
         raise ConfigurationError(
             f"{_title(policy)} leaves the choice to the engine, and {type(engine).__name__} needs "
             "a skill or examples to work on: use agent/policy=open_ended, or another engine"
         )
-    if not getattr(policy, "gives_examples", True) and getattr(engine, "needs_examples", False):
+    if asks.tells == "skills" and not needs.is_told_enough(asks):
         raise ConfigurationError(
             f"{_title(policy)} gives no examples, and {_engine_title(engine)} needs some to work "
             "on: use agent/policy=open_ended or skill_list, or another engine"
@@ -83,15 +84,14 @@ def _acts_as(agent: Agent | TreeAgent, policy: object) -> None:
 
 def _writes_something(policy: object, engine: object) -> None:
     """Refuse a pair that would never write a record, but for the floor of a study."""
-    plans_nothing = getattr(policy, "plans_nothing", False)
-    writes_nothing = getattr(engine, "writes_nothing", False)
-    if plans_nothing and not writes_nothing and getattr(engine, "follows_plan", True):
+    asks, needs = policy_fit(policy), engine_fit(engine)
+    if needs.writes and not needs.is_told_enough(asks) and asks.tells == "nothing":
         raise ConfigurationError(
             f"{_title(policy)} plans nothing, and {_engine_title(engine)} writes only what is "
             "planned: use another policy, such as agent/policy=open_ended, or agent=none to "
             "train on nothing"
         )
-    if writes_nothing and not plans_nothing:
+    if not needs.writes and asks.tells != "nothing":
         raise ConfigurationError(
             f"{_engine_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
             "another engine, or agent=none to train on nothing"
@@ -125,10 +125,12 @@ def _engine_title(engine: object) -> str:
     return name if inner is None else f"{name}({_engine_title(inner)})"
 
 
-def _reader(engine: Any) -> Callable[[str], bool] | None:
+def _reader(engine: object) -> Callable[[str], bool] | None:
     """What says whether the engine can write records like a problem, or None if nothing does."""
     inner = getattr(engine, "engine", None)
-    return getattr(engine, "reads", None) if inner is None else _reader(inner)
+    if inner is not None:
+        return _reader(inner)
+    return engine.reads if isinstance(engine, Reads) else None
 
 
 def _can_read(

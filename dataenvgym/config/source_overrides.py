@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.overrides import Override
-from dataenvgym.tasks.base import SPLITS
+from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -29,7 +29,8 @@ from dataenvgym.environments.record_index import RecordIndex
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
-from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_template_of
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
 """For each record the reason to drop it, or None."""
@@ -107,7 +108,7 @@ class RecordChecks:
         problems.warn_of_unknown_tests()
         return cls(
             problems=problems,
-            template=prompt_template_of(task),
+            template=task_of(task).domain.prompt_template,
             similarity=similarity,
             max_records=max_records,
             index=index,

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.adapted import known_instances, task_of
 
 
 class EvaluatedProblems:
@@ -23,19 +24,19 @@ class EvaluatedProblems:
     """
 
     def __init__(self, task: TaskInterface, others: Sequence[TaskInterface] = ()) -> None:
-        self._overlap_key = getattr(task, "overlap_key", None)
-        self._name = str(getattr(task, "name", type(task).__name__))
-        on = getattr(task, "on", None)
-        has_test = "test" in getattr(task, "splits", ("test",))
-        validation = task if on is None else on("validation")
+        adapted = task_of(task)
+        has_key = adapted.offers("overlap_key")
+        self._overlap_key = adapted.domain.overlap_key if has_key else None
+        self._name = adapted.name
+        has_test = adapted.offers("on") and "test" in adapted.splits
         self._unknown: list[str] = []
-        self._instances = list(_offered(validation))
+        self._instances = list(known_instances(adapted.on("validation")))
         self.learns = not self._instances
         """Whether the problems of validation are known only from evaluations."""
-        for test in (*([on("test")] if on is not None and has_test else []), *others):
-            self._instances += _offered(test)
-            if not hasattr(test, "instances"):
-                self._unknown.append(str(getattr(test, "name", type(test).__name__)))
+        for test in (*([adapted.on("test")] if has_test else []), *map(task_of, others)):
+            self._instances += known_instances(test)
+            if not test.offers("instances"):
+                self._unknown.append(test.name)
         self._known = {(i.id, i.instruction) for i in self._instances}
 
     def overlap(self) -> EvaluationOverlap:
@@ -75,7 +76,3 @@ class EvaluatedProblems:
                 "`instruction`, so training records may give away what the student is evaluated "
                 "on. Put the problem's text there"
             )
-
-
-def _offered(task: object) -> Sequence[TaskInstance]:
-    return tuple(getattr(task, "instances", ()))

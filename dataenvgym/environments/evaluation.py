@@ -10,7 +10,7 @@ from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.tasks.reports import evaluated_by, report_of
+from dataenvgym.tasks.adapted import evaluated_by, report_of
 
 
 def evaluated(

@@ -19,6 +19,7 @@ from dataenvgym.records import hashed_json
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
+from dataenvgym.tasks.adapted import known_instances, task_of
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose version decides results."""
@@ -38,7 +39,7 @@ def identity_of(
     """
     identity = {
         "environment": environment,
-        "task": getattr(task, "name", type(task).__name__),
+        "task": task_of(task).name,
         "instances": _instances_hash(task),
         **options,
     }
@@ -125,10 +126,9 @@ def _warn_of_other_versions(directory: Path, before: Any) -> None:
 
 
 def _instances_hash(task: TaskInterface) -> str | None:
-    instances = getattr(task, "instances", None)
-    if instances is None:
+    if not task_of(task).offers("instances"):
         return None
     digest = hashlib.sha256()
-    for instance in instances:
+    for instance in known_instances(task):
         digest.update(hashed_json(instance))
     return digest.hexdigest()[:16]

@@ -26,10 +26,11 @@ from dataenvgym.episodes.warning_log import RunWarning, WarningLog
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
+from dataenvgym.plans import engine_fit
 from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.reports import evaluated_by, report_of
+from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
 
 
 class Bookkeeping:
@@ -257,8 +258,7 @@ class Bookkeeping:
         for split, task in self._tasks.items():
             # where problems cannot be loaded, the evaluation that needs them says so
             with suppress(DataEnvGymError, OSError):
-                share = getattr(task, "share", None)
-                if share is not None and (text := share()) is not None:
+                if task is not None and (text := task_of(task).share()) is not None:
                     shares[split] = text
         return shares
 
@@ -272,8 +272,8 @@ def name_of(thing: object) -> str:
 
 
 def is_spent(agent: object) -> bool:
-    """Whether its engine says that there are no records to expect (see `agents.plans`)."""
-    return bool(getattr(getattr(agent, "engine", None), "is_spent", False))
+    """Whether its engine says that there are no records to expect (see `dataenvgym.plans`)."""
+    return not engine_fit(getattr(agent, "engine", None)).writes
 
 
 def _nothing_trained(summary: Summary) -> RunWarning:

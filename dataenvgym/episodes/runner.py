@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import gymnasium
 
@@ -23,6 +23,7 @@ from dataenvgym.episodes.progress import automatic_progress
 from dataenvgym.episodes.summary import Summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeachingAgent
+from dataenvgym.tasks.adapted import task_of
 
 
 def run_episode(
@@ -133,7 +134,5 @@ def refuse_misfit(teaching: object, agent: object) -> None:
 
 
 def _test_split(task: TaskInterface) -> TaskInterface | None:
-    on = getattr(task, "on", None)
-    if on is None or "test" not in getattr(task, "splits", ("test",)):
-        return None
-    return cast(TaskInterface, on("test"))
+    adapted = task_of(task)
+    return adapted.on("test") if "test" in adapted.splits else None

@@ -16,7 +16,7 @@ and `error_rate` counts it. An instance that is left with fewer than k samples i
 metrics that need k, and the results say how many were.
 """
 
-from dataenvgym.evaluation.drawing import draw, draw_samples
+from dataenvgym.evaluation.drawing import draw_samples
 from dataenvgym.evaluation.estimators import majority_at_k, pass_at_k, pass_hat_k
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.metrics import Metric, MetricResult, parse_metric, parse_metrics
@@ -32,7 +32,6 @@ __all__ = [
     "MetricResult",
     "Sample",
     "Tally",
-    "draw",
     "draw_samples",
     "majority_at_k",
     "parse_metric",

@@ -7,74 +7,15 @@ there is not drawn again: a killed evaluation loses one chunk of one sample at m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.samples import Sample, samples_of
-from dataenvgym.interfaces import (
-    EnvironmentInterface,
-    PredictorInterface,
-    SamplingParameters,
-    TaskInterface,
-)
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.progress import tell
-from dataenvgym.records import CompletedTaskInstance, TaskInstance, check_ids
-from dataenvgym.rollouts import rollout
+from dataenvgym.records import TaskInstance, check_ids
+from dataenvgym.tasks.adapted import evaluated_by, one_by_one, task_of
 from dataenvgym.tasks.base import sample_seed
-from dataenvgym.tasks.reports import evaluated_by
-
-
-@runtime_checkable
-class SampledTask(TaskInterface, Protocol):
-    """A task whose problems can be put to a student one by one (`dataenvgym.tasks.Task` can)."""
-
-    sampling: SamplingParameters
-    chunk_size: int
-    threads: int
-
-    def make_environment(self) -> EnvironmentInterface: ...
-
-
-def draw(
-    task: SampledTask,
-    predictor: PredictorInterface,
-    instances: Sequence[TaskInstance],
-    *,
-    seed: int | None = None,
-    temperature: float | None = None,
-) -> list[CompletedTaskInstance]:
-    """One try at each instance, with the options of the task.
-
-    Args:
-        seed, temperature: None is the task's.
-
-    Raises:
-        ConfigurationError: before anything is asked, if the task knows that it cannot judge.
-    """
-    check_ready(task)
-    changes = {"seed": seed, "temperature": temperature}
-    return rollout(
-        predictor,
-        instances,
-        task.make_environment,
-        sampling=task.sampling.model_copy(
-            update={name: value for name, value in changes.items() if value is not None}
-        ),
-        chunk_size=task.chunk_size,
-        threads=task.threads,
-    )
-
-
-def check_ready(task: SampledTask) -> None:
-    """Have the task say whether it can judge, if it is one that can say so.
-
-    Raises:
-        ConfigurationError: if it cannot.
-    """
-    check = getattr(task, "check_ready", None)  # tasks that are no `Task` may lack it
-    if check is not None:
-        check()
 
 
 def instances_of(
@@ -87,7 +28,7 @@ def instances_of(
             no problems at all.
         InvalidInstanceError: if two of them have the same id.
     """
-    instances = getattr(task, "instances", None) if isinstance(task, SampledTask) else None
+    instances = getattr(task, "instances", None) if one_by_one(task) is not None else None
     if instances is None and limit is not None:
         raise ConfigurationError(
             f"{type(task).__name__} does not offer its instances, so --limit cannot be"
@@ -100,7 +41,7 @@ def instances_of(
 
 
 def _check_ids(task: TaskInterface, instances: Sequence[TaskInstance]) -> None:
-    check_ids(instances, f"task {getattr(task, 'name', type(task).__name__)!r}")
+    check_ids(instances, f"task {task_of(task).name!r}")
 
 
 def _check_offered(
@@ -127,13 +68,13 @@ def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
         raise ConfigurationError(f"samples is {samples}, expected 1 or more")
     if samples == 1:
         return
-    if not isinstance(task, SampledTask):
+    if (tried := one_by_one(task)) is None:
         raise ConfigurationError(
             f"samples is {samples}, and {type(task).__name__} has no `make_environment`, in which "
             "the student could try its problems again: use a task like dataenvgym.tasks.Task, or "
             "samples=1"
         )
-    if task.sampling.temperature == 0.0:
+    if tried.sampling.temperature == 0.0:
         raise ConfigurationError(
             f"samples is {samples} and task.sampling.temperature is 0.0: greedy answers are all "
             f"alike. Draw them ({sign}task.sampling.temperature=1.0), or take one (samples=1)"
@@ -162,7 +103,8 @@ def draw_samples(
     """
     check_samples(task, samples)
     _check_offered(task, instances, samples)
-    if instances is None or not isinstance(task, SampledTask):
+    tried = one_by_one(task)
+    if instances is None or tried is None:
         _evaluate_whole(files, task, predictor, retry_errors=retry_errors)
         return
     files.begin_with(instances)
@@ -172,9 +114,10 @@ def draw_samples(
             kept = _kept(files, sample, number, chunk, retry_errors=retry_errors)
             if asked := [instance for instance in chunk if instance.id not in kept]:
                 tell(f"sample {sample + 1} of {samples}, chunk {number + 1} of {len(chunks)}")
-                seed = sample_seed(task.sampling.seed, sample)
-                completed = draw(task, predictor, asked, seed=seed)
-                drawn = samples_of(task, completed, sample=sample, seed=seed)
+                seed = sample_seed(tried.sampling.seed, sample)
+                sampling = tried.sampling.model_copy(update={"seed": seed})
+                completed = tried.attempt(predictor, asked, sampling=sampling)
+                drawn = samples_of(tried, completed, sample=sample, seed=seed)
                 kept |= {s.instance_id: s for s in drawn}
                 files.write_part(sample, number, (kept[instance.id] for instance in chunk))
 
@@ -206,10 +149,10 @@ def _evaluate_whole(
     ):
         return
     if not (completed := evaluated_by(task, predictor)):
-        name = getattr(task, "name", type(task).__name__)
+        name = task_of(task).name
         raise EvaluationError(f"task {name!r} evaluated no problem, expected at least one")
     _check_ids(task, [c.instance for c in completed])
-    seed = getattr(task, "sampling", SamplingParameters()).seed
+    seed = task_of(task).sampling.seed
     files.write_instances(c.instance for c in completed)
     for number, chunk in enumerate(files.chunks(samples_of(task, completed, sample=0, seed=seed))):
         files.write_part(0, number, chunk)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dataenvgym.evaluation.drawing import SampledTask
 from dataenvgym.evaluation.samples import Sample
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import CompletedTaskInstance, Conversation, TaskInstance
-from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.base import Task
 
 REPLAYED = "replayed: "
 """What a note on a conversation that differs begins with."""
@@ -34,19 +33,13 @@ def can_be_replayed(sample: Sample) -> bool:
     )
 
 
-def replay(task: SampledTask, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:
+def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:
     """The sample through the environment of today."""
     if not can_be_replayed(sample):
         return sample.completed(instance)
     said = _Recorded(sample.transcript)
-    (completed,) = rollout(
-        said,
-        [instance],
-        task.make_environment,
-        sampling=task.sampling.model_copy(update={"seed": sample.seed}),
-        chunk_size=1,
-        threads=1,
-    )
+    sampling = task.sampling.model_copy(update={"seed": sample.seed})
+    (completed,) = task.attempt(said, [instance], sampling=sampling)
     notes = [completed.note, _difference(sample.transcript, completed, left=said.left)]
     note = "; ".join(n for n in notes if n) or None
     return completed.model_copy(update={"note": note})

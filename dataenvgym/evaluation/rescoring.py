@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.evaluation.drawing import SampledTask, check_ready
 from dataenvgym.evaluation.files import EvaluationFiles, write_models
 from dataenvgym.evaluation.metrics import ERROR_RATE, Metric
 from dataenvgym.evaluation.replay import UNANSWERED, can_be_replayed, replay
@@ -25,6 +24,8 @@ from dataenvgym.evaluation.tallies import tally_all
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
 from dataenvgym.storage import publishing, write_json, write_text
+from dataenvgym.tasks.adapted import known_instances, one_by_one
+from dataenvgym.tasks.base import Task
 
 
 class _Place(Model):
@@ -77,17 +78,19 @@ def rescore(
         ConfigurationError: if the task has no environments to replay them in, cannot make one
             with its options, or cannot judge here.
     """
-    if not isinstance(task, SampledTask):
+    if (tried := one_by_one(task)) is None:
         raise ConfigurationError(
             f"{type(task).__name__} has no `make_environment`, in which the samples could be "
             "replayed: only tasks like dataenvgym.tasks.Task can be scored again"
         )
-    if task.threads < 1:
-        raise ConfigurationError(f"threads is {task.threads}, expected 1 or more")
-    check_ready(task)
-    _check_environment(task)  # what no sample could be judged with is said once
-    with ThreadPoolExecutor(task.threads, thread_name_prefix="rescore") as pool:
-        replayed = list(pool.map(lambda s: replay(task, instances[s.instance_id], s), samples))
+    if tried.threads < 1:
+        raise ConfigurationError(f"threads is {tried.threads}, expected 1 or more")
+    tried.domain.check_ready()
+    _check_environment(
+        tried, type(task).__name__
+    )  # what no sample could be judged with is said once
+    with ThreadPoolExecutor(tried.threads, thread_name_prefix="rescore") as pool:
+        replayed = list(pool.map(lambda s: replay(tried, instances[s.instance_id], s), samples))
     judged = judgements_of(task, replayed)
     return [
         (
@@ -145,7 +148,7 @@ def rescore_folder(
     """
     drawn = list(files.read_samples(samples))
     saved = {instance.id: instance for instance in files.read_instances()}
-    today = {instance.id: instance for instance in getattr(task, "instances", None) or ()}
+    today = {instance.id: instance for instance in known_instances(task)}
     instances = {name: today.get(name, instance) for name, instance in saved.items()}
     judged = rescore(task, instances, drawn)
     rescored = tuple(r for r, _ in judged)
@@ -182,14 +185,14 @@ def _without_values(results: EvaluationResults) -> EvaluationResults:
     return results.model_copy(update={"metrics": tuple(metrics), "report": None})
 
 
-def _check_environment(task: SampledTask) -> None:
+def _check_environment(task: Task, title: str) -> None:
     try:
         environment = task.make_environment()
     except DataEnvGymError:
         raise
     except Exception as error:  # whatever a task's code does
         raise ConfigurationError(
-            f"{type(task).__name__} cannot make its environment: {type(error).__name__}: {error}"
+            f"{title} cannot make its environment: {type(error).__name__}: {error}"
         ) from error
     if hasattr(environment, "close"):
         environment.close()

@@ -10,7 +10,7 @@ from dataenvgym.evaluation.tallies import Tally, tally_all
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.reports import report_of
+from dataenvgym.tasks.adapted import report_of
 
 
 class EvaluationResults(Model):

@@ -21,11 +21,11 @@ import numpy as np
 
 from dataenvgym.pocket import student_path
 from dataenvgym.pocket.curriculum import EARLY_SKILLS, STRONG_SKILLS, Curriculum
+from dataenvgym.pocket.families import FAMILY_OF
 from dataenvgym.pocket.tokenizer import END, build_tokenizer
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
 from dataenvgym.tasks.pocket import Exercise
-from dataenvgym.tasks.pocket_suite import FAMILY_OF
 
 if TYPE_CHECKING:
     from torch import Tensor

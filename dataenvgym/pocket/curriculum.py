@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dataenvgym.pocket.families import FAMILY_OF
 from dataenvgym.tasks.pocket import Exercise
-from dataenvgym.tasks.pocket_suite import FAMILY_OF
 
 SHARES = {"pocket_math": 0.78, "pocket_code": 0.22}
 """Of the rows, by family: a function is quicker to learn than a procedure on numbers."""

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
-    Reply,
     SamplingParameters,
     TaskInterface,
 )
-from dataenvgym.quality.answering import answers_of
-from dataenvgym.quality.final_answers import same_answers
-from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.quality.answering import refuse_gone
+from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.claims import Claim, claims_of
-
-_LONGEST = 64
-_OUT_OF_TIME = Failure(reason="comparing the student's answer with the record's took too long")
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.lessons import problem_of
 
 
 class AlreadyKnownCheck:
-    """A record fails if the student answers its prompt as the record does.
+    """A record fails if the student solves the problem that it puts.
 
     The student is asked greedily, and in `samples` further tries at `temperature`; it knows the
-    answer if the greedy one is right and at least `share` of the tries are. Records that teach no
-    right answer to a prompt (plain text, undesirable answers) pass.
+    answer if the greedy one is right and at least `share` of the tries are. Records that are not
+    problems of the task (plain text, undesirable answers, earlier turns of their own) pass.
 
     Args:
-        task: whose `sampling` says how long the student's answers may be, unless `max_tokens` does.
+        task: makes problems of records, and judges the answers.
         samples: tries besides the greedy answer.
         share: of the tries that have to be right, in (0, 1].
         temperature: of the tries.
         max_tokens: the longest answer, in tokens; None is that of the task.
-        chunk_size: how many conversations one `predict` call gets.
         seed: of the tries.
     """
 
@@ -43,33 +38,26 @@ class AlreadyKnownCheck:
 
     def __init__(
         self,
-        task: TaskInterface | None = None,
+        task: TaskInterface,
         *,
         samples: int = 0,
         share: float = 1.0,
         temperature: float = 1.0,
         max_tokens: int | None = None,
-        chunk_size: int = 128,
         seed: int = 0,
     ) -> None:
-        if samples < 0 or chunk_size < 1:
-            raise ConfigurationError(
-                f"samples is {samples} and chunk_size is {chunk_size}, expected 0 or more samples "
-                "and chunks of 1 or more"
-            )
+        if samples < 0:
+            raise ConfigurationError(f"samples is {samples}, expected 0 or more")
         if not 0 < share <= 1 or temperature <= 0:
             raise ConfigurationError(
                 f"share is {share} and temperature is {temperature}, expected a share above 0 and "
                 "at most 1, and a temperature above 0"
             )
-        usual = getattr(task, "sampling", None)
-        if max_tokens is None:
-            max_tokens = usual.max_tokens if isinstance(usual, SamplingParameters) else _LONGEST
-        self._greedy = SamplingParameters(max_tokens=max_tokens)
+        self._task = task_of(task)
+        self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
         self._samples = samples
         self._share = share
         self._temperature = temperature
-        self._chunk_size = chunk_size
         self._seed = seed
 
     def passes(
@@ -81,7 +69,8 @@ class AlreadyKnownCheck:
             PredictionError: if the student is gone.
         """
         passes: list[bool | Failure] = [True] * len(records)
-        taught = {i: claim for i, r in enumerate(records) if (claim := _taught(r)) is not None}
+        domain = self._task.domain
+        taught = {i: p for i, r in enumerate(records) if (p := problem_of(domain, r)) is not None}
         greedy = self._right(taught, predictor, self._greedy)
         left = {i: taught[i] for i, verdict in greedy.items() if verdict is True}
         tries: dict[int, list[bool | Failure]] = {i: [] for i in left}
@@ -105,30 +94,19 @@ class AlreadyKnownCheck:
         return n_right < enough
 
     def _right(
-        self, claims: dict[int, Claim], predictor: PredictorInterface, sampling: SamplingParameters
-    ) -> dict[int, bool | Failure]:
-        """For each claim whether the student's answer is the same, or why that cannot be told."""
-        replies = self._asked([claim.prompt for claim in claims.values()], predictor, sampling)
-        given = {i: r.text for i, r in zip(claims, replies, strict=True) if isinstance(r, Reply)}
-        same = same_answers([(claims[i].answer, text) for i, text in given.items()])
-        failed = {i: r for i, r in zip(claims, replies, strict=True) if isinstance(r, Failure)}
-        compared = {i: _OUT_OF_TIME if s is None else s for i, s in zip(given, same, strict=True)}
-        return {i: failed[i] if i in failed else compared[i] for i in claims}
-
-    def _asked(
         self,
-        prompts: list[Conversation],
+        problems: Mapping[int, TaskInstance],
         predictor: PredictorInterface,
         sampling: SamplingParameters,
-    ) -> list[Reply | Failure]:
-        def ask(conversations: Sequence[Conversation]) -> Sequence[Reply | Failure]:
-            return predictor.predict(conversations, sampling)
-
-        size = self._chunk_size
-        chunks = (prompts[i : i + size] for i in range(0, len(prompts), size))
-        return [reply for chunk in chunks for reply in answers_of(ask, chunk, who="the student")]
-
-
-def _taught(record: TrainingDatum) -> Claim | None:
-    """The right answer that a record teaches, or None."""
-    return next((claim for claim in claims_of(record) if claim.is_right), None)
+    ) -> dict[int, bool | Failure]:
+        """For each problem whether the student solves it, or why that cannot be told."""
+        tried = self._task.attempt(predictor, list(problems.values()), sampling=sampling)
+        refuse_gone(
+            lambda conversations: predictor.predict(conversations, sampling),
+            [c.error for c in tried],
+            who="the student",
+        )
+        return {
+            i: c.was_correct if c.error is None else Failure(reason=c.error)
+            for i, c in zip(problems, tried, strict=True)
+        }

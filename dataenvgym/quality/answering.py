@@ -18,23 +18,29 @@ def answers_of(
 ) -> list[Reply | Failure]:
     """One reply or failure for each conversation.
 
-    If all of them failed, a greeting shows whether that was due to the questions.
+    Raises:
+        PredictionError: as `refuse_gone`.
+    """
+    outcomes = list(ask(conversations)) if conversations else []
+    refuse_gone(ask, [o.reason if isinstance(o, Failure) else None for o in outcomes], who=who)
+    return outcomes
+
+
+def refuse_gone(ask: Ask, errors: Sequence[str | None], *, who: str) -> None:
+    """If all questions failed, find out by a greeting whether that was due to the questions.
 
     Args:
+        errors: why each question failed, or None for one that was answered.
         who: is asked, for the message.
 
     Raises:
-        PredictionError: if nothing is answered, not even the greeting.
+        PredictionError: if not even the greeting is answered.
     """
-    if not conversations:
-        return []
-    outcomes = list(ask(conversations))
-    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-    if len(failures) < len(outcomes):
-        return outcomes
+    if not errors or None in errors:
+        return
     if not any(isinstance(outcome, Failure) for outcome in ask([_GREETING])):
-        return outcomes
+        return
     raise PredictionError(
-        f"{who} answered none of {len(outcomes)} questions of a quality check, nor a greeting: "
-        f"{failures[0].reason}. The same command checks these records again once {who} answers"
+        f"{who} answered none of {len(errors)} questions of a quality check, nor a greeting: "
+        f"{errors[0]}. The same command checks these records again once {who} answers"
     )

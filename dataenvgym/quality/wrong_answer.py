@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError
+from dataenvgym.evaluation.answers import classes_of, sameness_of
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -16,10 +17,9 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.quality.answering import answers_of
-from dataenvgym.quality.final_answers import majority_of
-from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.scoring import extract_final_answer
+from dataenvgym.records import Conversation, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 
 
@@ -29,14 +29,14 @@ class WrongAnswerCheck:
     The claims of a record: its answer is right; of a preference, the chosen answer is right and
     the rejected one is not; of a KTO record, its answer is right, or not, as it is `desirable`.
 
-    Who judges: the task, if it has `judge_record(record) -> bool | None` and does not answer None;
-    else the teacher, if there is one, which solves the problem up to `samples` times. If more than
-    half of the samples come to the same final answer, that is the right one. A record that nobody
-    can judge passes; where that is so because a question failed, or the teacher's budget is spent,
-    it is counted and named in a warning.
+    Who judges: the task's domain, if it judges records and this one (`judge_record`); else the
+    teacher, if there is one, which solves the problem up to `samples` times. If more than half of
+    the samples come to the same answer, as the domain reads and compares them, that is the right
+    one. A record that cannot be judged passes; where that is so because a question failed, or the
+    teacher's budget is spent, it is counted and named in a warning.
 
     Args:
-        task: the task, which may have `judge_record`.
+        task: whose domain reads and compares answers, and may judge records.
         teacher: who solves what the task cannot judge, or None.
         samples: how often the teacher solves each problem; it is asked no more once a majority
             is there.
@@ -53,7 +53,7 @@ class WrongAnswerCheck:
 
     def __init__(
         self,
-        task: TaskInterface | None = None,
+        task: TaskInterface,
         teacher: TeacherInterface | None = None,
         *,
         samples: int = 5,
@@ -65,14 +65,13 @@ class WrongAnswerCheck:
     ) -> None:
         if samples < 1:
             raise ConfigurationError(f"samples is {samples}, expected 1 or more")
-        self._judge: Callable[[TrainingDatum], bool | None] | None = getattr(
-            task, "judge_record", None
-        )
-        if needs_judge and self._judge is None and teacher is None:
-            name = getattr(task, "name", type(task).__name__)
+        self._task = task_of(task)
+        self._domain = self._task.domain
+        if needs_judge and teacher is None and not self._domain.judges_records:
             raise ConfigurationError(
-                f"quality check wrong_answer: nobody judges the records. Task {name!r} has no "
-                "judge_record, and there is no teacher: choose one, such as teacher=openai "
+                "quality check wrong_answer: nothing judges the records. Task "
+                f"{self._task.name!r} has no judge_record, and there is no teacher: "
+                "choose one, such as teacher=openai "
                 "teacher.model=NAME, or leave the check out (quality=none)"
             )
         self._teacher = teacher
@@ -98,10 +97,8 @@ class WrongAnswerCheck:
         return [True if verdict is None else verdict for verdict in verdicts]
 
     def _by_task(self, record: TrainingDatum) -> bool | Failure | None:
-        if self._judge is None:
-            return None
         try:
-            return self._judge(record)
+            return self._domain.judge_record(record)
         except ConfigurationError:
             raise
         except DataEnvGymError as error:
@@ -112,14 +109,20 @@ class WrongAnswerCheck:
     ) -> list[bool | Failure | None]:
         """For each record whether its claims hold; None where there is no majority."""
         claims = [[(c, _problem(c)) for c in claims_of(record)] for record in records]
-        problems = dict.fromkeys(problem for some in claims for _, problem in some)
-        answers = self._solved(teacher, list(problems))
-        return [_holds([(claim, answers[problem]) for claim, problem in some]) for some in claims]
+        problems = {
+            problem: TaskInstance(id="record", task=self._task.name, instruction=problem)
+            for some in claims
+            for _, problem in some
+        }
+        answers = self._solved(teacher, problems)
+        return [
+            self._holds([(claim, problems[p], answers[p]) for claim, p in some]) for some in claims
+        ]
 
     def _solved(
-        self, teacher: TeacherInterface, problems: list[str]
+        self, teacher: TeacherInterface, problems: Mapping[str, TaskInstance]
     ) -> dict[str, str | Failure | None]:
-        """The final answer to each problem that most samples come to; None without such.
+        """The answer to each problem that most samples come to; None without such.
 
         A problem is asked again as long as it has no majority. One that has none and whose answer
         is missing somewhere is a failure.
@@ -133,12 +136,39 @@ class WrongAnswerCheck:
             for problem, reply in zip(left, replies, strict=True):
                 if isinstance(reply, Failure):
                     failures.setdefault(problem, reply)
-                elif (answer := extract_final_answer(reply.text)) is not None:
+                elif (answer := self._answer(problems[problem], reply.text)) is not None:
                     given[problem].append(answer)
-                    solved[problem] = majority_of(given[problem], of=self._samples)
+                    solved[problem] = self._majority(problems[problem], given[problem])
             if all(isinstance(reply, Failure) for reply in replies):
                 break
         return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
+
+    def _answer(self, problem: TaskInstance, reply: str) -> str | None:
+        try:
+            return self._domain.answer_class(problem, reply)
+        except DataEnvGymError:  # the problem has no more than a text to judge by
+            return None
+
+    def _majority(self, problem: TaskInstance, answers: Sequence[str]) -> str | None:
+        """The answer that more than half of all samples give, or None."""
+        found, votes = classes_of(answers, sameness_of(self._task, problem))
+        enough = self._samples / 2
+        return next((answer for i, answer in enumerate(found) if votes.count(i) > enough), None)
+
+    def _holds(
+        self, answers: Sequence[tuple[Claim, TaskInstance, str | Failure | None]]
+    ) -> bool | Failure | None:
+        """Whether all claims hold, given the right answer to each: no if one does not."""
+        verdict = all_hold(
+            [
+                claim.holds(self._domain.gives(problem, claim.answer, right))
+                if isinstance(right, str)
+                else None
+                for claim, problem, right in answers
+            ]
+        )
+        failures = (right for *_, right in answers if isinstance(right, Failure))
+        return next(failures, None) if verdict is None else verdict
 
     def _asked(
         self, teacher: TeacherInterface, problems: Sequence[str], number: int
@@ -155,15 +185,6 @@ class WrongAnswerCheck:
             return answers_of(ask, conversations, who="the teacher")
         except BudgetSpentError as error:
             return [Failure(reason=str(error) or "the budget is spent")] * len(problems)
-
-
-def _holds(answers: Sequence[tuple[Claim, str | Failure | None]]) -> bool | Failure | None:
-    """Whether all claims hold, given the right answer to each: no if one does not."""
-    verdict = all_hold(
-        [claim.holds(right) if isinstance(right, str) else None for claim, right in answers]
-    )
-    failures = (right for _, right in answers if isinstance(right, Failure))
-    return next(failures, None) if verdict is None else verdict
 
 
 def _problem(claim: Claim) -> str:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.pocket.families import read_exercise
 from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
-from dataenvgym.tasks.base import SPLITS
-from dataenvgym.tasks.pocket_suite import read_exercise
-from dataenvgym.tasks.prompt_template import PromptTemplate, prompt_template_of
+from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.prompt_template import PromptTemplate
+from dataenvgym.tasks.source import SPLITS
 
 
 class Solution(NamedTuple):
@@ -40,7 +41,7 @@ class AnswerKey:
     @cached_property
     def template(self) -> PromptTemplate:
         """What the task's prompts have around a question."""
-        return prompt_template_of(self._task)
+        return task_of(self._task).domain.prompt_template
 
     @cached_property
     def groups(self) -> list[list[str]]:
@@ -94,15 +95,15 @@ def wrong_output(output: str) -> str:
 
 def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
     """The instances of each split that there is."""
-    on = getattr(task, "on", None)
-    if on is None:
-        yield getattr(task, "instances", ())
+    adapted = task_of(task)
+    if not adapted.offers("on"):
+        yield known_instances(task)
         return
     for split in SPLITS:
         try:
-            yield on(split).instances
+            yield adapted.on(split).instances
         except ConfigurationError:
-            if split == getattr(task, "split", None):
+            if split == adapted.split:
                 raise  # other splits need not be there
 
 

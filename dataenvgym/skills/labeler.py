@@ -13,7 +13,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict, cast
 
 from pydantic import JsonValue
 
@@ -28,6 +28,8 @@ from dataenvgym.skills.catalog import (
     hash_of_questions,
     read_catalog,
 )
+from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.tasks.source import Split
 
 _SPLITS = ("validation", "train")
 _log = logging.getLogger(__name__)
@@ -72,7 +74,7 @@ class CatalogLabeler(ABC):
             raise ConfigurationError(f"skills.splits is empty, expected {' or '.join(_SPLITS)}")
         self.task = task
         self.directory = None if directory is None else Path(directory)
-        self.splits = tuple(splits)
+        self.splits = cast("tuple[Split, ...]", tuple(splits))
         self.seed = seed
         self._catalog: SkillCatalog | None = None
         self._added = Added(catalog="")
@@ -136,12 +138,14 @@ class CatalogLabeler(ABC):
 
     @property
     def _task_name(self) -> str:
-        return str(getattr(self.task, "name", type(self.task).__name__))
+        return type(self.task).__name__ if self.task is None else task_of(self.task).name
 
     def _instances(self) -> tuple[TaskInstance, ...]:
-        on = getattr(self.task, "on", None)
-        tasks = [on(split) for split in self.splits] if on is not None else [self.task]
-        return tuple(i for task in tasks for i in getattr(task, "instances", ()))
+        if self.task is None:
+            return ()
+        task = task_of(self.task)
+        tasks = [task.on(split) for split in self.splits] if task.offers("on") else [task]
+        return tuple(i for each in tasks for i in known_instances(each))
 
     def _take(self, instances: Sequence[TaskInstance]) -> None:
         """The catalog of the run directory if it was made so from these; else make it."""

@@ -1,9 +1,10 @@
 """Tasks: problems, the environments in which a student works on them, and how it is scored.
 
-Each domain is a package here, laid out alike: `environment.py` (one problem, turn by turn, with
-its score), `loaders.py` (problems from files and data sets), `task.py` (the problems by split,
-put to a predictor) and `pocket.py` (its small procedural family). `base.py`, `environment.py`,
-`prompt_template.py` and `reports.py` hold what they share.
+A `Task` is a source of problems (`source.py`: rows of files and data sets in `row_source.py`,
+drawn ones in `procedural.py`) and a domain (`domain.py`: how they are put, judged, compared and
+taught). Each domain is a package here, laid out alike: `environment.py` (one problem, turn by turn,
+with its score), `domain.py`, `loaders.py` (from rows to problems), `task.py` (the two composed) and
+`pocket.py` (its small procedural family).
 
 To add a domain, write two classes:
 
@@ -43,13 +44,19 @@ To add a domain, write two classes:
 - An exception in `begin` or `respond` means that the infrastructure failed: the instance gets an
   `error` and counts neither as right nor as wrong. A bad answer is an `Outcome`, no exception.
 - Gold answers that no scorer can read are refused in `load`, naming the instance.
-- `Task.overlap_key(text)` says when two problems are the same; training records with the key of
-  an evaluation instance are dropped. Override it where wording is not what tells problems apart.
+- A `Domain` of one's own (`super().__init__(domain=EchoDomain())`, or the attribute `domain` of the
+  class) has `make_environment` in place of the task, and may have more. `overlap_key(text)` says
+  when two problems are the same, where wording is not what tells them apart: training records with
+  the key of an evaluation instance are dropped. `answer_class` and `same_answer` say which replies
+  are equal, for majorities; `judge_record` whether a training record is right; `ways_to_answer` how
+  a gold answer is written.
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 
-from dataenvgym.tasks.base import Split, Task
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.reports import report_on
+from dataenvgym.tasks.source import Source, Split
 
-__all__ = ["Outcome", "Split", "Task", "TaskEnvironment", "report_on"]
+__all__ = ["Domain", "Outcome", "Source", "Split", "Task", "TaskEnvironment", "report_on"]

@@ -6,17 +6,24 @@ evaluation ask for more; `task_of` gives them a `Task` for any task, so that the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
-from dataenvgym.tasks.base import Split, Task
-from dataenvgym.tasks.environment import TaskEnvironment
+from pydantic import ValidationError
 
-OPTIONS = ("split", "sampling", "chunk_size", "threads")
-"""Attributes of another class's task that a `Task` takes over where they are there."""
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain, EnvironmentDomain
+from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
+from dataenvgym.tasks.source import SPLITS, Split
+
+OPTIONS = ("sampling", "chunk_size", "threads")
+"""How a task is tried. A task of another class is tried problem by problem if it has them all."""
 
 
 def task_of(task: TaskInterface) -> Task:
@@ -24,54 +31,197 @@ def task_of(task: TaskInterface) -> Task:
     return task if isinstance(task, Task) else AdaptedTask(task)
 
 
-class AdaptedTask(Task):
-    """A task of another class, which may offer any of what a `Task` has.
+def attemptable(task: TaskInterface) -> Task:
+    """The task as one whose problems can be tried.
 
-    What it lacks is refused where it is needed, with a ConfigurationError that names the method.
+    Raises:
+        ConfigurationError: if it makes no environments.
+    """
+    found = task_of(task)
+    if isinstance(found, AdaptedTask):
+        needed(found.inner, "make_environment", _TRIED)
+    return found
+
+
+def one_by_one(task: TaskInterface) -> Task | None:
+    """The task as one whose problems can be tried one by one; None if it tries them all at once."""
+    found = task_of(task)
+    return found if found.offers("make_environment", *OPTIONS) else None
+
+
+def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
+    """The problems of its split; none if a task of another class does not offer them."""
+    found = task_of(task)
+    return found.instances if found.offers("instances") else ()
+
+
+class AdaptedTask(Task):
+    """A task of another class, which may offer any of what a `Task` or its `Domain` has.
+
+    What it lacks is refused where it is needed, with a ConfigurationError that names the method;
+    `offers` says so beforehand. The methods of a domain may be those of the task itself.
     """
 
     def __init__(self, task: TaskInterface) -> None:
-        own: dict[str, Any] = {name: getattr(task, name) for name in OPTIONS if hasattr(task, name)}
-        super().__init__(**own)
-        self.inner = task
-        self.name = str(getattr(task, "name", type(task).__name__))
+        super().__init__(domain=_domain_of(task), name=_name_of(task), **_options_of(task))
+        self.inner: Any = task
 
-    def offers(self, name: str) -> bool:
-        """Whether the task of the other class has that attribute."""
-        return hasattr(self.inner, name)
+    def offers(self, *names: str) -> bool:
+        return all(getattr(self.inner, name, None) is not None for name in names)
+
+    @property
+    def instances(self) -> tuple[TaskInstance, ...]:
+        """Its problems, as it has them at the moment."""
+        return tuple(needed(self.inner, "instances", "which are its problems"))
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
-        return tuple(self._asked("instances", "which are its problems"))
+        return self.on(split).instances
 
     def make_environment(self) -> TaskEnvironment:
-        environment: TaskEnvironment = self._asked(
-            "make_environment", "in which a student could try its problems"
-        )()
-        return environment
+        return self.domain.make_environment()
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        if not self.offers("on"):
+            return ("validation",)
+        return tuple(self.inner.splits) if self.offers("splits") else ("validation", "test")
+
+    @property
+    def has_one_source(self) -> bool:
+        return self.offers("has_one_source") and bool(self.inner.has_one_source)
+
+    def share(self) -> str | None:
+        share: str | None = self.inner.share() if self.offers("share") else None
+        return share
 
     def on(self, split: Split) -> Task:  # type: ignore[override]
         """The task on that split; without a method `on` it has the validation split alone."""
         if self.offers("on"):
-            return task_of(self._asked("on", "")(split))
+            return task_of(self.inner.on(split))
         if split == "validation":
             return self
         raise ConfigurationError(
             f"{type(self.inner).__name__} has no splits (no method `on`), so its {split} split "
-            "cannot be used: give it one, as dataenvgym.tasks.Task has"
+            "cannot be used: give it one, as dataenvgym.tasks.Task has, or choose a strategy that "
+            "does without (an engine that takes records from a file: path=...)"
         )
 
+    def whole(self) -> Task:  # type: ignore[override]
+        return task_of(needed(self.inner, "whole", "which puts all its splits together")())
+
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
-        return list(self.inner.evaluate(predictor))
+        return evaluated_by(self.inner, predictor)
 
     def generate_performance_report(
         self, completed: Sequence[CompletedTaskInstance]
     ) -> PerformanceReport:
-        return self.inner.generate_performance_report(completed)
+        return report_of(self.inner, completed)
 
-    def _asked(self, name: str, purpose: str) -> Any:
-        if not self.offers(name):
-            raise ConfigurationError(
-                f"{type(self.inner).__name__} has no `{name}`, {purpose}: give it one, as "
-                "dataenvgym.tasks.Task has, or choose a strategy that does without"
+
+class _AdaptedDomain(EnvironmentDomain):
+    """The domain of a task of another class, by the methods that the task has of its own."""
+
+    def __init__(self, task: TaskInterface) -> None:
+        self._task: Any = task
+        self.judges_records = hasattr(task, "judge_record")
+        for name in _DOMAIN_METHODS:
+            if hasattr(task, name):
+                setattr(self, name, getattr(task, name))
+
+    @cached_property
+    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
+        own = getattr(self._task, "prompt_template", None)
+        if isinstance(own, PromptTemplate):
+            return own
+        if not hasattr(self._task, "make_environment"):
+            return PLAIN
+        instances = tuple(islice(getattr(self._task, "instances", ()), 2))
+        return template_read_off(self._task.make_environment, instances)
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
+        environment: TaskEnvironment = needed(self._task, "make_environment", _TRIED)()
+        return environment
+
+
+_TRIED = "in which a student could try its problems"
+_DOMAIN_METHODS = (
+    *("check_ready", "answer_class", "same_answer", "overlap_key"),
+    *("judge_record", "problem_of_record"),
+)
+
+
+def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
+    """The instances that the task's `evaluate` completed.
+
+    Raises:
+        EvaluationError: if it returned anything else.
+    """
+    completed: Any = task.evaluate(predictor)
+    found = list(completed) if isinstance(completed, Iterable) else [completed]
+    for each in found:
+        if not isinstance(each, CompletedTaskInstance):
+            raise EvaluationError(
+                f"evaluate of task {_name_of(task)!r} gave "
+                f"{type(each).__name__}, expected a list of CompletedTaskInstance"
             )
-        return getattr(self.inner, name)
+    return found
+
+
+def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+    """The task's report on the instances.
+
+    Raises:
+        EvaluationError: if it is not a report, or a score in it is not a finite number: a run with
+            such a score could not be read again.
+    """
+    name = _name_of(task)
+    try:
+        report = task.generate_performance_report(completed)
+        if not isinstance(report, PerformanceReport):
+            raise EvaluationError(
+                f"the report of task {name!r} is a {type(report).__name__}, expected a "
+                "PerformanceReport; dataenvgym.tasks.report_on makes one"
+            )
+        # a model_copy or model_construct checks nothing
+        return type(report).model_validate(report.model_dump(warnings=False))
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]
+        field = ".".join(map(str, reason["loc"]))
+        raise EvaluationError(
+            f"the report of task {name!r} cannot be used: {field} is {reason['input']!r}, "
+            f"and {reason['msg'][:1].lower()}{reason['msg'][1:]}"
+        ) from error
+
+
+def _domain_of(task: TaskInterface) -> Domain:
+    own = getattr(task, "domain", None)
+    return own if isinstance(own, Domain) else _AdaptedDomain(task)
+
+
+def _name_of(task: TaskInterface) -> str:
+    return str(getattr(task, "name", type(task).__name__))
+
+
+def _options_of(task: TaskInterface) -> dict[str, Any]:
+    """The options of a `Task` that it has, where they are of the right kind."""
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "split": lambda value: value in SPLITS,
+        "sampling": lambda value: isinstance(value, SamplingParameters),
+        "chunk_size": lambda value: isinstance(value, int),
+        "threads": lambda value: isinstance(value, int),
+    }
+    return {name: value for name, fits in kinds.items() if fits(value := getattr(task, name, None))}
+
+
+def needed(task: TaskInterface, name: str, purpose: str) -> Any:
+    """That attribute of a task of another class.
+
+    Raises:
+        ConfigurationError: if it has none.
+    """
+    if (found := getattr(task, name, None)) is None:
+        raise ConfigurationError(
+            f"{type(task).__name__} has no `{name}`, {purpose}: give it one, as "
+            "dataenvgym.tasks.Task has, or choose a strategy that does without"
+        )
+    return found

@@ -1,100 +1,119 @@
 """A task: problems by split, put to a predictor and summed up.
 
-`Task` implements `TaskInterface`; a domain says where its problems come from (`load`) and in
-which environment they are worked on (`make_environment`).
+`Task` implements `TaskInterface`. It is composed of a source, where its problems come from, and a
+domain, what they are.
 """
 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Self, cast, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Self, TypedDict
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
-    SupervisedDatum,
     TaskInstance,
-    TrainingDatum,
     check_ids,
 )
 from dataenvgym.rollouts import rollout
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, EnvironmentDomain
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.prompt_template import prompt_template_of
+from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
 from dataenvgym.tasks.reports import report_on
-from dataenvgym.tasks.words import words_of
+from dataenvgym.tasks.source import SPLITS, Source, Split
 
-Split = Literal["train", "validation", "test"]
-SPLITS: tuple[Split, ...] = get_args(Split)
 GREEDY = SamplingParameters()
+LONG_REPLIES = SamplingParameters(max_tokens=1024)
 
 
-class Task(ABC):
+class TaskOptions(TypedDict, total=False):
+    """Keyword arguments of `Task` that the classes which compose one pass on."""
+
+    split: Split
+    chunk_size: int
+    threads: int
+
+
+class Task:
     """The problems of one split, and how a predictor does on them.
 
-    A subclass has a `name`, `load(split)` and `make_environment()`; its own constructor passes
-    these options on. It may have
+        Task(RowSource("problems.jsonl", ...), MathDomain(), name="mine")
 
-    - `prompt_template`, a `PromptTemplate`: what surrounds an instruction in the prompts of its
-      environment, and so in those of training records (without it, see `prompt_template_of`);
-    - `judge_record(record) -> bool | None`, which says whether a training record's answer holds
-      (None: cannot tell), for the quality check `wrong_answer`;
-    - `problem_of_record(record) -> TaskInstance | None`: a training record as a problem to be
-      tried again, for `train_accuracy` in `SkillTree-v0` (default: by its final answer);
-    - `answer_class(instance, reply) -> str | None` and `same_answer(instance, one, other) ->
-      bool`, by which answers are counted for a majority (see `dataenvgym.evaluation.answers`).
+    A subclass may have methods of its own in place of a part: `load(split)` in place of the source
+    and `make_environment()` in place of the domain.
 
     Args:
+        source: where the problems come from.
+        domain: what they are: how they are put, judged, compared and taught.
+        name: of the task; None is that of the class.
         split: the split that `instances` and `evaluate` are about.
         sampling: how the predictor draws its replies.
         chunk_size: how many conversations one `predict` call gets.
         threads: how many task environments step at the same time.
+
+    Raises:
+        ConfigurationError: if a part is missing, or there is no such split.
     """
 
-    name: str
+    name: str = "task"
 
     def __init__(
         self,
+        source: Source | None = None,
+        domain: Domain | None = None,
         *,
+        name: str | None = None,
         split: Split = "validation",
         sampling: SamplingParameters = GREEDY,
         chunk_size: int = 128,
         threads: int = 4,
     ):
+        own = type(self)
+        if source is None and own.load is Task.load:
+            raise _missing(own, "source", "load(split)")
+        no_domain = domain is None and own.domain is Task.domain
+        if no_domain and own.make_environment is Task.make_environment:
+            raise _missing(own, "domain", "make_environment()")
+        if name is not None:
+            self.name = name
+        self.source = source
         self.split = _checked(split)
         self.sampling = SamplingParameters.model_validate(sampling)
         self.chunk_size = chunk_size
         self.threads = threads
+        self._domain = domain
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
-    # --- what a domain overrides ---
+    # --- its parts ---
 
-    @abstractmethod
     def load(self, split: Split) -> Sequence[TaskInstance]:
-        """The problems of that split, always the same ones in the same order.
+        """The problems of that split, as `Source.load` gives them."""
+        assert self.source is not None  # a subclass without one has a `load` of its own
+        return self.source.load(split)
 
-        Raises:
-            UnparsableAnswerError: for a gold answer that the scorer cannot read.
-        """
-
-    @abstractmethod
     def make_environment(self) -> TaskEnvironment:
         """A new environment for one problem at a time; called from several threads."""
+        return self.domain.make_environment(self.instances)
 
-    def check_ready(self) -> None:  # noqa: B027 - most tasks need nothing
-        """Raise ConfigurationError if what judging needs is not there; here, nothing is needed."""
+    @property
+    def domain(self) -> Domain:
+        """How the problems are put, judged, compared and taught."""
+        if self._domain is None:
+            self._domain = TaskAsDomain(self)
+        return self._domain
 
-    def overlap_key(self, text: str) -> str:
-        """What makes two problems the same, whatever their wording: here, words and digits.
+    def close(self) -> None:
+        """Release what judging holds; nothing can be judged afterwards."""
+        self.domain.close()
 
-        Case, punctuation, spacing and the Unicode form of a letter do not count.
-        """
-        return " ".join(words_of(text))
+    def offers(self, *names: str) -> bool:
+        """Whether it has these attributes, such as "instances"; a task of another class may not."""
+        return True
 
     # --- what it offers ---
 
@@ -112,26 +131,41 @@ class Task(ABC):
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """The splits that there are; here, all three."""
-        return SPLITS
+        """The splits that there are; without a source, all three."""
+        return self.source.splits if self.source else SPLITS
+
+    @property
+    def has_one_source(self) -> bool:
+        """Whether all splits are parts of one source, so that they can be taken together."""
+        return self.source is not None and self.source.has_one_source
 
     def share(self) -> str | None:
         """What part of its source the split is, such as "2 of 20 problems (validation is 10%)".
 
-        None if it is all of it, as it is here.
+        None if it is all of it.
         """
-        return None
+        return self.source.share(self.split, len(self.instances)) if self.source else None
 
     def on(self, split: Split) -> Self:
         """The same task on another split; what is loaded is shared."""
         other = copy.copy(self)
         other.split = _checked(split)
+        if isinstance(self._domain, TaskAsDomain):
+            other._domain = None  # it makes environments of the split
         return other
 
-    @property
-    def domain(self) -> Domain:
-        """How the problems are put, judged, compared and taught."""
-        return TaskAsDomain(self)
+    def whole(self) -> Self:
+        """The same task with all problems of its one source in one split.
+
+        Raises:
+            ConfigurationError: if the splits have sources of their own.
+        """
+        if self.source is None:
+            raise ConfigurationError(f"task {self.name!r} has no one source for all splits")
+        whole = self.on("validation")
+        whole.source = self.source.whole()
+        whole._loaded = {}
+        return whole
 
     def attempt(
         self,
@@ -164,12 +198,18 @@ class Task(ABC):
             tries += rollout(
                 predictor,
                 instances,
-                self.make_environment,
+                self._making(instances),
                 sampling=sampling.model_copy(update={"seed": seed}),
                 chunk_size=self.chunk_size,
                 threads=self.threads,
             )
         return tries
+
+    def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
+        """Makes an environment for these problems, whatever split they are from."""
+        if type(self).make_environment is not Task.make_environment:
+            return self.make_environment
+        return partial(self.domain.make_environment, instances)
 
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         """Put every problem of the split to the predictor, in order.
@@ -188,6 +228,14 @@ class Task(ABC):
             EvaluationError: if no instance could be scored; it says the first reason.
         """
         return report_on(self.name, completed)
+
+
+def training_problems(task: Task) -> Sequence[TaskInstance]:
+    """The problems of the training split; none if there is none."""
+    try:
+        return task.on("train").instances
+    except ConfigurationError:
+        return ()
 
 
 def sample_seed(seed: int, sample: int) -> int:
@@ -228,35 +276,23 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
-class TaskAsDomain(Domain):
-    """The domain of a task that has none: it makes environments, and judges by them."""
+def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{task.__name__} has no {part}: pass one to Task.__init__ ({part}=...), or give the class "
+        f"a method `{method}`"
+    )
+
+
+class TaskAsDomain(EnvironmentDomain):
+    """The domain of a task that has none, but makes its environments itself."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.prompt_template = prompt_template_of(task)
-        self.judges_records = hasattr(task, "judge_record")
+
+    @cached_property
+    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
+        """What the prompts of the task's first two problems have around their instructions."""
+        return template_read_off(self._task.make_environment, self._task.instances[:2])
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
         return self._task.make_environment()
-
-    def check_ready(self) -> None:
-        self._task.check_ready()
-
-    def overlap_key(self, text: str) -> str:
-        return self._task.overlap_key(text)
-
-    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        own = getattr(self._task, "answer_class", super().answer_class)
-        return cast("str | None", own(instance, reply))
-
-    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
-        own = getattr(self._task, "same_answer", super().same_answer)
-        return one == other or bool(own(instance, one, other))
-
-    def judge_record(self, record: TrainingDatum) -> bool | None:
-        own = getattr(self._task, "judge_record", super().judge_record)
-        return cast("bool | None", own(record))
-
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
-        own = getattr(self._task, "problem_of_record", super().problem_of_record)
-        return cast("TaskInstance | None", own(record))

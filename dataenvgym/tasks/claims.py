@@ -14,7 +14,6 @@ from dataenvgym.records import (
     SupervisedDatum,
     TrainingDatum,
 )
-from dataenvgym.scoring import extract_final_answer, grade_pairs
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,9 @@ class Claim:
         """The last message of the prompt."""
         return self.prompt[-1].content
 
-    def holds(self, right: str) -> bool | None:
-        """Whether it is true, if `right` is the right final answer; None if that is not settled.
-
-        An answer without a final answer is not right.
-        """
-        given = extract_final_answer(self.answer)
-        if given is None:
-            return not self.is_right
-        (verdict,) = grade_pairs([(right, given)])
-        return None if verdict.error is not None else verdict.equal == self.is_right
+    def holds(self, gives_right: bool | None) -> bool | None:
+        """Whether it is true, if the answer is right, wrong, or (None) nobody can tell."""
+        return None if gives_right is None else gives_right == self.is_right
 
 
 def all_hold(verdicts: Sequence[bool | None]) -> bool | None:

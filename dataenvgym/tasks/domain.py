@@ -76,6 +76,11 @@ class Domain(ABC):
         """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""
         return one == other
 
+    def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
+        """Whether a reply gives the answer `right` of `answer_class`; None if nobody can tell."""
+        given = self.answer_class(instance, reply)
+        return given is not None and (given == right or self.same_answer(instance, right, given))
+
     def overlap_key(self, text: str) -> str:
         """A key that two texts share if they put the same problem: here, words and digits.
 
@@ -124,3 +129,19 @@ class Domain(ABC):
             instruction=plain.prompt[-1].content,
             answer=record.output,
         )
+
+
+class EnvironmentDomain(Domain):
+    """A domain of which nothing but the environments is known."""
+
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """The record as a problem with its output as the gold answer, if that solves it.
+
+        Otherwise the environment reads gold answers in another form, and would call every reply
+        wrong.
+        """
+        problem = super().problem_of_record(record)
+        try:
+            return problem if problem and self.judge(problem, record.output) else None
+        except Exception:  # whatever an environment does with a problem that is not its own
+            return None

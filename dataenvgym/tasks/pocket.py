@@ -17,7 +17,8 @@ import numpy as np
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.tasks.base import Split
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.source import Split
 
 
 @dataclass(frozen=True)
@@ -74,18 +75,27 @@ class PocketFamily(Protocol):
 
 
 @runtime_checkable
-class PocketTask(Protocol):
-    """A task whose problems come from a pocket family."""
+class PocketDomain(Protocol):
+    """A domain whose problems are those of a pocket family."""
 
     @property
     def family(self) -> PocketFamily: ...
 
 
-def family_of(task: TaskInterface | None) -> PocketFamily:
-    """The family of a task; that of pocket math for a task that is not of the pocket suite."""
-    from dataenvgym.tasks.math.pocket_family import POCKET_MATH
+def family_of(task: TaskInterface) -> PocketFamily:
+    """The family of a pocket task.
 
-    return task.family if isinstance(task, PocketTask) else POCKET_MATH
+    Raises:
+        ConfigurationError: if it is another task.
+    """
+    task = task_of(task)
+    if not isinstance(task.domain, PocketDomain):
+        raise ConfigurationError(
+            f"task {task.name!r} has no pocket family, whose exercises could be written: choose "
+            "another engine (`dataenvgym list` shows them), your own agent "
+            "(agent=my_module.MyAgent), or task=pocket_math or another pocket task"
+        )
+    return task.domain.family
 
 
 def find_skill(family: PocketFamily, name: str) -> str:

@@ -3,16 +3,15 @@
     instruction --PromptTemplate--> system message, earlier turns, user message
 
 A task's environment begins a conversation by its template, and engines put the instructions of
-training records into the same one (`prompt_template_of`), so that the student is trained and
+training records into the same one (`Domain.prompt_template`), so that the student is trained and
 evaluated on equal prompts. Checks that compare problems take the template off again (`unframe`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, TypeVar, cast
 
 from dataenvgym.errors import ConfigurationError
@@ -116,22 +115,6 @@ class PromptTemplate:
 PLAIN = PromptTemplate()
 
 
-def prompt_template_of(task: object) -> PromptTemplate:
-    """The template of a task's prompts.
-
-    It is the task's own (`prompt_template`), as those have that come with the package. For any
-    other task with instances and environments, it is read off the prompts of two instances; a
-    task whose prompts do not consist of the instruction and a fixed text around it has none.
-    """
-    own = getattr(task, "prompt_template", None)
-    if isinstance(own, PromptTemplate):
-        return own
-    if not hasattr(task, "make_environment"):
-        return PLAIN
-    instances = tuple(islice(getattr(task, "instances", ()), 2))
-    return _read_off(task, instances) or PLAIN
-
-
 def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
     """The fields of a record with that prompt; None if it is not a chain of turns of a user.
 
@@ -149,21 +132,30 @@ def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
     return {"system": system, "history": history, "instruction": texts[-1]}
 
 
-def _read_off(task: Any, instances: Sequence[TaskInstance]) -> PromptTemplate | None:
+def template_read_off(
+    make_environment: Callable[[], Any], instances: Sequence[TaskInstance]
+) -> PromptTemplate:
+    """The template of the prompts that an environment makes of instances; PLAIN if there is none.
+
+    There is none where a prompt is not the instruction and a fixed text around it, or where the
+    prompts cannot be looked at.
+    """
+    if not instances:
+        return PLAIN
     try:
-        shown = _shown(task.make_environment(), instances)
+        shown = _shown(make_environment(), instances)
     except Exception as error:  # of somebody's own code; an evaluation says what is wrong
-        _log.warning("the prompts of %s could not be looked at: %r", task, error)
-        return None
-    fields = prompt_fields(shown[0]) if shown else None
+        _log.warning("the prompts of %s could not be looked at: %r", make_environment, error)
+        return PLAIN
+    fields = prompt_fields(shown[0])
     if fields is None or not (instruction := instances[0].instruction):
-        return None
+        return PLAIN
     pairs = list(zip(instances, shown, strict=True))
     for text in _templates_of(fields["instruction"], instruction):
         found = PromptTemplate(fields["system"], text, fields["history"])
         if all(found.conversation(i.instruction) == c for i, c in pairs):
             return found
-    return None
+    return PLAIN
 
 
 def _templates_of(text: str, instruction: str) -> Iterator[str]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import fsum
-from typing import Any
-
-from pydantic import ValidationError
 
 from dataenvgym.errors import EvaluationError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport
 
 
@@ -43,49 +39,6 @@ def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> Performa
         scores=_named_means(scored),
         skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
     )
-
-
-def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
-    """The instances that the task's `evaluate` completed.
-
-    Raises:
-        EvaluationError: if it returned anything else.
-    """
-    completed: Any = task.evaluate(predictor)
-    found = list(completed) if isinstance(completed, Iterable) else [completed]
-    for each in found:
-        if not isinstance(each, CompletedTaskInstance):
-            raise EvaluationError(
-                f"evaluate of task {getattr(task, 'name', type(task).__name__)!r} gave "
-                f"{type(each).__name__}, expected a list of CompletedTaskInstance"
-            )
-    return found
-
-
-def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
-    """The task's report on the instances.
-
-    Raises:
-        EvaluationError: if it is not a report, or a score in it is not a finite number: a run with
-            such a score could not be read again.
-    """
-    name = getattr(task, "name", type(task).__name__)
-    try:
-        report = task.generate_performance_report(completed)
-        if not isinstance(report, PerformanceReport):
-            raise EvaluationError(
-                f"the report of task {name!r} is a {type(report).__name__}, expected a "
-                "PerformanceReport; dataenvgym.tasks.report_on makes one"
-            )
-        # a model_copy or model_construct checks nothing
-        return type(report).model_validate(report.model_dump(warnings=False))
-    except ValidationError as error:
-        reason = error.errors(include_url=False)[0]
-        field = ".".join(map(str, reason["loc"]))
-        raise EvaluationError(
-            f"the report of task {name!r} cannot be used: {field} is {reason['input']!r}, "
-            f"and {reason['msg'][:1].lower()}{reason['msg'][1:]}"
-        ) from error
 
 
 def _skill_report(

@@ -17,6 +17,7 @@ from gymnasium.utils import RecordConstructorArgs
 from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Tree, TreeAction
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.adapted import known_instances
 from dataenvgym.wrappers.fixed_layout import FixedLayout, TreeTotals
 
 
@@ -130,7 +131,8 @@ def _skills_of(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
     inner = env.unwrapped
     if (skills := getattr(inner, "skills", None)) is not None:
         return tuple(skills)
-    instances = getattr(getattr(inner, "task", None), "instances", ())
+    task = getattr(inner, "task", None)
+    instances = () if task is None else known_instances(task)
     found = {(i.category or "", i.skill) for i in instances if i.skill is not None}
     if not found:
         raise ConfigurationError(

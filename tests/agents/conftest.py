@@ -21,7 +21,6 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.prompt_template import prompt_template_of
 
 WRONG = {"pocket_math": "#### 99999", "pocket_code": "def wrong(x):\n    return wrong"}
 
@@ -74,7 +73,7 @@ def half_a_student(task: Task) -> ScriptedPredictor:
 
     Of the train split it knows the first problem of every skill, and then every other one.
     """
-    template = prompt_template_of(task)
+    template = task.domain.prompt_template
     known = {}
     seen: Counter[str | None] = Counter()
     for instance in task.on("train").instances:

@@ -5,11 +5,12 @@ import pytest
 from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful
+from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
 def make(**options: int) -> Agent:
     options = {"records_per_iteration": 20, "seed": 1} | options
-    return Agent(RandomPolicy(), PocketEngine(), name="random", **options)
+    return Agent(RandomPolicy(), PocketEngine(PocketMathTask()), name="random", **options)
 
 
 def test_it_is_a_stateful_data_generation_agent():

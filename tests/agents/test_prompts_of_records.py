@@ -88,15 +88,17 @@ def test_without_a_template_a_record_has_the_instruction_alone():
 def test_records_of_a_file_get_the_tasks_prompt_once(tmp_path):
     task = PocketMathTask(**SMALL, **FRAME)
     plain = SupervisedDatum(instruction="What is 1 + 1?", output="#### 2")
-    framed = task.prompt_template.frame(plain.model_copy(update={"instruction": "What is 2?"}))
+    framed = task.domain.prompt_template.frame(
+        plain.model_copy(update={"instruction": "What is 2?"})
+    )
     own = plain.model_copy(update={"system": "Another one.", "instruction": "What is 3?"})
     path = tmp_path / "pool.jsonl"
     write_jsonl(path, [record.model_dump(mode="json") for record in (plain, framed, own)])
     engine = PoolEngine(RandomSelection(), task, path=path)
     records = engine.generate((Assignment(3),), None, np.random.default_rng(0))
     assert {r.prompt for r in records} == {
-        task.prompt_template.conversation("What is 1 + 1?"),
-        task.prompt_template.conversation("What is 2?"),
+        task.domain.prompt_template.conversation("What is 1 + 1?"),
+        task.domain.prompt_template.conversation("What is 2?"),
         own.prompt,
     }
 
@@ -104,6 +106,6 @@ def test_records_of_a_file_get_the_tasks_prompt_once(tmp_path):
 def test_a_file_of_questions_with_an_input_gets_both_into_the_prompt(tmp_path):
     task = PocketMathTask(**SMALL, **FRAME)
     record = SupervisedDatum(instruction="Add these:", input="1 2", output="#### 3")
-    assert task.prompt_template.frame(record).prompt == task.prompt_template.conversation(
-        "Add these:\n1 2"
-    )
+    assert task.domain.prompt_template.frame(
+        record
+    ).prompt == task.domain.prompt_template.conversation("Add these:\n1 2")

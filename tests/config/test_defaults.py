@@ -16,6 +16,9 @@ from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.tasks.code.domain import CodeDomain
+from dataenvgym.tasks.code.pocket import PocketCodeTask
+from dataenvgym.tasks.code.task import CodeTask
 from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
 
 GROUPS = files_by_group()
@@ -71,7 +74,8 @@ def made(section: Mapping[str, Any]) -> Any:
 def defaults(kind: Any) -> dict[str, Any]:
     """The arguments of a class, and what each is by default; `NO_VALUE` where it has to be given.
 
-    What a class passes on with `**options` is an argument of a class above it.
+    What a class passes on with `**options` is an argument of a class above it, or of the domain of
+    a task.
     """
     found: dict[str, Any] = {}
     for one in kind.__mro__ if inspect.isclass(kind) else (kind,):
@@ -84,6 +88,8 @@ def defaults(kind: Any) -> dict[str, Any]:
                 found.setdefault(parameter.name, parameter.default)
         if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters):
             break
+    if kind in (CodeTask, PocketCodeTask):
+        found = defaults(CodeDomain) | found
     if kind in (InProcessTrainer, LlamaFactoryTrainer):
         found |= {n: f.get_default() for n, f in TrainingConfig.model_fields.items()}
     return found

@@ -55,7 +55,7 @@ class Writer:
 
 def test_a_policy_without_a_plan_is_refused_for_an_engine_that_needs_one():
     with pytest.raises(ConfigurationError, match=r"NoPolicy plans nothing, and PocketEngine"):
-        check_fit(POCKET, agent(NoPolicy(), PocketEngine()), shows_skills=True)
+        check_fit(POCKET, agent(NoPolicy(), PocketEngine(POCKET)), shows_skills=True)
 
 
 def agent(policy, engine):
@@ -67,29 +67,29 @@ POCKET = PocketMathTask(n_validation=20)
 
 @pytest.mark.parametrize("policy", [RandomPolicy(), OpenEndedPolicy(), SkillListPolicy()])
 def test_the_embedded_agents_fit_the_embedded_task(policy):
-    check_fit(POCKET, agent(policy, PocketEngine()), shows_skills=True)
+    check_fit(POCKET, agent(policy, PocketEngine(POCKET)), shows_skills=True)
 
 
 @pytest.mark.parametrize(
     ("task", "policy", "engine", "shows_skills", "expected"),
     [
-        (Riddles(), OpenEndedPolicy(), PocketEngine(), False, "'riddles' has other problems"),
-        (Riddles(), RandomPolicy(), PocketEngine(), False, "'riddles' has other problems"),
+        (Riddles(), OpenEndedPolicy(), PocketEngine(POCKET), False, "'riddles' has other problems"),
+        (Riddles(), RandomPolicy(), PocketEngine(POCKET), False, "'riddles' has other problems"),
         (Riddles(), RandomPolicy(), Writer(), False, "Writer names none"),
         (Riddles(), SkillListPolicy(), Writer(), True, "no instance of task 'riddles' has one"),
-        (POCKET, SkillListPolicy(), PocketEngine(), False, "use environment=skill_list"),
+        (POCKET, SkillListPolicy(), PocketEngine(POCKET), False, "use environment=skill_list"),
         (
             POCKET,
             BlindPolicy(RetentionPolicy(SkillListPolicy())),
-            PocketEngine(),
+            PocketEngine(POCKET),
             False,
             r"BlindPolicy\(RetentionPolicy\(SkillListPolicy\)\) needs to see skills",
         ),
-        (POCKET, FreePolicy(), PocketEngine(), False, "PocketEngine needs a skill or ex"),
+        (POCKET, FreePolicy(), PocketEngine(POCKET), False, "PocketEngine needs a skill or ex"),
         (
             Riddles(),
             OpenEndedPolicy(),
-            PreferenceEngine(PocketEngine(), Riddles()),
+            PreferenceEngine(PocketEngine(POCKET), Riddles()),
             False,
             "'riddles' has other problems",
         ),
@@ -101,11 +101,13 @@ def test_what_does_not_fit_is_refused(task, policy, engine, shows_skills, expect
 
 
 def test_a_tree_agents_engine_is_judged_too():
-    check_fit(POCKET, TreeAgent(AlternatingPolicy(), PocketEngine(), name="t"), shows_skills=True)
+    check_fit(
+        POCKET, TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t"), shows_skills=True
+    )
     with pytest.raises(ConfigurationError, match="'riddles' has other problems"):
         check_fit(
             Riddles(),
-            TreeAgent(AlternatingPolicy(), PocketEngine(), name="t"),
+            TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t"),
             shows_skills=True,
         )
 
@@ -114,15 +116,15 @@ def test_a_tree_agents_engine_is_judged_too():
     ("misfit", "expected"),
     [
         (
-            Agent(AlternatingPolicy(), PocketEngine(), name="a"),
+            Agent(AlternatingPolicy(), PocketEngine(POCKET), name="a"),
             "AlternatingPolicy has no method `plan`, which Agent asks for: use agent=skill_tree",
         ),
         (
-            TreeAgent(SkillListPolicy(), PocketEngine(), name="t"),
+            TreeAgent(SkillListPolicy(), PocketEngine(POCKET), name="t"),
             "SkillListPolicy has no method `act`, which TreeAgent asks for: use a policy for trees",
         ),
         (
-            Agent(NoPolicy(), PreferenceEngine(PocketEngine(), POCKET), name="a"),
+            Agent(NoPolicy(), PreferenceEngine(PocketEngine(POCKET), POCKET), name="a"),
             r"NoPolicy plans nothing, and PreferenceEngine\(PocketEngine\) writes only what is",
         ),
         (
@@ -172,4 +174,4 @@ def test_an_engine_that_writes_on_anything_fits_a_task_without_skills():
 
 def test_agents_and_tasks_of_others_are_not_judged():
     check_fit(Riddles(), lambda completed, predictor: [], shows_skills=False)
-    check_fit(object(), agent(SkillListPolicy(), PocketEngine()), shows_skills=False)
+    check_fit(object(), agent(SkillListPolicy(), PocketEngine(POCKET)), shows_skills=False)

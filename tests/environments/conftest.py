@@ -6,8 +6,7 @@ import pytest
 
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Conversation, TrainingDatum, parse_training_data
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask
 
 
 class ImprovingStudent(ScriptedPredictor):

@@ -168,7 +168,7 @@ def test_a_teacher_without_budget_does_not_end_the_step(task, caplog):
         def ask(self, conversations, sampling, *, purpose):
             raise BudgetSpentError("all 10 requests are spent")
 
-    environment = SkillList(task, student(), quality=[WrongAnswerCheck(teacher=Poor())])
+    environment = SkillList(task, student(), quality=[WrongAnswerCheck(task, Poor())])
     environment.reset(seed=0)
     with caplog.at_level(logging.WARNING):
         environment.step([record("Add 1000 and 1.", "3")])

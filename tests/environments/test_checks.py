@@ -231,7 +231,7 @@ FRAME = {
 
 
 def framed(task: PocketMathTask, instruction: str, output: str = "#### 1") -> SupervisedDatum:
-    return task.prompt_template.frame(record(instruction, output))
+    return task.domain.prompt_template.frame(record(instruction, output))
 
 
 def test_the_words_of_a_template_hide_no_overlap_and_no_duplicate():

@@ -32,7 +32,7 @@ def test_an_environment_that_hides_the_skills_does_not_show_them_either(task, st
 
 
 def test_a_skill_tree_shows_its_forest(task, student):
-    environment = SkillTree(task, student, PocketEngine(), render_mode="ansi")
+    environment = SkillTree(task, student, PocketEngine(task), render_mode="ansi")
     environment.reset(seed=0)
     environment.step(environment.action_space.sample())
     lines = environment.render().splitlines()

@@ -59,7 +59,7 @@ def main(name: str, directory: Path, at: str) -> None:
     make_student = DyingStudent if phase == "reset" else InProcessPredictor
     task = PocketMathTask(n_validation=40, n_test=20)
     student = make_student(trainer=InProcessTrainer(threads=1, num_train_epochs=2), threads=1)
-    engine = PocketEngine()
+    engine = PocketEngine(task)
     if name == "skill_tree":
         environment = SkillTree(task, student, engine, directory=directory, replay=10)
         agent = TreeAgent(AlternatingPolicy(), name=name, records_per_iteration=24)

@@ -89,7 +89,9 @@ def resume(request, play, make_student_of_echo, monkeypatch):
 
     def skill_tree(directory, iterations=2, dies=False):
         task = PocketMathTask(n_validation=4, n_test=4)
-        environment = SkillTree(task, Counting(dies), PocketEngine(), directory=directory, replay=2)
+        environment = SkillTree(
+            task, Counting(dies), PocketEngine(task), directory=directory, replay=2
+        )
         agent = TreeAgent(AlternatingPolicy(), name="tree", records_per_iteration=4)
         return run_episode(environment, agent, iterations=iterations)
 

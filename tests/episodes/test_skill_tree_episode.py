@@ -30,7 +30,7 @@ def play(directory, *, engine=None, iterations=2, agent=None):
     environment = SkillTree(
         PocketMathTask(n_validation=20, n_test=20),
         Student(),
-        engine or PocketEngine(),
+        engine or PocketEngine(PocketMathTask()),
         directory=directory,
     )
     agent = agent or TreeAgent(AlternatingPolicy(), name="tree", records_per_iteration=60)
@@ -99,7 +99,7 @@ def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(
         return [file.read_bytes() for file in files]
 
     monkeypatch.setattr(Path, "replace", dying)
-    play(tmp_path / "whole", engine=CountingEngine(), iterations=1)
+    play(tmp_path / "whole", engine=CountingEngine(PocketMathTask()), iterations=1)
     expected = forests(tmp_path / "whole")
     first, last = seen.index("action.json"), len(seen) - seen[::-1].index("iteration.json")
     assert last - first > 8
@@ -107,9 +107,9 @@ def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(
         run = tmp_path / f"killed-{survived}"
         left = survived
         with pytest.raises(Killed):
-            play(run, engine=CountingEngine(), iterations=1)
+            play(run, engine=CountingEngine(PocketMathTask()), iterations=1)
         left = 10**6
-        play(run, engine=CountingEngine(), iterations=1)
+        play(run, engine=CountingEngine(PocketMathTask()), iterations=1)
         assert forests(run) == expected, f"killed before {seen[survived]}"
 
 
@@ -120,7 +120,7 @@ def test_a_spent_teacher_ends_the_episode_well(tmp_path):
                 raise BudgetSpentError("no money left")
             return super().generate(plan, predictor, rng)
 
-    summary = play(tmp_path, engine=Poor())
+    summary = play(tmp_path, engine=Poor(PocketMathTask()))
     assert (summary.status, summary.ended) == ("finished", "no money left")
     assert len(summary.iterations) == 2
     assert summary.test_score_after is not None
@@ -141,7 +141,7 @@ def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
     tree = TreeAgent(AlternatingPolicy(), name="tree")
     with pytest.raises(ConfigurationError, match=r"'tree' does not fit OpenEnded.*=skill_tree"):
         run_episode(OpenEnded(PocketMathTask(), Student(), directory=tmp_path), tree, iterations=1)
-    writer = Agent(RandomPolicy(), PocketEngine(), name="writer")
+    writer = Agent(RandomPolicy(), PocketEngine(PocketMathTask()), name="writer")
     with pytest.raises(ConfigurationError, match=r"'writer' does not fit SkillTree.*no act"):
         play(tmp_path, agent=writer)
     assert not (tmp_path / "summary.json").exists()

@@ -8,6 +8,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation import EvaluationFiles, draw_samples, parse_metrics, rescore
 from dataenvgym.evaluation.rescoring import rescore_folder
 from dataenvgym.storage import read_jsonl
+from dataenvgym.tasks.base import TaskAsDomain
 
 
 @pytest.fixture
@@ -167,11 +168,13 @@ def test_where_only_the_failures_need_another_answer_no_metric_is_made_of_the_re
 
 
 def test_a_task_that_cannot_judge_here_says_so_before_anything_is_written(guess_task, files):
-    class Unready(guess_task):
+    class Unready(TaskAsDomain):
         def check_ready(self):
             raise ConfigurationError("there is no sandbox")
 
-    for task, expected in ((Unready(), "no sandbox"), (guess_task(threads=0), "threads is 0")):
+    unready = guess_task()
+    unready._domain = Unready(unready)
+    for task, expected in ((unready, "no sandbox"), (guess_task(threads=0), "threads is 0")):
         with pytest.raises(ConfigurationError, match=expected):
             rescore_folder(files, task, parse_metrics(["pass@1"], 10), 10)
     assert not list(files.directory.glob("*rescored*"))

@@ -7,12 +7,12 @@ import pytest
 from dataenvgym.pocket import student_path
 from dataenvgym.pocket.build import Stage, build
 from dataenvgym.pocket.curriculum import EARLY_SKILLS, STRONG_SKILLS, WEAK_SKILLS, Curriculum
+from dataenvgym.pocket.families import FAMILY_OF
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
-from dataenvgym.tasks.code import pocket_skills as code
-from dataenvgym.tasks.code.pocket_reading import signature_in
-from dataenvgym.tasks.math import pocket_skills as math
-from dataenvgym.tasks.pocket_suite import FAMILY_OF
+from dataenvgym.tasks.code import pocket as code
+from dataenvgym.tasks.code.pocket import signature_in
+from dataenvgym.tasks.math import pocket as math
 
 SHORT = (
     Stage(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dataenvgym.pocket import student_path
+from dataenvgym.pocket.families import FAMILY_OF
 from dataenvgym.pocket.tokenizer import build_tokenizer
-from dataenvgym.tasks.pocket_suite import FAMILY_OF
 
 
 @pytest.fixture(scope="module")

@@ -171,7 +171,7 @@ def test_an_episode_that_is_extended_ends_like_one_that_ran_through(tmp_path):
     def run(folder: Path, iterations: int) -> list[float]:
         task = PocketMathTask(n_train=20, n_validation=60, n_test=20)
         agent = Agent(
-            SkillListPolicy(), PocketEngine(), name="skill_list", records_per_iteration=60
+            SkillListPolicy(), PocketEngine(task), name="skill_list", records_per_iteration=60
         )
         environment = SkillList(task, SimulatedPredictor(task), directory=folder)
         summary = run_episode(environment, agent, iterations=iterations)
@@ -190,11 +190,11 @@ def test_the_template_of_the_tasks_prompts_changes_nothing_in_what_it_knows_and_
     plain = PocketMathTask(n_train=20, n_test=20)
     students = [SimulatedPredictor(task) for task in (plain, framed)]
     for i, (task, student) in enumerate(zip((plain, framed), students, strict=True)):
-        exercise = task.family.draw("reversed", "train", np.random.default_rng(0))
+        exercise = task.domain.family.draw("reversed", "train", np.random.default_rng(0))
         record = SupervisedDatum(instruction=exercise.question, output=exercise.output)
         (tmp_path / str(i)).mkdir()
         run = TrainingRun(directory=tmp_path / str(i))
-        student.train([task.prompt_template.frame(record)] * 60, run)
+        student.train([task.domain.prompt_template.frame(record)] * 60, run)
     right = [
         [c.was_correct for c in t.evaluate(s)]
         for t, s in zip((plain, framed), students, strict=True)

@@ -17,6 +17,7 @@ from dataenvgym.records import (
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 LOST = Failure(reason="lost")
+TASK = PocketMathTask()
 
 
 class Student:
@@ -45,13 +46,14 @@ def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
 def test_a_record_whose_greedy_answer_is_right_does_not_pass():
     student = Student({"a": ["so it is #### 1.0"], "b": ["#### 2"], "c": ["FAIL"]})
     records = [record("a"), record("b"), record("c"), record("d", "no final answer")]
-    assert AlreadyKnownCheck().passes(records, student) == [False, True, LOST, True]
+    assert AlreadyKnownCheck(TASK).passes(records, student) == [False, True, LOST, True]
 
 
-def test_what_marks_no_final_answer_is_known_word_for_word():
-    student = Student({"a": ["Paris  it is"], "b": ["Rome"]})
-    records = [record("a", "Paris it is"), record("b", "Paris it is")]
-    assert AlreadyKnownCheck().passes(records, student) == [False, True]
+def test_what_is_not_a_problem_of_the_task_passes():
+    student = Student({"a": ["Paris it is"]})
+    records = [record("a", "Paris it is"), record("b").model_copy(update={"system": "Be brief."})]
+    assert AlreadyKnownCheck(TASK).passes(records, student) == [True, True]
+    assert student.calls == []
 
 
 def test_tries_besides_the_greedy_answer_have_to_be_right_too():
@@ -64,7 +66,7 @@ def test_tries_besides_the_greedy_answer_have_to_be_right_too():
     }
     records = [record(name) for name in answers]
     student = Student(answers)
-    check = AlreadyKnownCheck(samples=4, share=0.75)
+    check = AlreadyKnownCheck(TASK, samples=4, share=0.75)
     assert check.passes(records, student) == [False, False, True, LOST, True]
     sizes, samplings = zip(*student.calls, strict=True)
     assert sizes == (5, 4, 4, 4, 4)  # whoever is wrong at once is asked no more
@@ -77,7 +79,7 @@ def test_failed_tries_that_change_nothing_are_no_doubt():
         "known": ["#### 1", "FAIL", "#### 1", "#### 1", "#### 1"],
         "new": ["#### 1", "FAIL", "#### 2", "#### 2", "#### 2"],
     }
-    check = AlreadyKnownCheck(samples=4, share=0.75)
+    check = AlreadyKnownCheck(TASK, samples=4, share=0.75)
     passes = check.passes([record(name) for name in answers], Student(answers))
     assert passes == [False, True]
 
@@ -87,14 +89,14 @@ def test_a_student_that_answers_nothing_at_all_ends_the_check():
         def _reply(self, prompt: str) -> Reply | Failure:
             return LOST
 
-    check = AlreadyKnownCheck(chunk_size=2)
-    with pytest.raises(PredictionError, match=r"none of 2 questions .* greeting: lost.*checks"):
+    check = AlreadyKnownCheck(PocketMathTask(chunk_size=2))
+    with pytest.raises(PredictionError, match=r"none of 4 questions .* greeting: lost.*checks"):
         check.passes([record(str(i)) for i in range(4)], Gone({}))
 
 
 def test_questions_that_a_student_cannot_answer_do_not_end_the_check():
     student = Student({"long": ["FAIL"], "longer": ["FAIL"]})
-    check = AlreadyKnownCheck()
+    check = AlreadyKnownCheck(TASK)
     assert check.passes([record("long"), record("longer")], student) == [LOST, LOST]
     assert [n for n, _ in student.calls] == [2, 1]
 
@@ -111,13 +113,13 @@ def test_only_right_answers_to_a_prompt_can_be_known():
         ChatDatum(messages=(Message(role="user", content="tool"), call)),
         TextDatum(text="good"),
     ]
-    passes = AlreadyKnownCheck().passes(records, student)
+    passes = AlreadyKnownCheck(TASK).passes(records, student)
     assert passes == [False, True, False, False, True, True]
 
 
 def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
     student = Student({})
-    check = AlreadyKnownCheck(PocketMathTask(), chunk_size=4)
+    check = AlreadyKnownCheck(PocketMathTask(chunk_size=4))
     assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
     assert [size for size, _ in student.calls] == [4, 4, 2]
     assert {s.max_tokens for _, s in student.calls} == {16}
@@ -128,4 +130,4 @@ def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
 )
 def test_impossible_options_are_refused(options):
     with pytest.raises(ConfigurationError):
-        AlreadyKnownCheck(**options)
+        AlreadyKnownCheck(TASK, **options)

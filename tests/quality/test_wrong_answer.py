@@ -23,6 +23,7 @@ from dataenvgym.records import (
     TextDatum,
 )
 from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.task import MathTask
 
 LOST = Failure(reason="lost")
 STUDENT = ScriptedPredictor(lambda conversation: "x")
@@ -115,7 +116,12 @@ def test_the_teacher_is_told_the_whole_problem():
         Message(role="user", content="Subtract 6."),
         Message(role="assistant", content="#### 1"),
     ]
-    check = WrongAnswerCheck(teacher=Listening({}), samples=1, prompt={"user": "Go: {instruction}"})
+    check = WrongAnswerCheck(
+        MathTask("none.jsonl"),
+        teacher=Listening({}),
+        samples=1,
+        prompt={"user": "Go: {instruction}"},
+    )
     assert passes(check, ChatDatum(messages=turns, system="Be brief.")) == [True]
     assert told == [
         "Go: system: Be brief.\n\nuser: Think of 7.\n\nassistant: Done.\n\nuser: Subtract 6."
@@ -138,7 +144,7 @@ def test_every_claim_of_a_record_has_to_hold():
 
 def test_a_spent_budget_lets_the_rest_pass_unjudged():
     teacher = Teacher({"one": ["#### 1"], "two": ["#### 2"]}, budget=3)
-    check = WrongAnswerCheck(teacher=teacher, samples=3)
+    check = WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher, samples=3)
     spent = Failure(reason="60 of 60 requests are spent")
     # both once, then "one" again, which makes a majority of two
     assert passes(check, record("one", "9"), record("two", "9")) == [False, spent]
@@ -153,20 +159,22 @@ def test_an_answer_that_is_missing_is_no_verdict_unless_the_others_decide():
             "three wheels": ["#### 3"],
         }
     )
-    check = WrongAnswerCheck(teacher=teacher, samples=3)
+    check = WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher, samples=3)
     asked = record("a riddle", "9"), record("four legs", "9"), record("three wheels", "3")
     assert passes(check, *asked) == [LOST, False, True]
 
 
 def test_questions_that_a_teacher_cannot_answer_do_not_end_the_check():
     teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["Hi"]})
-    assert passes(WrongAnswerCheck(teacher=teacher), record("a riddle")) == [LOST]
+    assert passes(
+        WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher), record("a riddle")
+    ) == [LOST]
 
 
 def test_a_teacher_that_answers_nothing_at_all_ends_the_check():
     teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["FAIL"]})
     with pytest.raises(PredictionError, match=r"the teacher answered none of 1 questions.*lost"):
-        passes(WrongAnswerCheck(teacher=teacher), record("a riddle"))
+        passes(WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher), record("a riddle"))
 
 
 def test_a_record_that_the_task_could_not_judge_is_unjudged():
@@ -180,7 +188,10 @@ def test_a_record_that_the_task_could_not_judge_is_unjudged():
 
 def test_without_a_failure_nothing_is_logged(caplog):
     with caplog.at_level(logging.WARNING):
-        passes(WrongAnswerCheck(teacher=Teacher({"one": ["#### 1"]})), record("one"))
+        passes(
+            WrongAnswerCheck(MathTask("none.jsonl"), teacher=Teacher({"one": ["#### 1"]})),
+            record("one"),
+        )
     assert not caplog.records
 
 

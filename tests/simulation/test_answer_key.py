@@ -6,8 +6,7 @@ import pytest
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, draw_problem
 from dataenvgym.tasks.math.task import MathTask
 
 
@@ -26,7 +25,7 @@ def test_it_solves_what_reads_like_pocket_math(skill):
     rng = np.random.default_rng(0)
     for phrasing in skill.phrasings:
         problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-        assert key[problem.question] == (skill.name, problem.output)
+        assert key[problem.question] == (skill.name, problem.exercise.output)
 
 
 def test_it_does_not_know_other_questions():

@@ -23,7 +23,7 @@ def run(directory: Path, *, seed: int = 0, n_validation: int = 40, **options: ob
     task = PocketMathTask(n_validation=n_validation, n_test=20, n_train=20)
     student = SimulatedPredictor(task)
     agent = Agent(
-        RandomPolicy(), PocketEngine(), name="random", records_per_iteration=40, seed=seed
+        RandomPolicy(), PocketEngine(task), name="random", records_per_iteration=40, seed=seed
     )
     make = OpenEnded if options.pop("open_ended", False) else SkillList
     environment = make(task, student, directory=directory, **options)

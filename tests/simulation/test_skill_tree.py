@@ -26,7 +26,8 @@ def test_it_has_the_spaces_of_the_real_one():
     from dataenvgym.predictors import ScriptedPredictor
     from dataenvgym.tasks.math.pocket import PocketMathTask
 
-    real = SkillTree(PocketMathTask(), ScriptedPredictor(lambda c: "?"), PocketEngine())
+    task = PocketMathTask()
+    real = SkillTree(task, ScriptedPredictor(lambda c: "?"), PocketEngine(task))
     simulated = SimulatedSkillTree()
     assert simulated.observation_space == real.observation_space
     assert simulated.action_space == real.action_space

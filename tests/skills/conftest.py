@@ -11,8 +11,7 @@ import pytest
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
+from dataenvgym.tasks.math.pocket import PocketMathTask, recognize
 
 Answer = Callable[[str], str | None]
 

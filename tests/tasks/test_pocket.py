@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.pocket.families import FAMILIES, FAMILY_OF, read_exercise
+from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.pocket import family_of, find_skill
-from dataenvgym.tasks.pocket_suite import FAMILIES, FAMILY_OF, read_exercise
 
 RNG = np.random.default_rng
 
@@ -58,9 +60,11 @@ def test_another_output_does_not_hold():
         assert not family.holds(exercise, "")
 
 
-def test_a_task_outside_the_pocket_suite_gets_pocket_math():
-    assert family_of(None).name == "pocket_math"
+def test_a_pocket_task_has_its_family_and_another_task_is_refused():
     assert family_of(PocketMathTask()).name == "pocket_math"
+    assert family_of(PocketCodeTask()).name == "pocket_code"
+    with pytest.raises(ConfigurationError, match="task 'math' has no pocket family"):
+        family_of(MathTask("none.jsonl"))
 
 
 def test_an_unknown_skill_is_named_with_a_suggestion():

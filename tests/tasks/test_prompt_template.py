@@ -14,12 +14,12 @@ from dataenvgym.records import (
     TextDatum,
 )
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.prompt_template import (
     PLAIN,
     PromptTemplate,
     prompt_fields,
-    prompt_template_of,
 )
 
 FRAMED = PromptTemplate("Be brief.", "Solve: {instruction}\nUse \\frac{a}{b}.")
@@ -111,13 +111,13 @@ class OwnEnvironment(TaskEnvironment):
 @pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
 def test_the_template_of_a_task_of_ones_own_is_read_off_its_environment(template):
     task = Own(lambda instance: template.conversation(instance.instruction))
-    assert prompt_template_of(task) == template
+    assert task.domain.prompt_template == template
 
 
 @pytest.mark.parametrize("text", ["Only one of one: {instruction}", "{instruction}: one or none?"])
 def test_an_instruction_that_is_in_the_words_around_it_too_is_found(text):
     task = Own(lambda instance: PromptTemplate(template=text).conversation(instance.instruction))
-    assert prompt_template_of(task) == PromptTemplate(template=text)
+    assert task.domain.prompt_template == PromptTemplate(template=text)
 
 
 def test_prompts_that_have_no_template_are_none():
@@ -131,12 +131,12 @@ def test_prompts_that_have_no_template_are_none():
         raise ZeroDivisionError
 
     for shown in (persona, hidden, broken):
-        assert prompt_template_of(Own(shown)) == PLAIN
-    assert prompt_template_of(None) == prompt_template_of(object()) == PLAIN
+        assert Own(shown).domain.prompt_template == PLAIN
+    assert task_of(object()).domain.prompt_template == PLAIN
 
 
 def test_a_task_says_itself_what_its_template_is():
     task = PocketMathTask(system_prompt=FRAMED.system, template=FRAMED.template)
-    assert prompt_template_of(task) == FRAMED
+    assert task.domain.prompt_template == FRAMED
     (prompt, _) = task.make_environment().reset(seed=0)
     assert FRAMED.instruction_in(prompt[-1].content) in {i.instruction for i in task.instances}

@@ -3,7 +3,7 @@ import pytest
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks import report_on
-from dataenvgym.tasks.reports import evaluated_by
+from dataenvgym.tasks.adapted import evaluated_by
 
 
 def completed(reward, *, skill=None, category=None, error=None, scores=None):

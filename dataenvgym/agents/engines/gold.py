@@ -7,11 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.engines.gold_records import gold_records, train_instances
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Plan
-from dataenvgym.records import TrainingDatum
+from dataenvgym.plans import EngineFit, Plan
+from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.tasks.adapted import attemptable, task_of
+
+
+def gold_records(task: TaskInterface, instances: Sequence[TaskInstance]) -> list[SupervisedDatum]:
+    """A record for each of the instances that has one (see `Domain.gold_record`).
+
+    Raises:
+        ConfigurationError: if the task makes no environments, in which gold answers are tried.
+    """
+    domain = attemptable(task).domain
+    found = (domain.gold_record(instance) for instance in instances)
+    return [record for record in found if record is not None]
 
 
 class GoldEngine:
@@ -25,13 +36,10 @@ class GoldEngine:
         parts: over how many iterations the split is spread, at least 1.
     """
 
-    chooses = True
-    follows_plan = False
-
     def __init__(self, task: TaskInterface, *, parts: int = 1) -> None:
         if parts < 1:
             raise ConfigurationError(f"parts is {parts}, expected 1 or more")
-        self._task = task
+        self._task = task_of(task)
         self._parts = parts
         self._given = 0
 
@@ -40,9 +48,9 @@ class GoldEngine:
         return ()
 
     @property
-    def is_spent(self) -> bool:
-        """True if all parts are given."""
-        return self._given == self._parts
+    def fit(self) -> EngineFit:
+        """It has nothing more to give after the last part."""
+        return EngineFit(needs="nothing", writes=self._given < self._parts)
 
     def prepare(self) -> None:
         """Load the train split.
@@ -50,15 +58,15 @@ class GoldEngine:
         Raises:
             ConfigurationError: if the task has none.
         """
-        train_instances(self._task)
+        _ = self._task.on("train").instances
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
         """The next part, in the order of the split."""
-        if self.is_spent:
+        if not self.fit.writes:
             return ()
-        instances = train_instances(self._task)
+        instances = self._task.on("train").instances
         begin, end = (len(instances) * (self._given + i) // self._parts for i in (0, 1))
         self._given += 1
         return gold_records(self._task, instances[begin:end])

@@ -17,8 +17,8 @@ from dataenvgym.records import (
     SupervisedDatum,
     TrainingDatum,
 )
+from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.pocket import family_of, find_skill
-from dataenvgym.tasks.prompt_template import prompt_template_of
 
 
 class PocketEngine:
@@ -31,11 +31,13 @@ class PocketEngine:
     A subskill is a phrasing, `_` for what it is about: "Put _ in rising order."
 
     Args:
-        task: whose family it teaches, in the task's prompts; that of pocket math if the task has
-            none.
+        task: a pocket task, whose family it teaches in the task's prompts.
+
+    Raises:
+        ConfigurationError: if it is another task.
     """
 
-    def __init__(self, task: TaskInterface | None = None) -> None:
+    def __init__(self, task: TaskInterface) -> None:
         self._task = task
         self._family = family_of(task)
 
@@ -55,7 +57,7 @@ class PocketEngine:
         An example that it cannot read is passed over; so is what goes beyond the exercises of a
         skill that there are.
         """
-        template = prompt_template_of(self._task)
+        template = task_of(self._task).domain.prompt_template
         questions: set[str] = set()
         records: list[TrainingDatum] = []
         for assignment in plan:

@@ -12,7 +12,7 @@ from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.selections import Selection
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, Plan, credited
+from dataenvgym.plans import Assignment, EngineFit, Plan, credited
 from dataenvgym.records import TrainingDatum
 
 
@@ -43,14 +43,10 @@ class PoolEngine:
         self._taken: set[int] = set()
 
     @property
-    def needs_examples(self) -> bool:
-        """Whether it selects by the examples of an assignment."""
-        return bool(getattr(self.selection, "needs_examples", False))
-
-    @property
-    def chooses(self) -> bool:
-        """Whether it can do without a skill and examples."""
-        return not self.needs_examples
+    def fit(self) -> EngineFit:
+        """It needs what the selection needs; without a word of that, nothing but a number."""
+        fit = getattr(self.selection, "fit", None)
+        return fit if isinstance(fit, EngineFit) else EngineFit(needs="counts")
 
     @property
     def skills(self) -> Sequence[str]:

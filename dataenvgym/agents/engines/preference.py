@@ -8,45 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict
+from dataclasses import replace
 
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.engines.generating import generated
 from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.interfaces import (
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-    Stateful,
-    TaskInterface,
+from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface
+from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, generated
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    PreferenceDatum,
+    SupervisedDatum,
+    TrainingDatum,
 )
-from dataenvgym.plans import Engine, Plan
-from dataenvgym.records import PreferenceDatum, SupervisedDatum, TrainingDatum
-from dataenvgym.scoring import extract_final_answer, grade_pairs
-from dataenvgym.tasks.prompt_template import prompt_template_of
-
-
-class PreferenceOptions(TypedDict, total=False):
-    """Keyword arguments of `PreferenceEngine` that an engine built on it passes on."""
-
-    temperature: float
-    rounds: int
-    most_tries: float
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.lessons import problem_of
 
 
 class PreferenceEngine:
     """The errors that the student makes on the records of `engine`, as preference records.
 
-    An answer is wrong if its final answer is not that of the record; where the record marks no
-    final answer, if its words are not the record's.
+    The task's domain says whether an answer is wrong: it makes a problem of the record. A record
+    that is not such a problem makes no pair, nor does an answer that could not be judged.
 
     Args:
         engine: writes supervised records with right answers.
-        task: how the student is asked (its prompts) and draws its answers (its `sampling`), where
-            it says so.
+        task: how the student is asked and judged, and draws its answers (its `sampling`).
         temperature: of the tries; 0.0 takes the answers that it would give in an evaluation.
         rounds: how often more records are asked for while errors are missing, at least 1; an engine
             that wrote nothing is not asked again.
@@ -67,35 +56,25 @@ class PreferenceEngine:
                 f"rounds is {rounds} and most_tries is {most_tries}, expected 1 or more of both"
             )
         self.engine = engine
-        self._task = task
+        self._task = task_of(task)
         self.rounds = rounds
         self.most_tries = most_tries
-        sampling: SamplingParameters = getattr(task, "sampling", SamplingParameters())
-        self._sampling = sampling.model_copy(update={"temperature": temperature})
+        self._sampling = self._task.sampling.model_copy(update={"temperature": temperature})
 
     @property
     def skills(self) -> Sequence[str]:
         return self.engine.skills
 
     @property
-    def chooses(self) -> bool:
-        """Whether it can do without a skill and examples: if the other engine can."""
-        return bool(getattr(self.engine, "chooses", False))
-
-    @property
-    def needs_examples(self) -> bool:
-        """Whether the other engine cannot do without examples."""
-        return bool(getattr(self.engine, "needs_examples", False))
-
-    @property
-    def writes_nothing(self) -> bool:
-        """Whether the other engine never writes a record."""
-        return bool(getattr(self.engine, "writes_nothing", False))
+    def fit(self) -> EngineFit:
+        """That of the other engine, but for the number of records, which it has to be told."""
+        fit = engine_fit(self.engine)
+        return replace(fit, needs="counts") if fit.needs == "nothing" else fit
 
     def prepare(self) -> None:
         """Have the other engine load what it writes from."""
-        if (prepare := getattr(self.engine, "prepare", None)) is not None:
-            prepare()
+        if isinstance(self.engine, Prepares):
+            self.engine.prepare()
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
@@ -109,7 +88,7 @@ class PreferenceEngine:
             BudgetSpentError: if the other engine's budget is spent before there is any pair.
             ConfigurationError: if the other engine's records are of another kind.
         """
-        template = prompt_template_of(self._task)
+        template = self._task.domain.prompt_template
         wanted = sum(assignment.count for assignment in plan)
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
@@ -144,18 +123,15 @@ class PreferenceEngine:
         rng: np.random.Generator,
     ) -> list[PreferenceDatum]:
         sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**62))})
-        replies = predictor.predict([record.prompt for record in records], sampling)
-        answered = [
-            (record, reply.text)
-            for record, reply in zip(records, replies, strict=True)
-            if isinstance(reply, Reply) and reply.text
+        domain = self._task.domain
+        problems = [(r, p) for r in records if (p := problem_of(domain, r)) is not None]
+        tried = self._task.attempt(predictor, [p for _, p in problems], sampling=sampling)
+        return [
+            pair
+            for (record, _), completed in zip(problems, tried, strict=True)
+            if not (completed.error or completed.was_correct)
+            and (pair := _pair(record, completed)) is not None
         ]
-        right = self.are_right(answered)
-        return [_pair(*tried) for tried, ok in zip(answered, right, strict=True) if not ok]
-
-    def are_right(self, answered: Sequence[tuple[SupervisedDatum, str]]) -> list[bool]:
-        """Whether each text answers its record as well as the record's own output does."""
-        return _are_right(answered)
 
     def state_dict(self) -> dict[str, JsonValue]:
         return self.engine.state_dict() if isinstance(self.engine, Stateful) else {}
@@ -181,22 +157,11 @@ def _supervised(records: Sequence[TrainingDatum]) -> list[SupervisedDatum]:
     return supervised
 
 
-def _are_right(answered: Sequence[tuple[SupervisedDatum, str]]) -> list[bool]:
-    """Whether each text answers its record as well as the record's own output."""
-    golds = [extract_final_answer(record.output) for record, _ in answered]
-    answers = [extract_final_answer(text) for _, text in answered]
-    both = [(g, a) for g, a in zip(golds, answers, strict=True) if g is not None and a is not None]
-    verdicts = iter(grade_pairs(both))
-    right = []
-    for gold, answer, (record, text) in zip(golds, answers, answered, strict=True):
-        if gold is None:
-            right.append(text.split() == record.output.split())
-        else:
-            right.append(answer is not None and next(verdicts).equal)
-    return right
-
-
-def _pair(record: SupervisedDatum, answer: str) -> PreferenceDatum:
+def _pair(record: SupervisedDatum, tried: CompletedTaskInstance) -> PreferenceDatum | None:
+    """The record's answer before the student's; None if the student said nothing, or the same."""
+    answer = tried.transcript[len(record.prompt)].content
+    if answer in ("", record.output):
+        return None
     return PreferenceDatum(
         instruction=record.instruction,
         input=record.input,

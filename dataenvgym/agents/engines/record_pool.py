@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from dataenvgym.agents.engines.gold_records import gold_records, train_instances
+from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.agents.engines.similarity import TextSimilarity
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
@@ -21,7 +21,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
-from dataenvgym.tasks.prompt_template import prompt_template_of
+from dataenvgym.tasks.adapted import task_of
 
 PromptedDatum = SupervisedDatum | PreferenceDatum | KTODatum
 """The kinds of records that begin with a question."""
@@ -37,7 +37,7 @@ class RecordPool:
     """
 
     def __init__(self, task: TaskInterface, path: str | Path | None = None) -> None:
-        self._task = task
+        self._task = task_of(task)
         self._path = None if path is None else Path(path).expanduser()
         self._likeness_to = lru_cache(maxsize=512)(self._computed_likeness)
 
@@ -47,19 +47,16 @@ class RecordPool:
         Raises:
             ConfigurationError: if the file or the train split is not there or cannot be used.
         """
-        if self._path is None:
-            train_instances(self._task)
-        else:
-            _ = self.records
+        _ = self.records if self._path else self._task.on("train").instances
 
     @cached_property
     def records(self) -> tuple[PromptedDatum, ...]:
         """All of them, loaded once."""
         found: Sequence[PromptedDatum]
         if self._path is None:
-            found = gold_records(self._task, train_instances(self._task))
+            found = gold_records(self._task, self._task.on("train").instances)
         else:
-            template = prompt_template_of(self._task)
+            template = self._task.domain.prompt_template
             found = [template.frame(record) for record in _read(self._path)]
         if not found:
             source = self._path or "the task's train split"
@@ -121,7 +118,7 @@ class RecordPool:
     @cached_property
     def _similarity(self) -> TextSimilarity:
         questions = [record.prompt[-1].content for record in self.records]
-        template = prompt_template_of(self._task)
+        template = self._task.domain.prompt_template
         return TextSimilarity([template.instruction_in(question) for question in questions])
 
 

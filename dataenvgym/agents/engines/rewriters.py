@@ -41,10 +41,10 @@ class PocketRewriter:
         operands: "same" asks the same in other words; "other" asks in the same words about other
             operands of the training split (numbers; for code, names); "mixed" does one or the
             other, by chance. Seeds whose output is wrong are not rewritten.
-        task: whose family it is; that of pocket math if the task has none.
+        task: a pocket task, whose family it is.
     """
 
-    def __init__(self, operands: Operands = "mixed", *, task: TaskInterface | None = None) -> None:
+    def __init__(self, operands: Operands = "mixed", *, task: TaskInterface) -> None:
         if operands not in get_args(Operands):
             raise ConfigurationError(
                 f"operands is {operands!r}, expected one of {', '.join(get_args(Operands))}."

@@ -21,9 +21,9 @@ from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, Plan, credited
+from dataenvgym.plans import Assignment, EngineFit, Plan, credited
 from dataenvgym.records import SupervisedDatum, TrainingDatum
-from dataenvgym.tasks.prompt_template import prompt_template_of
+from dataenvgym.tasks.adapted import task_of
 
 
 class SeededEngine:
@@ -41,7 +41,7 @@ class SeededEngine:
             up, at least 1; each of them but the first has at most that many rewrites.
     """
 
-    chooses = True
+    fit = EngineFit(needs="counts")
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class SeededEngine:
                 f"nearest is {nearest} and attempts is {attempts}, expected 1 or more of both"
             )
         self.rewriter = rewriter
-        self._task = task
+        self._domain = task_of(task).domain
         self.seeds = RecordPool(task, path)
         self.nearest = nearest
         self.attempts = attempts
@@ -90,7 +90,7 @@ class SeededEngine:
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
         """
-        template = prompt_template_of(self._task)
+        template = self._domain.prompt_template
         turns = [self._in_turns(assignment, rng) for assignment in plan]
         slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
         written: dict[int, TrainingDatum] = {}
@@ -127,7 +127,7 @@ class SeededEngine:
 
     def _without_template(self, seeds: Iterable[TrainingDatum]) -> list[SupervisedDatum]:
         """The supervised ones among the seeds, as problems alone."""
-        template = prompt_template_of(self._task)
+        template = self._domain.prompt_template
         plain = (template.unframe(seed) for seed in seeds)
         return [seed for seed in plain if isinstance(seed, SupervisedDatum)]
 

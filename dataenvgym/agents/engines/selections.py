@@ -15,20 +15,20 @@ import numpy as np
 
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import (
-    Failure,
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-    TaskInterface,
-)
-from dataenvgym.plans import Assignment, Plan
-from dataenvgym.scoring import extract_final_answer
+from dataenvgym.evaluation.answers import answers_of
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Assignment, EngineFit, Plan
+from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.lessons import problem_of
 
 
 @runtime_checkable
 class Selection(Protocol):
-    """Says which records of a pool are worth most."""
+    """Says which records of a pool are worth most.
+
+    One that cannot do without examples has `fit = EngineFit(needs="examples")`.
+    """
 
     def score(
         self,
@@ -63,11 +63,12 @@ class RandomSelection:
 class UncertaintySelection:
     """1 - agreement: the share of the student's samples that are not its most frequent answer.
 
-    Two samples agree if their final answers are the same text; a sample without a final answer
-    counts with its whole text. A random choice of candidates is tried, the others come last.
+    Two samples agree if the task's domain reads the same answer in them; a sample without an
+    answer counts with its whole text. A random choice of candidates is tried, the others come
+    last; records that are not problems of the task count as certain.
 
     Args:
-        task: how it draws its answers (its `sampling`), where it says so.
+        task: how the student is asked, and draws its answers (its `sampling`).
         samples: tries of each record, at least 2.
         temperature: of the tries, more than 0.
         breadth: how many candidates are tried for each record that is wanted, at least 1.
@@ -86,7 +87,7 @@ class UncertaintySelection:
                 f"samples is {samples}, temperature is {temperature} and breadth is {breadth}, "
                 "expected 2 or more, more than 0, and 1 or more"
             )
-        self._sampling: SamplingParameters = getattr(task, "sampling", SamplingParameters())
+        self._task = task_of(task)
         self.samples = samples
         self.temperature = temperature
         self.breadth = breadth
@@ -121,12 +122,24 @@ class UncertaintySelection:
         rng: np.random.Generator,
     ) -> list[float]:
         """For each position; 0.0 where fewer than two samples came back."""
-        prompts = [pool.records[position].prompt for position in positions]
-        rounds: list[Sequence[Reply | Failure]] = []
+        found = {p: problem_of(self._task.domain, pool.records[p]) for p in positions}
+        problems = {p: problem for p, problem in found.items() if problem is not None}
+        rounds: list[list[CompletedTaskInstance]] = []
         for _ in range(self.samples):
             changes = {"temperature": self.temperature, "seed": int(rng.integers(2**62))}
-            rounds.append(predictor.predict(prompts, self._sampling.model_copy(update=changes)))
-        return [1.0 - _agreement(replies) for replies in zip(*rounds, strict=True)]
+            sampling = self._task.sampling.model_copy(update=changes)
+            rounds.append(self._task.attempt(predictor, list(problems.values()), sampling=sampling))
+        tries = dict(zip(problems, zip(*rounds, strict=True), strict=True))
+        return [1.0 - self._agreement(tries.get(position, ())) for position in positions]
+
+    def _agreement(self, tries: Sequence[CompletedTaskInstance]) -> float:
+        """The share of the most frequent answer; 1.0 where fewer than two samples came back."""
+        answered = [c for c in tries if c.error is None]
+        if len(answered) < 2:
+            return 1.0
+        read = zip(answers_of(self._task, answered), answered, strict=True)
+        answers = Counter(answer or f"\n{c.response}" for (answer, _), c in read)
+        return answers.most_common(1)[0][1] / len(answered)
 
 
 class InfluenceSelection:
@@ -136,7 +149,7 @@ class InfluenceSelection:
     the same words (`TextSimilarity`) is expected to correct it most. No gradients are needed.
     """
 
-    needs_examples = True
+    fit = EngineFit(needs="examples")
 
     def score(
         self,
@@ -163,12 +176,3 @@ def _likeness(pool: RecordPool, assignment: Assignment) -> np.ndarray:
             "gives none: use agent/policy=open_ended or skill_list"
         )
     return pool.likeness(assignment)
-
-
-def _agreement(replies: Sequence[Reply | Failure]) -> float:
-    """The share of the most frequent answer; 1.0 where fewer than two samples came back."""
-    texts = [reply.text for reply in replies if isinstance(reply, Reply)]
-    if len(texts) < 2:
-        return 1.0
-    answers = Counter(extract_final_answer(text) or f"\n{text}" for text in texts)
-    return answers.most_common(1)[0][1] / len(texts)

@@ -6,27 +6,20 @@ more often right than what it says first, and does harm where it is not.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from dataenvgym.agents.engines.self_teaching import SelfAnswersEngine
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.evaluation.answers import classes_of, sameness_of
-from dataenvgym.interfaces import EnvironmentInterface, TaskInterface
-from dataenvgym.records import TaskInstance
-from dataenvgym.scoring import extract_final_answer
-
-_log = logging.getLogger(__name__)
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation.answers import answers_of, classes_of, sameness_of
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import CompletedTaskInstance
 
 
 class SelfConsistencyEngine(SelfAnswersEngine):
     """Writes records from what the student says most often.
 
-    The task tells which answers are the same (see `dataenvgym.evaluation.answers`): in math, equal
-    final answers; in code, what gives the same results. For a task that does not tell, it is the
-    final answer, or else the whole text.
+    The task's domain tells which answers are the same: in math, equal final answers; in code, what
+    gives the same results. In a domain that does not tell, it is the whole text.
 
     Args:
         agreement: the share of the answers that has to agree, above 0.
@@ -54,48 +47,24 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         self.agreement = agreement
         self.most_agreement = most_agreement
 
-    def pick(
-        self, problem: TaskInstance, answers: Sequence[str], environment: EnvironmentInterface
-    ) -> str | None:
-        """The first answer of the majority, if that is large enough; gold is not read."""
-        read = self._answers(problem, answers)
-        text, votes = majority(answers, read, sameness_of(self.task, problem))
-        return text if self.agreement <= votes / self.samples <= self.most_agreement else None
-
-    def _answers(self, problem: TaskInstance, texts: Sequence[str]) -> list[str | None]:
-        """What each text answers, as the task reads it; each different text is read once."""
-        different = list(dict.fromkeys(texts))
-        with ThreadPoolExecutor(getattr(self.task, "threads", 1)) as pool:
-            found = pool.map(partial(self._answer, problem), different)
-            read = dict(zip(different, found, strict=True))
-        return [read[text] for text in texts]
-
-    def _answer(self, problem: TaskInstance, text: str) -> str | None:
-        if (answer_class := getattr(self.task, "answer_class", None)) is None:
-            return extract_final_answer(text) or text.strip() or None
-        try:
-            answer: str | None = answer_class(problem, text)
-        except ConfigurationError:
-            raise
-        except DataEnvGymError as error:
-            _log.warning("an answer to %s could not be read: %s", problem.id, error)
-            return None
-        return answer
+    def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
+        """The first try of the majority, if that is large enough; its score is not read."""
+        answers = [answer for answer, _ in answers_of(self.task, tries)]
+        place, votes = majority(answers, sameness_of(self.task, tries[0].instance))
+        is_enough = self.agreement <= votes / self.samples <= self.most_agreement
+        return tries[place] if is_enough else None
 
 
-def majority(
-    texts: Sequence[str], answers: Sequence[str | None], same: Callable[[str, str], bool]
-) -> tuple[str, int]:
-    """The first of the texts with the most frequent answer, and how many have that answer.
+def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) -> tuple[int, int]:
+    """The place of the first most frequent answer, and how many votes it has.
 
-    A text whose answer is None has no vote; without any vote it is ("", 0).
+    None has no vote; without any vote it is (0, 0).
 
     Args:
-        answers: what each text answers.
         same: whether two answers that differ as text are the same, as 1/2 and 0.5 are.
     """
     found, votes = classes_of(answers, same)
     if not found:
-        return "", 0
+        return 0, 0
     winner = max(range(len(found)), key=votes.count)
-    return texts[answers.index(found[winner])], votes.count(winner)
+    return answers.index(found[winner]), votes.count(winner)

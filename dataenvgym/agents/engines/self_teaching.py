@@ -4,7 +4,7 @@ The student answers problems of the task's training split several times, and an 
 answer to learn from, if there is one. `SelfAnswersEngine` is all of it but the picking:
 
 - `SelfConsistencyEngine` (self_consistency) picks what the student says most often;
-- `RejectionSamplingEngine` (rejection_sampling) picks what the task's scorer calls right.
+- `RejectionSamplingEngine` picks what the task's domain calls right.
 """
 
 from __future__ import annotations
@@ -12,40 +12,35 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.engines.gold_records import record_of_prompt, train_instances
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import (
-    EnvironmentInterface,
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-    TaskInterface,
-)
-from dataenvgym.plans import Assignment, Plan
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.progress import tell
-from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
+from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.adapted import attemptable, task_of
+from dataenvgym.tasks.lessons import record_of
 
 
 class SelfAnswersEngine(ABC):
     """Writes records from the student's own answers; a subclass says which (`pick`).
 
     An assignment with a skill gets problems of that skill; one with examples, problems of their
-    skill where it is known; any other, problems of all kinds. A problem becomes a record once.
+    skill where it is known; any other, problems of all kinds. A problem becomes a record once, with
+    all turns of the student's try.
 
     Args:
-        task: whose training split has the problems, each answered in one turn.
-        samples: how many answers the student gives to each problem.
+        task: whose training split has the problems.
+        samples: how often the student tries each problem.
         temperature: how the student draws its answers; above 0.
         tries: how many problems are tried for each record that is wanted, at most.
     """
 
-    chooses = True
+    fit = EngineFit(needs="counts")
 
     def __init__(
         self,
@@ -62,24 +57,21 @@ class SelfAnswersEngine(ABC):
             raise ConfigurationError(
                 f"temperature is {temperature}, expected more than 0: greedy answers are all alike"
             )
-        self.task: Any = task
+        self.task = task_of(task)
         self.samples = samples
         self.tries = tries
-        own = getattr(task, "sampling", SamplingParameters(max_tokens=1024))
-        self.sampling = own.model_copy(update={"temperature": temperature, "top_p": 1.0})
+        changes = {"temperature": temperature, "top_p": 1.0}
+        self.sampling = self.task.sampling.model_copy(update=changes)
         self._used: set[str] = set()
 
     # --- what a subclass says ---
 
     @abstractmethod
-    def pick(
-        self, problem: TaskInstance, answers: Sequence[str], environment: EnvironmentInterface
-    ) -> str | None:
-        """The one of the student's answers to learn from, or None.
+    def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
+        """The one of the student's tries at a problem to learn from, or None.
 
         Args:
-            answers: at most `samples` of them; calls that failed have none.
-            environment: one of the task's, to be reset to the problem by whoever needs it.
+            tries: as many as `samples`, those that failed included.
         """
 
     # --- what an agent asks ---
@@ -87,7 +79,7 @@ class SelfAnswersEngine(ABC):
     @property
     def skills(self) -> Sequence[str]:
         """The skills of the training split."""
-        return tuple(sorted({p.skill for p in train_instances(self.task) if p.skill}))
+        return tuple(sorted({p.skill for p in self.task.on("train").instances if p.skill}))
 
     def prepare(self) -> None:
         """Load the training split.
@@ -95,23 +87,19 @@ class SelfAnswersEngine(ABC):
         Raises:
             ConfigurationError: if the task has none, or puts no problems.
         """
-        train_instances(self.task)
-        if not hasattr(self.task, "make_environment"):
-            raise ConfigurationError(
-                f"{type(self.task).__name__} has no `make_environment`, which puts a problem to "
-                "the student: give it one, or choose another engine"
-            )
+        _ = self.task.on("train").instances
+        attemptable(self.task)
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
-    ) -> Sequence[SupervisedDatum]:
+    ) -> Sequence[TrainingDatum]:
         """The records of the plan; fewer where answers to learn from are rare."""
         seed = int(rng.integers(2**31))
         wishes = _by_skill(plan)
-        problems = train_instances(self.task)
+        problems = self.task.on("train").instances
         order = [problems[int(i)] for i in rng.permutation(len(problems))]
         left = {skill: self.tries * count for skill, count in wishes.items()}
-        records: list[SupervisedDatum] = []
+        records: list[TrainingDatum] = []
         tried: set[str] = set()
         wave = 0
         while chosen := self._choose(order, tried, wishes, left):
@@ -156,35 +144,32 @@ class SelfAnswersEngine(ABC):
 
     def _answered(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
-    ) -> list[SupervisedDatum | None]:
-        """For each problem the record of the answer that was picked, if any."""
-        environment = self.task.make_environment()
-        try:
-            asked = [
-                environment.reset(seed=0, options={"instance": problem})[0] for problem in problems
-            ]
-            answers = self._sampled(asked, predictor, seed)
-            picked = [
-                self.pick(problem, said, environment)
-                for problem, said in zip(problems, answers, strict=True)
-            ]
-        finally:
-            environment.close()
-        return [
-            None if text is None else record_of_prompt(conversation, text, problem.skill)
-            for problem, conversation, text in zip(problems, asked, picked, strict=True)
+    ) -> list[TrainingDatum | None]:
+        """For each problem the record of the try that was picked, if any."""
+        seeds = (derive_seed(seed, sample) % 2**31 for sample in range(self.samples))
+        rounds = [
+            self.task.attempt(
+                predictor, problems, sampling=self.sampling.model_copy(update={"seed": seed})
+            )
+            for seed in seeds
         ]
+        picked = (self.pick(tries) for tries in zip(*rounds, strict=True))
+        return [None if c is None else self._record(c) for c in picked]
 
-    def _sampled(
-        self, asked: Sequence[Conversation], predictor: PredictorInterface, seed: int
-    ) -> list[list[str]]:
-        answers: list[list[str]] = [[] for _ in asked]
-        for sample in range(self.samples):
-            sampling = self.sampling.model_copy(update={"seed": derive_seed(seed, sample) % 2**31})
-            for said, reply in zip(answers, predictor.predict(asked, sampling), strict=True):
-                if isinstance(reply, Reply):
-                    said.append(reply.text)
-        return answers
+    def _record(self, picked: CompletedTaskInstance) -> TrainingDatum | None:
+        return record_of(picked, self.task.domain.prompt(picked.instance))
+
+
+class RejectionSamplingEngine(SelfAnswersEngine):
+    """Writes records from those tries of the student that the task's domain calls right.
+
+    Also known as expert iteration. It needs the gold answers of the training split to tell right
+    from wrong, and no solutions.
+    """
+
+    def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
+        """The first try that is right."""
+        return next((c for c in tries if c.was_correct), None)
 
 
 def _by_skill(plan: Plan) -> dict[str | None, int]:

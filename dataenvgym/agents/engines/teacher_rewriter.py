@@ -15,7 +15,7 @@ from dataenvgym.interfaces import SamplingParameters, TaskInterface, TeacherInte
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import ask_json
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.tasks.adapted import task_of
 
 _log = logging.getLogger(__name__)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
@@ -24,13 +24,13 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 class TeacherRewriter:
     """Asks a teacher for the same problem in other words, and keeps what keeps the answer.
 
-    A rewrite is dropped if its numbers are not those of the seed, if its final answer is another
-    one (or, where none is marked, its output), or if the task can judge records (`judge_record`)
-    and finds it wrong.
+    A rewrite is dropped if its numbers are not those of the seed, if its answer, as the task's
+    domain reads it, is another one (or, where it reads none, its output), or if the domain can
+    judge records and finds it wrong.
 
     Args:
         teacher: who rewrites.
-        task: may judge the records.
+        task: whose domain reads answers, and may judge records.
         prompt: has `{instruction}` and `{output}`, and may have `{count}`, which is 1.
         temperature, top_p, max_tokens: how the teacher draws its answers.
     """
@@ -46,7 +46,7 @@ class TeacherRewriter:
         max_tokens: int = 2048,
     ) -> None:
         self._teacher = teacher
-        self._judge = getattr(task, "judge_record", None)
+        self._domain = task_of(task).domain
         self._prompt = as_prompt(prompt, needs=("instruction", "output"), may=("count",))
         self._sampling = SamplingParameters(
             temperature=temperature, top_p=top_p, max_tokens=max_tokens
@@ -75,23 +75,28 @@ class TeacherRewriter:
             return None
         changes = {"instruction": first["instruction"], "output": first["output"]}
         record = SupervisedDatum.model_validate(seed.model_dump() | changes)
-        if record.instruction == seed.instruction or not _keeps_facts(seed, record):
+        if record.instruction == seed.instruction or not self._keeps_facts(seed, record):
             return None
         return None if self._is_wrong(record) else record
 
     def _is_wrong(self, record: SupervisedDatum) -> bool:
-        if self._judge is None:
-            return False
         try:
-            return self._judge(record) is False
+            return self._domain.judge_record(record) is False
         except SandboxError as error:
             _log.warning("a rewritten record was not judged: %s", error)
             return False
 
+    def _keeps_facts(self, seed: SupervisedDatum, record: SupervisedDatum) -> bool:
+        numbers, kept = (sorted(_NUMBER.findall(r.instruction)) for r in (seed, record))
+        return numbers == kept and self._keeps_answer(seed, record)
 
-def _keeps_facts(seed: SupervisedDatum, record: SupervisedDatum) -> bool:
-    numbers, kept = (sorted(_NUMBER.findall(r.instruction)) for r in (seed, record))
-    before, after = (extract_final_answer(r.output) for r in (seed, record))
-    if before is None:
-        return numbers == kept and record.output.split() == seed.output.split()
-    return numbers == kept and after is not None and answers_equal(before, after)
+    def _keeps_answer(self, seed: SupervisedDatum, record: SupervisedDatum) -> bool:
+        if record.output.split() == seed.output.split():
+            return True
+        alone = seed.model_copy(update={"system": "", "history": ()})
+        if (problem := self._domain.problem_of_record(alone)) is None:
+            return False
+        before, after = (self._domain.answer_class(problem, r.output) for r in (seed, record))
+        if before is None or after is None:
+            return False
+        return before == after or self._domain.same_answer(problem, before, after)

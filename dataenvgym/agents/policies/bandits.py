@@ -26,7 +26,7 @@ from pydantic import JsonValue
 from dataenvgym.agents.policies.learning_progress import LearningProgress
 from dataenvgym.agents.policies.plain import accuracy, by_skill, skill_plan
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.plans import Plan, Situation
+from dataenvgym.plans import Plan, PolicyFit, Situation
 
 _LEAST = 0.01
 """Progress below it is taken for it, so that no arm is given up for good."""
@@ -53,7 +53,7 @@ class BanditPolicy(ABC):
     """
 
     name: str
-    needs_skills = True
+    fit = PolicyFit(needs_skills=True)
 
     def __init__(
         self,

@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.policies.wrapping import WrappingPolicy
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, Stateful
-from dataenvgym.plans import Plan, Policy, Situation
+from dataenvgym.plans import Plan, Policy, Situation, policy_fit
 from dataenvgym.records import CompletedTaskInstance, Conversation
 
 
-class BlindPolicy(WrappingPolicy):
+class BlindPolicy:
     """`policy`, to which every instance looks alike: wrong, and without an answer.
 
     It sees the problems, their gold answers and their skills, as before; it does not see the
@@ -27,12 +26,13 @@ class BlindPolicy(WrappingPolicy):
         policy: the policy to blind.
 
     Raises:
-        ConfigurationError: if it lets the student try (`asks_student`).
+        ConfigurationError: if it lets the student try (`PolicyFit.asks_student`).
     """
 
     def __init__(self, policy: Policy) -> None:
-        super().__init__(policy)
-        if self.asks_student:
+        self.policy = policy
+        self.fit = policy_fit(policy)
+        if self.fit.asks_student:
             raise ConfigurationError(
                 f"a blind policy may not let the student try, and {type(policy).__name__} does: "
                 "wrap another one, such as agent/policy@agent.policy.policy=skill_list"

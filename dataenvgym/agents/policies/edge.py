@@ -8,15 +8,16 @@ it nothing to hold on to. With p, the share of sampled tries that solve a proble
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
 from dataenvgym.agents.policies.plain import apportion
-from dataenvgym.agents.policies.solve_rates import SolveRates
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import TaskInterface
-from dataenvgym.plans import Assignment, Plan, Situation
-from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
+from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.tasks.adapted import attemptable
 
 
 class EdgePolicy:
@@ -33,7 +34,7 @@ class EdgePolicy:
         floor: keeps something for what is always or never solved, 0 or more.
     """
 
-    asks_student = True
+    fit = PolicyFit(asks_student=True)
 
     def __init__(
         self,
@@ -45,12 +46,19 @@ class EdgePolicy:
     ) -> None:
         if floor < 0:
             raise ConfigurationError(f"floor is {floor}, expected 0 or more")
-        self._rates = SolveRates(task, samples=samples, temperature=temperature)
+        if samples < 1 or temperature <= 0:
+            raise ConfigurationError(
+                f"samples is {samples} and temperature is {temperature}, expected 1 or more "
+                "samples at a temperature above 0"
+            )
+        self._task = attemptable(task)
+        self._samples = samples
+        self._temperature = temperature
         self.floor = floor
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         instances = [c.instance for c in situation.completed]
-        rates = self._rates.measure(instances, situation.predictor, rng)
+        rates = self.solve_rates(instances, situation.predictor, rng)
         tried = [
             (c, float(rate))
             for c, rate in zip(situation.completed, rates, strict=True)
@@ -59,6 +67,28 @@ class EdgePolicy:
         if any(c.instance.skill is not None for c, _ in tried):
             return self._by_skill(tried, count)
         return self._by_instance(tried, count, rng)
+
+    def solve_rates(
+        self,
+        instances: Sequence[TaskInstance],
+        predictor: PredictorInterface,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """The share of solved tries of each instance (n,); NaN where every call failed.
+
+        A greedy answer is right or wrong; samples tell a problem that the student has just missed
+        from one that is out of its reach.
+        """
+        solved = np.zeros((self._samples, len(instances)))
+        for row in solved:
+            changes = {"seed": int(rng.integers(2**62)), "temperature": self._temperature}
+            sampling = self._task.sampling.model_copy(update=changes)
+            tried = self._task.attempt(predictor, instances, sampling=sampling)
+            row[:] = [np.nan if c.error is not None else c.was_correct for c in tried]
+        n_tried = np.sum(~np.isnan(solved), axis=0)
+        with np.errstate(invalid="ignore"):
+            rates: np.ndarray = np.nansum(solved, axis=0) / n_tried
+        return rates
 
     def _by_skill(self, tried: list[tuple[CompletedTaskInstance, float]], count: int) -> Plan:
         groups: defaultdict[str, list[tuple[CompletedTaskInstance, float]]] = defaultdict(list)

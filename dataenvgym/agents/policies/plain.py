@@ -17,15 +17,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.plans import Assignment, Plan, Situation
+from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance
 
 
 class RandomPolicy:
     """Each record teaches a skill drawn uniformly from those the engine has."""
 
-    needs_engine_skills = True
-    gives_examples = False
+    fit = PolicyFit(tells="skills", needs_engine_skills=True)
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         skills = situation.skills
@@ -66,7 +65,7 @@ class SkillListPolicy:
         floor: keeps something for skills without errors.
     """
 
-    needs_skills = True
+    fit = PolicyFit(needs_skills=True)
 
     def __init__(self, *, sharpness: float = 1.0, floor: float = 0.02) -> None:
         if sharpness < 0 or floor < 0:
@@ -86,8 +85,7 @@ class SkillListPolicy:
 class FreePolicy:
     """One assignment without skill and examples: the engine chooses what to give."""
 
-    leaves_choice = True
-    gives_examples = False
+    fit = PolicyFit(tells="counts")
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return (Assignment(count),)

@@ -14,10 +14,9 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.policies.plain import accuracy, apportion, by_skill
-from dataenvgym.agents.policies.wrapping import WrappingPolicy
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful
-from dataenvgym.plans import Assignment, Plan, Policy, Situation
+from dataenvgym.plans import Assignment, Plan, Policy, Situation, policy_fit
 from dataenvgym.records import CompletedTaskInstance
 
 
@@ -30,7 +29,7 @@ class _Loss:
     examples: tuple[CompletedTaskInstance, ...]
 
 
-class RetentionPolicy(WrappingPolicy):
+class RetentionPolicy:
     """`policy`, with a share of the records for what was forgotten.
 
     Args:
@@ -54,7 +53,8 @@ class RetentionPolicy(WrappingPolicy):
                 f"share is {share}, full_at is {full_at} and tolerance is {tolerance}, expected a "
                 "share from 0 to 1, full_at above 0 and a tolerance of 0 or more"
             )
-        super().__init__(policy)
+        self.policy = policy
+        self.fit = policy_fit(policy)
         self.share = share
         self.full_at = full_at
         self.tolerance = tolerance

@@ -43,11 +43,12 @@ from dataenvgym.environments.states import state_of
 from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
-from dataenvgym.plans import Assignment, Engine
+from dataenvgym.plans import Assignment, Engine, engine_fit
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
+from dataenvgym.tasks.adapted import known_instances, task_of
 
 
 class SkillTreeOptions(EnvironmentOptions, total=False):
@@ -126,9 +127,9 @@ class SkillTree(TeachingEnvironment):
         Raises:
             ConfigurationError: if nothing says which skills the instances need.
         """
-        instances = getattr(self.task, "instances", ())
+        instances = known_instances(self.task)
         if self.labeler is None and instances and not any(i.skill for i in instances):
-            raise _no_skills(getattr(self.task, "name", type(self.task).__name__))
+            raise _no_skills(task_of(self.task).name)
         return super().reset(seed=seed, options=options)
 
     def parse(self, action: Any) -> TreeAction:
@@ -215,7 +216,7 @@ class SkillTree(TeachingEnvironment):
             return plan, []
         rng = derive_rng(self._seed, number, "engine")
         records = self._parse_records(
-            self.engine.generate(assignments, ShownStudent(self.predictor), rng)
+            self.engine.generate(assignments, ShownStudent(self.predictor, self.trial), rng)
         )
         if not records:
             asked = sum(one.count for one in assignments)
@@ -225,7 +226,7 @@ class SkillTree(TeachingEnvironment):
     def _assignments(
         self, plan: Forest, examples: Mapping[str, Sequence[CompletedTaskInstance]]
     ) -> tuple[Assignment, ...]:
-        needs_examples = getattr(self.engine, "needs_examples", False)
+        needs_examples = engine_fit(self.engine).needs == "examples"
         assignments = []
         for tree in plan.trees:
             tried = examples.get(tree.skill, ())

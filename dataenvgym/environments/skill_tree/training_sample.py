@@ -7,8 +7,7 @@ same probability, and nothing but the sample and the number of records so far ha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,12 +19,9 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.rollouts import rollout
-from dataenvgym.scoring import extract_final_answer
-from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.prompt_template import PromptTemplate, prompt_template_of
+from dataenvgym.tasks.adapted import one_by_one, task_of
+from dataenvgym.tasks.domain import Domain
 
-ProblemOf = Callable[[SupervisedDatum], TaskInstance | None]
 _SUBSKILL = "subskill"
 
 
@@ -35,7 +31,7 @@ def renewed_sample(
     seen: Mapping[Key, int],
     size: int,
     rng: np.random.Generator,
-    task: object = None,
+    task: TaskInterface,
 ) -> list[TaskInstance]:
     """Up to `size` records of each subskill as problems.
 
@@ -45,17 +41,15 @@ def renewed_sample(
         before: the sample so far.
         new: records that were trained on since.
         seen: how many records of each subskill there were before.
-        task: makes problems of records, if it has `problem_of_record`; otherwise they are
-            questions whose final answer is the gold answer.
+        task: whose domain makes problems of records.
     """
-    template = prompt_template_of(task)
-    problem_of = getattr(task, "problem_of_record", None) or partial(_with_answer, template)
+    domain = task_of(task).domain
     sample: defaultdict[Key, list[TaskInstance]] = defaultdict(list)
     for instance in before:
         sample[_key(instance)].append(instance)
     count = dict(seen)
     for record in new:
-        if (problem := _problem(record, problem_of)) is None:
+        if (problem := _problem(record, domain)) is None:
             continue
         key = _key(problem)
         count[key] = count.get(key, 0) + 1
@@ -69,18 +63,11 @@ def renewed_sample(
 def answer_again(
     task: TaskInterface, predictor: PredictorInterface, sample: Sequence[TaskInstance]
 ) -> list[CompletedTaskInstance]:
-    """The student's answers, graded by the task's own scorer; none if it is no `Task`."""
-    if not isinstance(task, Task) or not sample:
+    """The student's answers, graded by the task; none if its problems cannot be tried."""
+    if (tried := one_by_one(task)) is None or not sample:
         return []
-    asked = [instance.model_copy(update={"task": task.name}) for instance in sample]
-    completed = rollout(
-        predictor,
-        [_without_subskill(instance) for instance in asked],
-        task.make_environment,
-        sampling=task.sampling,
-        chunk_size=task.chunk_size,
-        threads=task.threads,
-    )
+    asked = [instance.model_copy(update={"task": tried.name}) for instance in sample]
+    completed = tried.attempt(predictor, [_without_subskill(instance) for instance in asked])
     pairs = zip(completed, asked, strict=True)
     return [c.model_copy(update={"instance": instance}) for c, instance in pairs]
 
@@ -90,26 +77,14 @@ def subskill_taught(completed: CompletedTaskInstance) -> str:
     return _key(completed.instance)[1]
 
 
-def _problem(record: TrainingDatum, problem_of: ProblemOf) -> TaskInstance | None:
+def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
     source = record.provenance
     if not isinstance(record, SupervisedDatum) or source.skill is None or source.subskill is None:
         return None
-    if (problem := problem_of(record)) is None:
+    if (problem := domain.problem_of_record(record)) is None:
         return None
     data = {**problem.data, _SUBSKILL: source.subskill}
     return problem.model_copy(update={"id": source.id, "skill": source.skill, "data": data})
-
-
-def _with_answer(template: PromptTemplate, record: SupervisedDatum) -> TaskInstance | None:
-    """The record as a question with a final answer, if it is one."""
-    plain = template.unframe(record)
-    assert isinstance(plain, SupervisedDatum)
-    answer = extract_final_answer(record.output)
-    if plain.system or plain.history or answer is None:
-        return None
-    return TaskInstance(
-        id="record", task="records", instruction=plain.prompt[-1].content, answer=answer
-    )
 
 
 def _without_subskill(instance: TaskInstance) -> TaskInstance:

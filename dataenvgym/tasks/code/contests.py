@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.tasks.code.rows import Parts, json_in, json_of, text_in
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 _APPS_TOLERANCE = 1e-5  # of outputs
 # the Pythons of its time wrote numbers of any length, hence the last line

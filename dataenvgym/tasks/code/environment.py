@@ -132,10 +132,9 @@ def make_default(
         options: those of `CodeEnvironment`.
     """
     if instances is None:
-        from dataenvgym.tasks.code.pocket import PocketCodeTask
+        from dataenvgym.tasks.code.pocket import LIMITS, PocketCodeTask
 
-        task = PocketCodeTask(split="validation")
-        instances, options = task.instances, {"limits": task.limits, **options}
+        instances, options = PocketCodeTask().instances, {"limits": LIMITS, **options}
     return CodeEnvironment(instances, **options)
 
 

@@ -25,7 +25,7 @@ from dataenvgym.tasks.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.reading import called_function, makes_objects, surroundings
 from dataenvgym.tasks.code.rows import Parts, list_in, text_in, texts_in
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 Container = TypeVar("Container", list[Any], dict[str, Any])
 _LONGEST_INT = 4000  # digits; `int` refuses more than 4,300

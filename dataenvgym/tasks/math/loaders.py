@@ -21,7 +21,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.scoring import extract_final_answer
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 Format = Literal["auto", "gsm8k", "math"]
 

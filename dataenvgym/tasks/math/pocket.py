@@ -1,78 +1,451 @@
 """Pocket math: the small, seeded, procedural family of the math domain.
 
-The same problems in every process and on every machine; operands are disjoint between splits
-(see `pocket_skills`). It comes with what a real task comes with, gold skills included, and its
-answers go through the ordinary math environment and scorer.
+Small procedures on short lists and two-digit numbers: 20 skills in 5 categories. A `PocketSkill`
+draws operands, solves them, and words the question: in symbols (`desc 3 1 4 =`) or in one of
+several plain-word phrasings ("Put 3 1 4 in falling order."). Every answer is one integer or a list
+of digits separated by spaces, after `####`, and goes through the ordinary environment and scorer.
+
+Training, validation and test never share operands: `split_of` assigns the *sorted* operands of
+a problem to exactly one split, whatever the skill, the order or the phrasing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Unpack
 
 import numpy as np
 
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import TrainingDatum
-from dataenvgym.tasks.base import Split
-from dataenvgym.tasks.claims import all_hold, claims_of
-from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.math.answers import MathAnswers
-from dataenvgym.tasks.math.environment import MathEnvironment
-from dataenvgym.tasks.math.pocket_family import POCKET_MATH
-from dataenvgym.tasks.math.pocket_reading import operands_of, solve
-from dataenvgym.tasks.math.pocket_skills import SKILLS, draw_problem
-from dataenvgym.tasks.procedural import ProceduralTask
+from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.math.domain import MathDomain
+from dataenvgym.tasks.pocket import Exercise
+from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.source import Split
 
+Numbers = tuple[int, ...]
 GREEDY = SamplingParameters(max_tokens=16)
+_NUMBERS = re.compile(r"[0-9]+(?: [0-9]+)*")
 
 
-class PocketMathTask(MathAnswers, ProceduralTask):
+class PocketMathTask(Task):
     """Problems of pocket math, the skills in equal shares.
 
     Args:
+        n_train, n_validation, n_test: how many problems each split has.
+        seed: which problems. The default evaluation sets are those of the published figures.
         system_prompt, template: see `MathEnvironment`.
         sampling: how the student answers; the longest answer takes nine tokens.
-        options: those of `ProceduralTask` and `Task`.
+        options: those of `Task`.
     """
 
     name = "pocket_math"
-    family = POCKET_MATH
 
     def __init__(
         self,
         *,
+        n_train: int = 2000,
+        n_validation: int = 400,
+        n_test: int = 400,
+        seed: int = 0,
         system_prompt: str = "",
         template: str = INSTRUCTION,
         sampling: SamplingParameters = GREEDY,
-        **options: Any,
+        **options: Unpack[TaskOptions],
     ):
-        super().__init__(sampling=sampling, **options)
-        self.prompt_template = PromptTemplate(system_prompt, template)
-
-    def draw(
-        self, skill: str, split: Split, rng: np.random.Generator
-    ) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-        problem = draw_problem(SKILLS[skill], split, rng)
-        fields = {"answer": problem.answer, "category": problem.skill.category}
-        return problem.question, lambda: fields
-
-    def make_environment(self) -> TaskEnvironment:
-        prompt = self.prompt_template
-        return MathEnvironment(
-            self.instances, system_prompt=prompt.system, template=prompt.template
+        source = ProceduralSource(
+            self.name,
+            tuple(SKILLS),
+            _drawn,
+            sizes={"train": n_train, "validation": n_validation, "test": n_test},
+            seed=seed,
         )
+        domain = PocketMathDomain(PromptTemplate(system_prompt, template))
+        super().__init__(source, domain, sampling=sampling, **options)
+
+
+class PocketMathDomain(MathDomain):
+    """Math problems that it can solve by itself, so that it judges records on them."""
+
+    judges_records = True
+
+    @property
+    def family(self) -> PocketMath:
+        return POCKET_MATH
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether what a training record claims holds; None if it is about something else."""
-        claims = [
-            (claim, solve(self.prompt_template.instruction_in(claim.question)))
-            for claim in claims_of(record)
-        ]
-        return all_hold([None if gold is None else claim.holds(gold) for claim, gold in claims])
+        return all_hold([self._holds(claim) for claim in claims_of(record)])
+
+    def _holds(self, claim: Claim) -> bool | None:
+        question = self.prompt_template.instruction_in(claim.question)
+        if (gold := solve(question)) is None:
+            return None
+        instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
+        return claim.holds(self.gives(instance, claim.answer, gold))
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without numbers, the same words."""
         numbers = operands_of(text)
-        return " ".join(map(str, numbers)) if numbers else super().overlap_key(text)
+        return " ".join(map(str, numbers)) if numbers else Domain.overlap_key(self, text)
+
+
+class PocketMath:
+    """See `dataenvgym.tasks.pocket.PocketFamily`."""
+
+    name = "pocket_math"
+
+    @cached_property
+    def phrasings(self) -> Mapping[str, Sequence[str]]:
+        return {name: skill.phrasings for name, skill in SKILLS.items()}
+
+    def draw(
+        self,
+        skill: str,
+        split: Split,
+        rng: np.random.Generator,
+        *,
+        phrasing: str | None = None,
+        symbols: bool = False,
+    ) -> Exercise:
+        problem = draw_problem(SKILLS[skill], split, rng, phrasing=phrasing, symbols=symbols)
+        return problem.exercise
+
+    def read(self, question: str) -> Exercise | None:
+        if (found := recognize(question)) is None:
+            return None
+        skill, phrasing = found
+        return PocketProblem(skill, _numbers_in(question), question, phrasing).exercise
+
+    def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
+        skill, numbers = SKILLS[exercise.skill], _numbers_in(exercise.question)
+        return PocketProblem(skill, numbers, skill.question(numbers, phrasing), phrasing).exercise
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        answer = extract_final_answer(output)
+        gold = SKILLS[exercise.skill].answer(_numbers_in(exercise.question))
+        return answer is not None and answers_equal(gold, answer)
+
+
+POCKET_MATH = PocketMath()
+
+
+@dataclass(frozen=True)
+class PocketSkill:
+    """One procedure: how to draw its operands, to solve it and to ask for it.
+
+    `draw` returns all numbers in the order in which they appear in the question. Phrasings name
+    them: `{xs}` is the list, `{k}` the number that comes before or after it, `{a}` and `{b}` the
+    two operands of a sum.
+    """
+
+    name: str
+    category: str
+    symbol: str
+    phrasings: tuple[str, ...]
+    draw: Callable[[np.random.Generator], Numbers]
+    solve: Callable[[Numbers], Sequence[int] | int]
+
+    def question(self, numbers: Numbers, phrasing: str) -> str:
+        """The question about `numbers`, worded as `phrasing`."""
+        return phrasing.format(
+            xs=_spaced(numbers[:-1] if "{k}" in phrasing else numbers),
+            k=numbers[-1],
+            a=numbers[0],
+            b=numbers[-1],
+        )
+
+    def in_symbols(self, numbers: Numbers) -> str:
+        """The question in symbols, e.g. `desc 3 1 4 =`."""
+        return f"{self.symbol} {_spaced(numbers)} ="
+
+    def answer(self, numbers: Numbers) -> str:
+        """The final answer: an integer, or digits separated by spaces."""
+        solved = self.solve(numbers)
+        return str(solved) if isinstance(solved, int) else _spaced(solved)
+
+
+@dataclass(frozen=True)
+class PocketProblem:
+    """One problem, worded in a phrasing or (None) in symbols, with its answer."""
+
+    skill: PocketSkill
+    numbers: Numbers
+    question: str
+    phrasing: str | None
+
+    @property
+    def answer(self) -> str:
+        return self.skill.answer(self.numbers)
+
+    @property
+    def exercise(self) -> Exercise:
+        return Exercise(self.skill.name, self.phrasing, self.question, f"#### {self.answer}")
+
+
+def draw_problem(
+    skill: PocketSkill,
+    split: Split,
+    rng: np.random.Generator,
+    *,
+    phrasing: str | None = None,
+    symbols: bool = False,
+) -> PocketProblem:
+    """A random problem of `skill` whose operands belong to `split`.
+
+    Worded as `phrasing`, in `symbols`, or else in a random one of the skill's phrasings.
+    """
+    while split_of(numbers := skill.draw(rng)) != split:
+        pass
+    if symbols:
+        return PocketProblem(skill, numbers, skill.in_symbols(numbers), None)
+    if phrasing is None:
+        phrasing = skill.phrasings[int(rng.integers(len(skill.phrasings)))]
+    return PocketProblem(skill, numbers, skill.question(numbers, phrasing), phrasing)
+
+
+@cache
+def split_of(numbers: Numbers) -> Split:
+    """The one split that problems on these operands, in any order, belong to (70:15:15)."""
+    digest = hashlib.sha256(f"pocket-math {sorted(numbers)}".encode()).digest()
+    share = int.from_bytes(digest[:4], "big") / 2**32
+    return "train" if share < 0.7 else "validation" if share < 0.85 else "test"
+
+
+# --- what a question asks for, read from its text alone ------------------------------------------
+
+
+def operands_of(text: str) -> Numbers:
+    """The sorted integers in `text`: what makes two problems the same up to their wording."""
+    return tuple(sorted(_numbers_in(text)))
+
+
+def recognize(question: str) -> tuple[PocketSkill, str] | None:
+    """The skill that a question asks for and the phrasing it uses, or None."""
+    shape = _NUMBERS.sub("#", question)
+    return _shapes().get(shape)
+
+
+def solve(question: str) -> str | None:
+    """The final answer to a question, in words or in symbols; None if it is none of pocket math."""
+    numbers = _numbers_in(question)
+    symbol, is_in_symbols = question.split(" ")[0], question.endswith(" =")
+    if is_in_symbols and symbol in _symbols():
+        skill = _symbols()[symbol]
+        worded = skill.in_symbols(numbers)
+    elif not is_in_symbols and (found := recognize(question)) is not None:
+        skill, phrasing = found
+        worded = skill.question(numbers, phrasing) if numbers else ""
+    else:
+        return None
+    is_whole = worded == question and len(numbers) > 1
+    return (skill.answer(numbers) or None) if is_whole else None
+
+
+@cache
+def _shapes() -> dict[str, tuple[PocketSkill, str]]:
+    return {
+        _NUMBERS.sub("#", skill.question((1, 1, 1), phrasing)): (skill, phrasing)
+        for skill in SKILLS.values()
+        for phrasing in skill.phrasings
+    }
+
+
+@cache
+def _symbols() -> dict[str, PocketSkill]:
+    return {skill.symbol: skill for skill in SKILLS.values()}
+
+
+def _numbers_in(text: str) -> Numbers:
+    return tuple(int(digits) for digits in re.findall("[0-9]+", text))
+
+
+def _drawn(
+    skill: str, split: Split, rng: np.random.Generator
+) -> tuple[str, Callable[[], Mapping[str, Any]]]:
+    """For `ProceduralSource`."""
+    problem = draw_problem(SKILLS[skill], split, rng)
+    fields = {"answer": problem.answer, "category": problem.skill.category}
+    return problem.question, lambda: fields
+
+
+# --- operands -----------------------------------------------------------------------------------
+
+
+def _spaced(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def _list(
+    low: int, high: int, *, smallest: int = 0, largest: int = 9
+) -> Callable[[np.random.Generator], Numbers]:
+    """Lists of `low` to `high` digits, each from `smallest` to `largest`."""
+
+    def draw(rng: np.random.Generator) -> Numbers:
+        size = int(rng.integers(low, high + 1))
+        return tuple(rng.integers(smallest, largest + 1, size).tolist())
+
+    return draw
+
+
+def _mixed(rng: np.random.Generator) -> Numbers:
+    """Lists of 4 to 6 digits with at least one even and one odd digit."""
+    numbers = _list(4, 6)(rng)
+    return numbers if len({n % 2 for n in numbers}) == 2 else _mixed(rng)
+
+
+def _list_and_member(rng: np.random.Generator) -> Numbers:
+    """A list of 4 to 6 digits, some of them twice, and a digit that occurs in it."""
+    size = int(rng.integers(4, 7))
+    member, *others = rng.choice(10, 4, replace=False).tolist()
+    numbers = [member, others[0], *rng.choice([member, *others], size - 2).tolist()]
+    rng.shuffle(numbers)
+    return (*numbers, member)
+
+
+def _list_and_threshold(rng: np.random.Generator) -> Numbers:
+    """A list of 4 to 6 digits and a threshold below at least one of them."""
+    numbers = _list(4, 6)(rng)
+    top = max(numbers)
+    return _list_and_threshold(rng) if top == 0 else (*numbers, int(rng.integers(0, top)))
+
+
+def _summands(rng: np.random.Generator) -> Numbers:
+    return tuple(rng.integers(2, 50, 2).tolist())
+
+
+def _count(numbers: Numbers, of: Callable[[int], bool]) -> int:
+    return sum(1 for n in numbers if of(n))
+
+
+_SKILLS = (
+    # order
+    PocketSkill(
+        "ascending", "order", "asc",
+        ("Put {xs} in rising order.", "Sort {xs} in rising order.", "Give {xs} in rising order."),
+        _list(4, 6), sorted,
+    ),
+    PocketSkill(
+        "descending", "order", "desc",
+        ("Put {xs} in falling order.", "Sort {xs} in falling order.",
+         "Give {xs} in falling order."),
+        _list(4, 6), lambda xs: sorted(xs, reverse=True),
+    ),
+    PocketSkill(
+        "reversed", "order", "rev",
+        ("Write {xs} backwards.", "Read {xs} backwards.", "Give {xs} backwards."),
+        _list(4, 6), lambda xs: xs[::-1],
+    ),
+    PocketSkill(
+        "rotated", "order", "rot",
+        ("Move the first of {xs} to the end.", "Put the first of {xs} at the end.",
+         "Write {xs} with the first at the end."),
+        _list(4, 6), lambda xs: (*xs[1:], xs[0]),
+    ),
+    PocketSkill(
+        "swapped", "order", "swap",
+        ("Swap the outer digits of {xs}.", "Exchange the outer digits of {xs}.",
+         "Write {xs} with outer digits exchanged."),
+        _list(4, 6), lambda xs: (xs[-1], *xs[1:-1], xs[0]),
+    ),
+    # selection
+    PocketSkill(
+        "largest", "selection", "max",
+        ("What is the largest of {xs}?", "Find the largest of {xs}.", "Of {xs} name the largest."),
+        _list(4, 6), max,
+    ),
+    PocketSkill(
+        "smallest", "selection", "min",
+        ("What is the smallest of {xs}?", "Find the smallest of {xs}.",
+         "Of {xs} name the smallest."),
+        _list(4, 6), min,
+    ),
+    PocketSkill(
+        "second", "selection", "snd",
+        ("What comes second in {xs}?", "Find the second of {xs}.", "Of {xs} name the second."),
+        _list(4, 6), lambda xs: xs[1],
+    ),
+    PocketSkill(
+        "middle", "selection", "mid",
+        ("What is in the middle of {xs}?", "Find the middle of {xs}.", "Of {xs} name the middle."),
+        _list(5, 5), lambda xs: xs[len(xs) // 2],
+    ),
+    # filtering
+    PocketSkill(
+        "evens", "filtering", "even",
+        ("Keep the even numbers of {xs}.", "Which of {xs} are even?",
+         "From {xs} select what is even."),
+        _mixed, lambda xs: [x for x in xs if x % 2 == 0],
+    ),
+    PocketSkill(
+        "odds", "filtering", "odd",
+        ("Keep the odd numbers of {xs}.", "Which of {xs} are odd?",
+         "From {xs} select what is odd."),
+        _mixed, lambda xs: [x for x in xs if x % 2],
+    ),
+    PocketSkill(
+        "above", "filtering", "gt",
+        ("Which of {xs} exceed {k}?", "Keep the numbers of {xs} that exceed {k}.",
+         "From {xs} select those that exceed {k}."),
+        _list_and_threshold, lambda ns: [x for x in ns[:-1] if x > ns[-1]],
+    ),
+    PocketSkill(
+        "without", "filtering", "del",
+        ("From {xs} delete every {k}.", "Write {xs} and delete each {k}.",
+         "What is left of {xs} if you delete {k}?"),
+        _list_and_member, lambda ns: [x for x in ns[:-1] if x != ns[-1]],
+    ),
+    # counting
+    PocketSkill(
+        "length", "counting", "len",
+        ("How long is {xs}?", "Say how long {xs} is.", "Tell me how long the list {xs} is."),
+        _list(3, 8), len,
+    ),
+    PocketSkill(
+        "even_count", "counting", "evens",
+        ("In {xs} how many can be halved?", "Count those in {xs} that can be halved.",
+         "Tell me how many of {xs} can be halved."),
+        _mixed, lambda xs: _count(xs, lambda x: x % 2 == 0),
+    ),
+    PocketSkill(
+        "occurrences", "counting", "occ",
+        ("In {xs} how frequent is {k}?", "Given {xs} say how frequent {k} is.",
+         "Looking at {xs} how frequent is the digit {k}?"),
+        _list_and_member, lambda ns: _count(ns[:-1], lambda x: x == ns[-1]),
+    ),
+    # arithmetic
+    PocketSkill(
+        "sum", "arithmetic", "add",
+        ("What is {a} plus {b}?", "Find {a} plus {b}.", "Tell me {a} plus {b}."),
+        _summands, lambda ns: ns[0] + ns[1],
+    ),
+    PocketSkill(
+        "total", "arithmetic", "tot",
+        ("What is the total of {xs}?", "Find the total of {xs}.", "Of {xs} name the total."),
+        _list(3, 4), lambda xs: sum(xs),
+    ),
+    PocketSkill(
+        "incremented", "arithmetic", "inc",
+        ("Increase each of {xs} by one.", "Increase all of {xs} by one.",
+         "Write {xs} with all increased by one."),
+        _list(3, 5, largest=8), lambda xs: [x + 1 for x in xs],
+    ),
+    PocketSkill(
+        "decremented", "arithmetic", "dec",
+        ("Lower each of {xs} by one.", "Lower all of {xs} by one.",
+         "Write {xs} with all lowered by one."),
+        _list(3, 5, smallest=1), lambda xs: [x - 1 for x in xs],
+    ),
+)  # fmt: skip
+
+SKILLS: dict[str, PocketSkill] = {skill.name: skill for skill in _SKILLS}
+CATEGORIES: tuple[str, ...] = tuple(dict.fromkeys(skill.category for skill in _SKILLS))

@@ -15,20 +15,22 @@ import importlib
 import math
 import re
 import threading
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import Any, Unpack
 
 import orjson
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import Conversation, TaskInstance
+from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.base import Split, Task
+from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate
+from dataenvgym.tasks.source import Source, Split
 
 EVALUATES_ANSWERS = frozenset(
     {
@@ -47,7 +49,6 @@ EVALUATES_ANSWERS = frozenset(
 
 SIZES: Mapping[Split, int] = {"train": 200, "validation": 100, "test": 100}
 PROMPT = "Put your final answer, and nothing else, between <answer> and </answer>."
-LONG_REPLIES = SamplingParameters(max_tokens=1024)
 
 _CHOOSING_ORDER: tuple[Split, ...] = ("test", "validation", "train")
 _SEED_RANGE = 2**29
@@ -61,17 +62,13 @@ class ReasoningGymTask(Task):
     """Problems of some families, in equal shares; the skill is the family's name.
 
     Args:
-        families: names that reasoning-gym knows, e.g. ["chain_sum", "gcd"], or a mapping from
-            names to the options of each family.
-        sizes: how many problems of each family a split has.
-        seed: which problems.
+        families, sizes, seed: see `ReasoningGymSource`.
         name: name of the task.
         system_prompt: a system message before each problem, or "" for none.
         sampling, options: those of `Task`.
 
     Raises:
-        ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
-            not take its options, or evaluates answers as code.
+        ConfigurationError: see `ReasoningGymSource`.
     """
 
     def __init__(
@@ -83,17 +80,41 @@ class ReasoningGymTask(Task):
         name: str = "reasoning_gym",
         system_prompt: str = PROMPT,
         sampling: SamplingParameters = LONG_REPLIES,
-        **options: Any,
+        **options: Unpack[TaskOptions],
     ):
-        super().__init__(sampling=sampling, **options)
-        self.name = name
-        if isinstance(families, Mapping):
-            self._families = {family: dict(families[family]) for family in families}
-        else:
-            self._families = {family: {} for family in families}
+        source = ReasoningGymSource(families, name=name, sizes=sizes, seed=seed)
+        domain = ReasoningGymDomain(partial(training_problems, self), system_prompt=system_prompt)
+        super().__init__(source, domain, name=name, sampling=sampling, **options)
+
+
+class ReasoningGymSource(Source):
+    """Items of the families' procedural data sets.
+
+    Args:
+        families: names that reasoning-gym knows, e.g. ["chain_sum", "gcd"], or a mapping from
+            names to the options of each family.
+        name: of the task.
+        sizes: how many problems of each family a split has.
+        seed: which problems.
+
+    Raises:
+        ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
+            not take its options, or evaluates answers as code.
+    """
+
+    def __init__(
+        self,
+        families: Sequence[str] | Mapping[str, Mapping[str, Any]],
+        *,
+        name: str,
+        sizes: Mapping[Split, int] = SIZES,
+        seed: int = 0,
+    ) -> None:
+        options = families if isinstance(families, Mapping) else {}
+        self._families = {family: dict(options.get(family, {})) for family in families}
+        self._name = name
         self._sizes = sizes
         self._seed = seed
-        self.prompt_template = PromptTemplate(system_prompt)
         for family in self._families:
             _dataset(self._recipe(family, "test"))
 
@@ -105,13 +126,6 @@ class ReasoningGymTask(Task):
         """
         columns = [self._problems(family, split) for family in self._families]
         return [instance for turn in zip(*columns, strict=True) for instance in turn]
-
-    def make_environment(self) -> TaskEnvironment:
-        return ReasoningGymEnvironment(self.instances, system_prompt=self.prompt_template.system)
-
-    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        """The answer of the reply, as text: families judge answers, and do not compare them."""
-        return _answer_in(reply) or None
 
     def _problems(self, family: str, split: Split) -> list[TaskInstance]:
         """One family's problems of the split, without the questions of those that chose before."""
@@ -131,14 +145,14 @@ class ReasoningGymTask(Task):
             if len(problems) == wanted:
                 return problems
             entry = dataset[index]
-            key = self.overlap_key(entry["question"])
+            key = _key(entry["question"])
             if key in asked:
                 continue
             asked.add(key)
             problems.append(
                 TaskInstance(
                     id=f"{family}-{split}-{index}",
-                    task=self.name,
+                    task=self._name,
                     instruction=entry["question"],
                     answer=entry["answer"],
                     skill=family,
@@ -150,10 +164,6 @@ class ReasoningGymTask(Task):
             f"family {family!r} has only {len(problems)} new problems for split {split!r} among "
             f"{len(dataset)}, expected {wanted}: ask for fewer, or widen the family's options"
         )
-
-    def overlap_key(self, text: str) -> str:
-        """The question with its spacing and case evened out; every sign and digit counts."""
-        return " ".join(text.casefold().split())
 
     def _recipe(self, family: str, split: Split) -> str:
         """How to make the dataset of a split again, in any process, as JSON."""
@@ -167,6 +177,49 @@ class ReasoningGymTask(Task):
             },
             option=orjson.OPT_SORT_KEYS,
         ).decode()
+
+
+class ReasoningGymDomain(Domain):
+    """Problems whose answers their families judge; answers are not compared with each other.
+
+    Args:
+        known: gives problems that records may put, such as those of a training split.
+        system_prompt: a system message before each problem, or "" for none.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[], Iterable[TaskInstance]] = tuple,
+        *,
+        system_prompt: str = PROMPT,
+    ) -> None:
+        self._known = known
+        self.prompt_template = PromptTemplate(system_prompt)
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ReasoningGymEnvironment:
+        return ReasoningGymEnvironment(instances, system_prompt=self.prompt_template.system)
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The answer of the reply, as text."""
+        return _answer_in(reply) or None
+
+    def overlap_key(self, text: str) -> str:
+        return _key(text)
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        yield from super().ways_to_answer(instance)
+        if instance.answer:
+            yield f"#### {instance.answer}"
+            yield f"<answer>{instance.answer}</answer>"
+
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """The known problem that the record puts: only what a family has made can be judged."""
+        plain = super().problem_of_record(record)
+        return self._known_problems.get(plain.instruction) if plain else None
+
+    @cached_property
+    def _known_problems(self) -> dict[str, TaskInstance]:
+        return {instance.instruction: instance for instance in self._known()}
 
 
 class ReasoningGymEnvironment(TaskEnvironment):
@@ -209,6 +262,11 @@ class ReasoningGymEnvironment(TaskEnvironment):
         if not math.isfinite(score):
             return Outcome(info={"note": f"scoring: the answer's score is {score}"})
         return Outcome(reward=score, was_correct=score >= 1.0)
+
+
+def _key(question: str) -> str:
+    """The question with its spacing and case evened out; every sign and digit counts."""
+    return " ".join(question.casefold().split())
 
 
 def _answer_in(text: str) -> str | None:

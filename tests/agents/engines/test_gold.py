@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import GoldEngine, NoEngine, NoPolicy, Situation
-from dataenvgym.agents.engines.gold_records import gold_records, train_instances
+from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -55,7 +55,7 @@ def generate(engine, seed=0):
 
 def test_a_gold_record_is_what_the_tasks_own_scorer_counts_as_right():
     task = PocketMathTask(n_train=40)
-    instances = train_instances(task)
+    instances = task.on("train").instances
     records = gold_records(task, instances)
     assert [r.instruction for r in records] == [i.instruction for i in instances]
     assert [r.output for r in records] == [f"#### {i.answer}" for i in instances]
@@ -64,7 +64,7 @@ def test_a_gold_record_is_what_the_tasks_own_scorer_counts_as_right():
 
 def test_its_prompt_is_what_the_student_reads_in_the_environment():
     task = Echo()
-    records = gold_records(task, train_instances(task))
+    records = gold_records(task, task.on("train").instances)
     assert [r.output for r in records] == ["b", "c", "d"]  # no answer, no record
     assert records[0].prompt == FewShots().begin(task.on("train").instances[0])
 
@@ -79,10 +79,9 @@ def test_a_worked_solution_is_taken_before_the_bare_answer():
                 TaskInstance(id="w", task="w", instruction="2-0?", answer="2", data=wrong),
             ]
 
-        def make_environment(self):
-            return MathEnvironment()
+        domain = MathDomain()
 
-    right, corrected = gold_records(Worked(), train_instances(Worked()))
+    right, corrected = gold_records(Worked(), Worked().on("train").instances)
     assert right.output == "1 + 1 is 2, so it is\n#### 2"
     assert corrected.output == "#### 2"
 
@@ -93,7 +92,7 @@ def test_the_whole_train_split_comes_in_equal_parts_and_then_nothing():
     parts = [generate(engine) for _ in range(5)]
     assert [len(part) for part in parts] == [16, 17, 17, 0, 0]
     questions = [record.instruction for part in parts for record in part]
-    assert questions == [i.instruction for i in train_instances(task)]
+    assert questions == [i.instruction for i in task.on("train").instances]
     assert RecordChecks.for_task(task).check([r for p in parts for r in p]).reasons == {}
 
 

@@ -8,13 +8,11 @@ from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 
 
 def generate(*plan: Assignment, seed: int = 0):
-    return PocketEngine().generate(plan, None, np.random.default_rng(seed))
+    return PocketEngine(PocketMathTask()).generate(plan, None, np.random.default_rng(seed))
 
 
 def example(task: PocketMathTask, index: int) -> CompletedTaskInstance:
@@ -62,7 +60,7 @@ def test_an_example_it_cannot_read_is_passed_over():
 
 
 def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
-    engine, rng = PocketEngine(), np.random.default_rng(0)
+    engine, rng = PocketEngine(PocketMathTask()), np.random.default_rng(0)
     names = engine.propose_subskills("reversed", (), 2, (), rng)
     assert names == ["Write _ backwards.", "Read _ backwards."]
     assert engine.propose_subskills("reversed", names, 2, (), rng) == ["Give _ backwards."]
@@ -74,7 +72,7 @@ def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
 
 
 def test_every_problem_is_told_to_be_of_one_of_its_skills_subskills():
-    engine, rng = PocketEngine(), np.random.default_rng(0)
+    engine, rng = PocketEngine(PocketMathTask()), np.random.default_rng(0)
     for instance in PocketMathTask().instances:
         names = engine.propose_subskills(instance.skill, (), 9, (), rng)
         assert len(names) == 3
@@ -83,7 +81,8 @@ def test_every_problem_is_told_to_be_of_one_of_its_skills_subskills():
 
 
 def test_a_skill_of_another_name_is_taught_as_its_examples_are():
-    task, engine = PocketMathTask(), PocketEngine()
+    task = PocketMathTask()
+    engine = PocketEngine(task)
     models = [example(task, i) for i in (0, 20, 40)]
     names = engine.propose_subskills("ordering", (), 9, models, np.random.default_rng(0))
     assert set(names) == {engine.subskill_of("ordering", m.instance.instruction) for m in models}

@@ -19,9 +19,7 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")
@@ -108,7 +106,7 @@ def test_influence_takes_what_is_most_like_the_errors():
     assert {recognize(r.instruction)[1] for r in records} == {"What is {a} plus {b}?"}
     by_skill = generate(engine, Assignment(2, skill="sum", examples=wrong))
     assert len(by_skill) == 2
-    assert not engine.chooses
+    assert engine.fit.needs == "examples"
     with pytest.raises(ConfigurationError, match="agent/policy=open_ended"):
         generate(engine, Assignment(2, skill="sum"))
 

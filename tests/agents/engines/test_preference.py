@@ -11,11 +11,10 @@ from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEn
 from dataenvgym.agents.engines.selections import RandomSelection
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum
+from dataenvgym.records import PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import recognize
-from dataenvgym.tasks.math.pocket_skills import SKILLS
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))
@@ -47,7 +46,7 @@ class Student:
 
 
 def generate(student, plan=PLAN, engine=None, seed=0, **options):
-    preference = PreferenceEngine(engine or PocketEngine(), TASK, **options)
+    preference = PreferenceEngine(engine or PocketEngine(TASK), TASK, **options)
     return preference.generate(plan, student, np.random.default_rng(seed))
 
 
@@ -103,7 +102,7 @@ def test_the_same_generator_gives_the_same_pairs():
 def test_another_engine_may_write_the_problems_and_its_state_is_kept():
     pool = PoolEngine(RandomSelection(), TASK)
     preference = PreferenceEngine(pool, TASK)
-    assert preference.chooses
+    assert preference.fit.needs == "counts"
     assert tuple(preference.skills) == tuple(sorted(SKILLS))
     pairs = preference.generate((Assignment(20),), Student({}), np.random.default_rng(0))
     assert len(pairs) == 20
@@ -125,17 +124,42 @@ class Writer:
         return self.records
 
 
-def test_where_no_final_answer_is_marked_the_words_decide():
-    class Parrot:
-        def predict(self, conversations, sampling):
-            return [Reply(text="Paris ") for _ in conversations]
+class Capital(TaskEnvironment):
+    def respond(self, instance, conversation):
+        right = conversation[-1].content.strip() == instance.answer
+        return Outcome(reward=float(right), was_correct=right)
 
-    writer = Writer(
-        SupervisedDatum(instruction="Capital of France?", output="Paris"),
-        SupervisedDatum(instruction="Capital of Peru?", output="Lima"),
-    )
-    (pair,) = generate(Parrot(), engine=writer, plan=(Assignment(2),))
+
+class Capitals(Task):
+    """Replies are compared as a whole, by the default domain."""
+
+    def load(self, split):
+        question = "Capital of France?"
+        return [TaskInstance(id=split, task=self.name, instruction=question, answer="Paris")]
+
+    def make_environment(self):
+        return Capital()
+
+
+class Parrot:
+    def predict(self, conversations, sampling):
+        return [Reply(text="Paris ") for _ in conversations]
+
+
+CAPITALS = (
+    SupervisedDatum(instruction="Capital of France?", output="Paris"),
+    SupervisedDatum(instruction="Capital of Peru?", output="Lima"),
+)
+
+
+def test_the_tasks_environment_says_what_is_wrong():
+    engine = PreferenceEngine(Writer(*CAPITALS), Capitals())
+    (pair,) = engine.generate((Assignment(2),), Parrot(), np.random.default_rng(0))
     assert (pair.instruction, pair.chosen, pair.rejected) == ("Capital of Peru?", "Lima", "Paris ")
+
+
+def test_a_record_that_is_not_a_problem_of_the_task_makes_no_pair():
+    assert list(generate(Parrot(), engine=Writer(*CAPITALS), plan=(Assignment(2),))) == []
 
 
 def test_a_spent_budget_without_any_pair_is_the_engines_error():
@@ -147,7 +171,7 @@ def test_records_of_another_kind_are_refused():
     with pytest.raises(ConfigurationError, match="kind 'text'"):
         generate(Student({}), engine=Writer(TextDatum(text="a")))
     with pytest.raises(ConfigurationError, match="rounds is 0"):
-        PreferenceEngine(PocketEngine(), TASK, rounds=0)
+        PreferenceEngine(PocketEngine(TASK), TASK, rounds=0)
 
 
 def test_an_engine_that_wrote_nothing_is_not_asked_again():

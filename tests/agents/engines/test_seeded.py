@@ -18,8 +18,8 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import operands_of, recognize
+from dataenvgym.tasks.math.domain import MathDomain
+from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of, recognize
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")
@@ -34,7 +34,7 @@ def seeds_by_numbers():
 
 
 def test_with_the_same_operands_it_asks_the_same_in_other_words():
-    engine = SeededEngine(PocketRewriter("same"), TASK)
+    engine = SeededEngine(PocketRewriter("same", task=TASK), TASK)
     seeds = seeds_by_numbers()
     for record in generate(engine, Assignment(8, skill="descending")):
         seed = seeds[operands_of(record.instruction)]
@@ -44,7 +44,7 @@ def test_with_the_same_operands_it_asks_the_same_in_other_words():
 
 
 def test_with_other_operands_it_asks_in_the_same_words_and_knows_the_answer():
-    engine = SeededEngine(PocketRewriter("other"), TASK)
+    engine = SeededEngine(PocketRewriter("other", task=TASK), TASK)
     records = generate(engine, Assignment(30, skill="largest"), Assignment(5, skill="sum"))
     assert Counter(r.provenance.skill for r in records) == {"largest": 30, "sum": 5}
     known = {i.instruction for i in TASK.on("train").instances}
@@ -55,19 +55,19 @@ def test_with_other_operands_it_asks_in_the_same_words_and_knows_the_answer():
 
 
 def test_rewrites_never_touch_an_evaluation_instance_and_are_all_different():
-    records = generate(SeededEngine(PocketRewriter(), TASK), Assignment(300))
+    records = generate(SeededEngine(PocketRewriter(task=TASK), TASK), Assignment(300))
     assert len({r.instruction for r in records}) == len(records) == 300
     assert "evaluation_overlap" not in RecordChecks.for_task(TASK).check(records).reasons
 
 
 def test_seeds_take_turns():
-    engine = SeededEngine(PocketRewriter("same"), TASK)
+    engine = SeededEngine(PocketRewriter("same", task=TASK), TASK)
     records = generate(engine, Assignment(10, skill="sum"))  # there are ten seeds of it
     assert len({operands_of(r.instruction) for r in records}) == 10
 
 
 def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
-    engine, restored = (SeededEngine(PocketRewriter("same"), TASK) for _ in range(2))
+    engine, restored = (SeededEngine(PocketRewriter("same", task=TASK), TASK) for _ in range(2))
     first = generate(engine, Assignment(15, skill="sum"))
     restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
     second = generate(restored, Assignment(15, skill="sum"), seed=1)
@@ -76,12 +76,14 @@ def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
 
 
 def test_what_runs_out_is_left_out():
-    records = generate(SeededEngine(PocketRewriter("same"), TASK), Assignment(100, skill="sum"))
+    records = generate(
+        SeededEngine(PocketRewriter("same", task=TASK), TASK), Assignment(100, skill="sum")
+    )
     assert len(records) == 10 * 2  # three phrasings, of which the seed has one
 
 
 def test_examples_alone_bring_rewrites_of_seeds_like_them():
-    engine = SeededEngine(PocketRewriter(), TASK, nearest=3)
+    engine = SeededEngine(PocketRewriter(task=TASK), TASK, nearest=3)
     wrong = CompletedTaskInstance(
         instance=TaskInstance(id="w", task="t", instruction="Write 9 9 8 1 backwards."),
         transcript=(),
@@ -98,21 +100,21 @@ def test_a_seed_with_a_wrong_answer_is_not_rewritten(tmp_path):
         {"instruction": "What is 30 plus 31?", "output": "#### 60"},
     ]
     write_jsonl(tmp_path / "seeds.jsonl", rows)
-    engine = SeededEngine(PocketRewriter("same"), TASK, path=tmp_path / "seeds.jsonl")
+    engine = SeededEngine(PocketRewriter("same", task=TASK), TASK, path=tmp_path / "seeds.jsonl")
     assert {operands_of(r.instruction) for r in generate(engine, Assignment(4))} == {(20, 21)}
 
 
 def test_seeds_that_the_rewriter_cannot_read_are_refused_at_once(tmp_path):
     write_jsonl(tmp_path / "seeds.jsonl", [{"instruction": "Who are you?", "output": "Nobody."}])
-    engine = SeededEngine(PocketRewriter(), TASK, path=tmp_path / "seeds.jsonl")
+    engine = SeededEngine(PocketRewriter(task=TASK), TASK, path=tmp_path / "seeds.jsonl")
     with pytest.raises(ConfigurationError, match="agent/engine=seeded_teacher"):
         engine.prepare()
-    SeededEngine(PocketRewriter(), TASK).prepare()
+    SeededEngine(PocketRewriter(task=TASK), TASK).prepare()
 
 
 def test_operands_are_same_other_or_mixed():
     with pytest.raises(ConfigurationError, match="Did you mean 'same'"):
-        PocketRewriter("sames")
+        PocketRewriter("sames", task=TASK)
 
 
 # --- with a teacher ---
@@ -193,7 +195,11 @@ def test_no_answer_is_too_bad_to_be_passed_over(reply):
 
 
 def test_a_task_that_judges_records_has_the_last_word():
-    task = SimpleNamespace(judge_record=lambda record: "Ann" in record.instruction)
+    class Strict(MathDomain):
+        def judge_record(self, record):
+            return "Ann" in record.instruction
+
+    task = SimpleNamespace(domain=Strict())
     for name, is_kept in (("Ann", True), ("Bob", False)):
         teacher = Teacher(lambda i, o, name=name: rewrite(f"{name} got 4 more than 3.", "#### 7"))
         (record,) = TeacherRewriter(teacher, task).rewrite([SEED], np.random.default_rng(0))

@@ -87,8 +87,8 @@ def test_a_policy_that_asks_the_student_all_the_same_is_stopped():
 
 
 def test_it_needs_what_the_policy_in_it_needs_and_keeps_its_state():
-    assert BlindPolicy(SkillListPolicy()).needs_skills
-    assert not BlindPolicy(OpenEndedPolicy()).needs_skills
+    assert BlindPolicy(SkillListPolicy()).fit.needs_skills
+    assert not BlindPolicy(OpenEndedPolicy()).fit.needs_skills
     bandit = BlindPolicy(UCBPolicy())
     bandit.plan(situation(STUDENTS[1]), 30, np.random.default_rng(0))
     restored = BlindPolicy(UCBPolicy())

@@ -7,7 +7,6 @@ import pytest
 
 from dataenvgym.agents import EdgePolicy, Situation
 from dataenvgym.agents.policies.edge import value_of
-from dataenvgym.agents.policies.solve_rates import SolveRates
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import CompletedTaskInstance
@@ -103,7 +102,7 @@ def test_the_examples_of_a_skill_are_those_at_the_edge():
 
 def test_an_instance_whose_calls_all_fail_is_neither_solved_nor_unsolved():
     student = Sometimes({}, default=1.0, failing=("sum",))
-    rates = SolveRates(TASK, samples=2, temperature=1.0).measure(TASK.instances, student, rng())
+    rates = EdgePolicy(TASK, samples=2, temperature=1.0).solve_rates(TASK.instances, student, rng())
     failed = np.array([i.skill == "sum" for i in TASK.instances])
     assert np.isnan(rates[failed]).all()
     assert (rates[~failed] == 1.0).all()
@@ -113,7 +112,7 @@ def test_an_instance_whose_calls_all_fail_is_neither_solved_nor_unsolved():
 
 def test_the_same_generator_measures_the_same():
     rates = [
-        SolveRates(TASK, samples=3, temperature=1.0).measure(
+        EdgePolicy(TASK, samples=3, temperature=1.0).solve_rates(
             TASK.instances, Sometimes({}, default=0.5), rng(seed)
         )
         for seed in (1, 1, 2)

@@ -9,7 +9,7 @@ from dataenvgym.environments import SkillTree
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.math.domain import MathDomain
 
 SKILLS = ("a", "b", "c")
 SIZES = ("short", "long")
@@ -19,6 +19,7 @@ class Numbers(Task):
     """Say a number: 12 problems of 3 skills in turns, short and long ones in turns."""
 
     name = "numbers"
+    domain = MathDomain()
 
     def load(self, split):
         return [
@@ -31,9 +32,6 @@ class Numbers(Task):
             )
             for i in range(12)
         ]
-
-    def make_environment(self):
-        return MathEnvironment(self.instances)
 
 
 class Student(ScriptedPredictor):

@@ -15,6 +15,9 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TextDatum
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.math.task import MathTask
+
+MATH = MathTask("none.jsonl")
 
 
 def record(number: int, subskill: str | None = "x", **fields: object) -> SupervisedDatum:
@@ -29,8 +32,10 @@ def test_every_record_is_in_the_sample_as_often_whenever_it_was_trained_on():
     counts: Counter[str] = Counter()
     for seed in range(3000):
         rng = np.random.default_rng(seed)
-        first = renewed_sample((), [record(n) for n in range(4)], {}, 2, rng)
-        second = renewed_sample(first, [record(n) for n in range(4, 8)], {("a", "x"): 4}, 2, rng)
+        first = renewed_sample((), [record(n) for n in range(4)], {}, 2, rng, MATH)
+        second = renewed_sample(
+            first, [record(n) for n in range(4, 8)], {("a", "x"): 4}, 2, rng, MATH
+        )
         assert len(second) == 2
         counts.update(instance.id for instance in second)
     assert len(counts) == 8
@@ -39,7 +44,7 @@ def test_every_record_is_in_the_sample_as_often_whenever_it_was_trained_on():
 
 def test_each_subskill_has_a_sample_of_its_own():
     records = [record(n, s) for n, s in enumerate("xxxxy")]
-    sample = renewed_sample((), records, {}, 3, np.random.default_rng(0))
+    sample = renewed_sample((), records, {}, 3, np.random.default_rng(0), MATH)
     assert Counter(i.data["subskill"] for i in sample) == {"x": 3, "y": 1}
 
 
@@ -48,11 +53,11 @@ def test_what_is_no_question_with_a_final_answer_is_left_out():
         record(1, None), record(2, output="no marker"), record(3, system="Be brief."),
         TextDatum(text="#### 4", provenance=Provenance(id="t", skill="a", subskill="x")),
     ]  # fmt: skip
-    assert renewed_sample((), strange, {}, 5, np.random.default_rng(0)) == []
+    assert renewed_sample((), strange, {}, 5, np.random.default_rng(0), MATH) == []
 
 
 def test_the_answers_are_graded_by_the_tasks_own_scorer(numbers, student):
-    sample = renewed_sample((), [record(5), record(6)], {}, 5, np.random.default_rng(0))
+    sample = renewed_sample((), [record(5), record(6)], {}, 5, np.random.default_rng(0), MATH)
     right, wrong = answer_again(
         numbers, student, [sample[0], sample[1].model_copy(update={"answer": "7"})]
     )
@@ -60,7 +65,7 @@ def test_the_answers_are_graded_by_the_tasks_own_scorer(numbers, student):
 
 
 def test_a_task_of_another_make_is_not_asked(student):
-    sample = renewed_sample((), [record(5)], {}, 5, np.random.default_rng(0))
+    sample = renewed_sample((), [record(5)], {}, 5, np.random.default_rng(0), MATH)
     assert answer_again(object(), student, sample) == []
 
 
@@ -72,7 +77,7 @@ def test_a_record_in_the_tasks_prompt_is_asked_again_in_that_prompt():
         asked.append(conversation)
         return "#### 5"
 
-    framed = task.prompt_template.frame(record(5))
+    framed = task.domain.prompt_template.frame(record(5))
     sample = renewed_sample((), [framed], {}, 5, np.random.default_rng(0), task)
     (again,) = answer_again(task, ScriptedPredictor(answer), sample)
     assert asked == [framed.prompt]
@@ -83,7 +88,8 @@ def test_a_record_in_the_tasks_prompt_is_asked_again_in_that_prompt():
 def test_records_of_code_are_judged_by_their_tests():
     task = PocketCodeTask(n_train=2, n_validation=2, template="Write this: {instruction}")
     (first, second) = (
-        task.family.draw(skill, "train", np.random.default_rng(9)) for skill in ("maximum", "tail")
+        task.domain.family.draw(skill, "train", np.random.default_rng(9))
+        for skill in ("maximum", "tail")
     )
     asserted = "Write inc(x).\n\nassert inc(1) == 2"
     source = Provenance(id="r", skill="a", subskill="x")
@@ -96,7 +102,7 @@ def test_records_of_code_are_judged_by_their_tests():
             ("Write something.", "def something():\n    pass"),
         )
     ]
-    records = [task.prompt_template.frame(r) for r in records]
+    records = [task.domain.prompt_template.frame(r) for r in records]
     replies = {
         records[0].prompt: first.output,
         records[1].prompt: first.output,

@@ -12,7 +12,7 @@ import json, sys
 from dataenvgym.config import build_task, compose
 for overrides in sys.argv[1:]:
     task = build_task(compose(json.loads(overrides)))
-    splits = [split for split in ("train", "validation", "test") if split in task._sources]
+    splits = [split for split in ("train", "validation", "test") if split in task.splits]
     print(json.dumps({split: [i.id for i in task.on(split).instances] for split in splits}))
 """
 HUMANEVAL = {

@@ -11,7 +11,7 @@ from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import CallTest, ProgramTest, StdioTest, problem_of
 from dataenvgym.tasks.code.task import CodeTask
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 LIMITS = Limits(seconds=5)
 APPS = {

@@ -169,7 +169,7 @@ def test_the_bare_id_is_the_pocket_task(bubblewrap):
     environment = gymnasium.make(ID)
     task = PocketCodeTask(split="validation")
     assert environment.unwrapped.instances == task.instances
-    assert environment.unwrapped.limits == task.limits
+    assert environment.unwrapped.limits == task.domain.limits
     environment.reset(seed=0)
     assert environment.step("?")[1] == 0.0
     environment.close()

@@ -10,7 +10,7 @@ from dataenvgym.sandbox import ExecutionResult, Limits
 from dataenvgym.tasks.code.judging import NOT_RUN, judge
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import problem_of
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 
 def program(*lines):

@@ -5,7 +5,7 @@ from dataenvgym.sandbox import Limits
 from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import ProgramTest, problem_of
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 LIMITS = Limits(seconds=5)
 HUMANEVAL = {

@@ -10,12 +10,12 @@ from dataenvgym.agents import Assignment, PocketEngine
 from dataenvgym.environments import RecordChecks
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.tasks.code.pocket import PocketCodeTask
-from dataenvgym.tasks.code.pocket_reading import signature_in
-from dataenvgym.tasks.code.pocket_skills import (
+from dataenvgym.tasks.code.pocket import (
     CATEGORIES,
     SKILLS,
     PocketCodeProblem,
+    PocketCodeTask,
+    signature_in,
     signatures_of,
     split_of,
 )
@@ -84,15 +84,18 @@ def test_the_gold_functions_pass_and_empty_or_other_ones_fail(task):
 def test_a_right_record_is_judged_right_and_a_wrong_one_wrong(task):
     instance = task.on("train").instances[0]
     right = SupervisedDatum(instruction=instance.instruction, output=instance.answer)
-    assert task.judge_record(right) is True
-    assert task.judge_record(right.model_copy(update={"output": "def f(x):\n    pass"})) is False
+    assert task.domain.judge_record(right) is True
+    assert (
+        task.domain.judge_record(right.model_copy(update={"output": "def f(x):\n    pass"}))
+        is False
+    )
 
 
 def test_the_overlap_key_is_the_names_whatever_is_wanted():
-    task = PocketCodeTask()
-    assert task.overlap_key("Write solve(xs) that returns 1.") == task.overlap_key("solve(xs)?")
-    assert task.overlap_key("solve(xs)") != task.overlap_key("solve(ys)")
-    assert task.overlap_key("No names here!") == "no names here"
+    key = PocketCodeTask().domain.overlap_key
+    assert key("Write solve(xs) that returns 1.") == key("solve(xs)?")
+    assert key("solve(xs)") != key("solve(ys)")
+    assert key("No names here!") == "no names here"
 
 
 def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_instance():

@@ -81,7 +81,7 @@ def test_a_pickled_task_judges_in_a_sandbox_of_its_own(tmp_path):
     before = task.evaluate(Solver(task))
     again = pickle.loads(pickle.dumps(task))
     assert again.evaluate(Solver(again)) == before
-    assert again.sandbox.box() is not task.sandbox.box()
+    assert again.domain.sandbox.box() is not task.domain.sandbox.box()
     task.close()
     again.close()
 
@@ -106,7 +106,7 @@ def test_a_backend_that_cannot_work_is_told_of_before_anything_is_asked(tmp_path
 def test_code_may_import_installed_packages_only_if_that_is_asked_for(bubblewrap):
     for packages in (False, True):
         task = build_task(compose(["task=pocket_code", f"task.packages={packages}"]))
-        result = task.sandbox.box().run("import numpy", limits=Limits(seconds=60))
+        result = task.domain.sandbox.box().run("import numpy", limits=Limits(seconds=60))
         task.close()
         assert (result.status == "ok") is packages
 
@@ -141,7 +141,7 @@ def test_the_configurations_make_tasks(name, tmp_path):
             ]
         )
     )
-    assert task.limits.seconds == 7
+    assert task.domain.limits.seconds == 7
     assert "Schreibe f" in task.on("train").make_environment().reset()[0][-1].content
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.math.loaders import to_instance
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 
 def row(**values):

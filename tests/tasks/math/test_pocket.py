@@ -7,9 +7,14 @@ import pytest
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TextDatum
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.math.pocket import PocketMathTask
-from dataenvgym.tasks.math.pocket_reading import operands_of, solve
-from dataenvgym.tasks.math.pocket_skills import CATEGORIES, SKILLS, draw_problem
+from dataenvgym.tasks.math.pocket import (
+    CATEGORIES,
+    SKILLS,
+    PocketMathTask,
+    draw_problem,
+    operands_of,
+    solve,
+)
 
 
 def test_there_are_at_least_sixteen_skills_in_four_categories_with_phrasings():
@@ -47,9 +52,9 @@ def test_the_gold_answers_score_one_and_a_shuffled_answer_zero():
 
 def test_the_overlap_key_is_the_operands_whatever_the_words():
     task = PocketMathTask()
-    assert task.overlap_key("Add 12 to 3.") == task.overlap_key("What is 3 plus 12?")
-    assert task.overlap_key("Add 12 to 3.") != task.overlap_key("Add 1 2 3.")
-    assert task.overlap_key("No numbers here!") == "no numbers here"
+    assert task.domain.overlap_key("Add 12 to 3.") == task.domain.overlap_key("What is 3 plus 12?")
+    assert task.domain.overlap_key("Add 12 to 3.") != task.domain.overlap_key("Add 1 2 3.")
+    assert task.domain.overlap_key("No numbers here!") == "no numbers here"
 
 
 def test_it_solves_its_own_problems_in_words_and_in_symbols():
@@ -82,10 +87,12 @@ def test_what_is_none_of_its_problems_it_does_not_solve(question):
 
 def test_it_judges_records_on_its_problems_only():
     def judged(question: str, answer: str) -> bool | None:
-        return PocketMathTask().judge_record(SupervisedDatum(instruction=question, output=answer))
+        return PocketMathTask().domain.judge_record(
+            SupervisedDatum(instruction=question, output=answer)
+        )
 
     assert judged("Put 3 1 2 in falling order.", "#### 3 2 1") is True
     assert judged("Put 3 1 2 in falling order.", "#### 1 2 3") is False
     assert judged("Put 3 1 2 in falling order.", "3 2 1") is False
     assert judged("Arrange 3 1 2 from high to low.", "#### 1 2 3") is None
-    assert PocketMathTask().judge_record(TextDatum(text="asc 2 1 = #### 2 1")) is None
+    assert PocketMathTask().domain.judge_record(TextDatum(text="asc 2 1 = #### 2 1")) is None

@@ -69,7 +69,7 @@ def test_splits_draw_from_seeds_that_lie_far_apart(task):
     ranges = []
     for split in SPLITS:
         for family in ("chain_sum", "gcd"):
-            recipe = orjson.loads(task._recipe(family, split))
+            recipe = orjson.loads(task.source._recipe(family, split))
             ranges.append((family, recipe["seed"], recipe["seed"] + recipe["size"]))
     for family in ("chain_sum", "gcd"):
         spans = sorted((low, high) for name, low, high in ranges if name == family)

@@ -7,7 +7,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, Unparsab
 from dataenvgym.interfaces import Reply
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks.math.task import MathTask
-from dataenvgym.tasks.sources import HubDataset
+from dataenvgym.tasks.rows import HubDataset
 
 
 def write(path, answers, *, questions=None):
@@ -58,7 +58,7 @@ def test_the_same_problem_never_lands_in_two_splits(tmp_path):
     questions = [f"Was ist {k // 4} + 1?" + " " * (k % 4) for k in range(200)]
     task = MathTask(write(tmp_path / "all.jsonl", range(200), questions=questions))
     keys = [
-        {task.overlap_key(i.instruction) for i in task.on(split).instances}
+        {task.domain.overlap_key(i.instruction) for i in task.on(split).instances}
         for split in ("train", "validation", "test")
     ]
     assert sum(map(len, keys)) == len(set().union(*keys)) == 50
@@ -134,8 +134,9 @@ def test_math_folders_and_formats_can_be_given(tmp_path):
 
 def test_a_source_may_be_a_mapping_that_names_a_dataset():
     task = MathTask({"dataset": "openai/gsm8k", "config": "main"})
-    assert task._sources["test"] == HubDataset(dataset="openai/gsm8k", config="main")
-    assert MathTask({"test": {"dataset": "a/b"}})._sources == {"test": HubDataset(dataset="a/b")}
+    assert task.source.places["test"] == HubDataset(dataset="openai/gsm8k", config="main")
+    only = MathTask({"test": {"dataset": "a/b"}})
+    assert only.source.places == {"test": HubDataset(dataset="a/b")}
 
 
 def test_the_prompt_options_reach_the_environment(tmp_path):
@@ -178,7 +179,7 @@ def test_impossible_options_are_refused(tmp_path):
 )
 def test_signs_tell_problems_apart(tmp_path, one, other, same):
     task = MathTask(write(tmp_path / "t.jsonl", [1]))
-    assert (task.overlap_key(one) == task.overlap_key(other)) is same
+    assert (task.domain.overlap_key(one) == task.domain.overlap_key(other)) is same
 
 
 def test_the_answers_of_gsm8k_are_right_for_themselves_and_wrong_for_their_neighbours(gsm8k):
@@ -201,7 +202,7 @@ def test_gsm8k_can_be_divided_into_three_splits(gsm8k):
     train = gsm8k / "train.jsonl"
     task = MathTask({"train": train, "validation": train, "test": gsm8k / "test.jsonl"}, limit=500)
     keys = {
-        split: {task.overlap_key(i.instruction) for i in task.on(split).instances}
+        split: {task.domain.overlap_key(i.instruction) for i in task.on(split).instances}
         for split in ("train", "validation", "test")
     }
     assert all(len(k) == 500 for k in keys.values())

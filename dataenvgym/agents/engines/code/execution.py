@@ -23,11 +23,12 @@ from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.structured import Schema
 from dataenvgym.records import Provenance, SupervisedDatum
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.code.domain import CodeDomain
 from dataenvgym.tasks.code.extraction import extract_code
 from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.problem import CodeProblem, ProgramTest
 from dataenvgym.tasks.code.reading import called_function, emptied
-from dataenvgym.tasks.code.sandboxed import SandboxedTask
 
 _log = logging.getLogger(__name__)
 _LISTS = ("tests",)
@@ -66,13 +67,14 @@ class ExecutionEngine(LLMEngine):
         super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         if show_tests < 0:
             raise ConfigurationError(f"show_tests is {show_tests}, expected 0 or more")
-        if not isinstance(task, SandboxedTask):
+        domain = None if task is None else task_of(task).domain
+        if not isinstance(domain, CodeDomain):
             name = getattr(task, "name", type(task).__name__)
             raise ConfigurationError(
                 f"the execution engine runs code in the task's sandbox, and task {name!r} has "
                 "none: choose a task with code, or agent/engine=llm"
             )
-        self._runs = task
+        self._runs = domain
         self.show_tests = show_tests
 
     def schema(self, count: int | None) -> Schema:

@@ -31,7 +31,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import Schema
 from dataenvgym.llm.usage import count_malformed
-from dataenvgym.plans import Plan
+from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.progress import tell
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -42,7 +42,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.prompt_template import prompt_template_of
+from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.prompt_template import PLAIN
 
 _MAY_HAVE = ("skill", "examples", "samples", "written")
 
@@ -90,7 +91,7 @@ class LLMEngine:
             "example" (it has the text of an example).
     """
 
-    chooses = True  # an assignment without skill and examples is written after samples
+    fit = EngineFit(needs="counts")  # without skill and examples it writes after samples
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class LLMEngine:
             if value < 1:
                 raise ConfigurationError(f"{name} is {value}, expected 1 or more")
         self.teacher = teacher
-        self.task = task
+        self.task = None if task is None else task_of(task)
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
@@ -160,9 +161,8 @@ class LLMEngine:
     @cached_property
     def _problems(self) -> tuple[TaskInstance, ...]:
         """The task's training problems; none where it has no splits, or no such split."""
-        on = getattr(self.task, "on", None)
         try:
-            return tuple(on("train").instances) if on is not None else ()
+            return () if self.task is None else self.task.on("train").instances
         except ConfigurationError:
             return ()
 
@@ -215,7 +215,7 @@ class LLMEngine:
                 f"nothing new in the last {n_barren} rounds: what is missing is given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        template = prompt_template_of(self.task)
+        template = PLAIN if self.task is None else self.task.domain.prompt_template
         return [template.frame(record) for order in orders for record in order.records]
 
     def propose_subskills(

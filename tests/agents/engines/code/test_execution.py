@@ -10,7 +10,7 @@ import pytest
 
 from dataenvgym.agents import Assignment
 from dataenvgym.agents.engines.code.execution import ExecutionEngine
-from dataenvgym.agents.engines.code.execution_preferences import ExecutionPreferenceEngine
+from dataenvgym.agents.engines.preference import PreferenceEngine
 from dataenvgym.config import build_agent, compose
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.interfaces import Reply
@@ -105,7 +105,7 @@ def test_what_passes_its_own_tests_becomes_a_record(task):
     )
     assert one.provenance.skill == "sums"
     assert two.output == "```python\ndef add11(x):\n    return x + 11\n```"
-    assert task.judge_record(one) is task.judge_record(two) is True
+    assert task.domain.judge_record(one) is task.domain.judge_record(two) is True
     assert teacher.asked[0].startswith("Write 2 new training records.")
     record = teacher.schemas[0]["properties"]["records"]["items"]
     assert record["required"] == ["instruction", "output", "tests"]
@@ -179,13 +179,12 @@ def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
 def test_the_tests_can_be_kept_out_of_the_instruction(task):
     (record,) = generate(ExecutionEngine(Teacher([written(1)]), task, show_tests=0), 1)
     assert record.instruction == "Write add1(x), which returns x + 1."
-    assert task.judge_record(record) is None
+    assert task.domain.judge_record(record) is None
 
 
 def test_a_task_without_a_sandbox_is_refused():
     for make in (
         lambda: ExecutionEngine(Teacher(), PocketMathTask()),
-        lambda: ExecutionPreferenceEngine(None, PocketMathTask()),
         lambda: ExecutionEngine(Teacher()),
     ):
         with pytest.raises(ConfigurationError, match="has none: choose a task with code"):
@@ -209,7 +208,7 @@ class Student:
 
 def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
     records = [written(k) for k in range(2, 8)]
-    engine = ExecutionPreferenceEngine(
+    engine = PreferenceEngine(
         ExecutionEngine(Teacher(records), task, batch_size=6, attempts=1), task, rounds=1
     )
     plan = (Assignment(3, skill="sums"),)
@@ -221,13 +220,13 @@ def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
     ]
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
-        assert task.judge_record(pair) is True
+        assert task.domain.judge_record(pair) is True
         assert pair.rejected == Student()._answer(pair.instruction)
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("execution", ExecutionEngine), ("execution_preference", ExecutionPreferenceEngine)],
+    [("execution", ExecutionEngine), ("execution_preference", PreferenceEngine)],
 )
 def test_the_configurations_make_the_engines(name, kind, task, tmp_path):
     config = compose(

@@ -1,18 +1,18 @@
-"""What all tasks have in common whose replies are code."""
+"""The domain of code problems: a reply is judged by tests, in a sandbox."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypedDict, cast
 
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import EvaluationError
 from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
-from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.base import TaskOptions
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.code.environment import (
     DEFAULT_LIMITS,
@@ -24,30 +24,52 @@ from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem, StdioTest, problem_of
 from dataenvgym.tasks.code.reading import normalised, problem_in, with_known_names
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 _log = logging.getLogger(__name__)
 
 
-class SandboxedTask(Task):
-    """A task whose replies are code, judged in a sandbox; a subclass says where problems come from.
+class CodeOptions(TypedDict, total=False):
+    """Keyword arguments of `CodeDomain` that tasks pass on as they are."""
 
-    The sandbox is opened when it is first needed, shared by all environments and threads, by the
-    other splits of the task, and closed at exit or by `close`.
+    sandbox: str | Callable[..., Sandbox]
+    workers: int
+    packages: bool
+    max_turns: int
+    feedback: str
+    message_limit: int
+    system_prompt: str
+    template: str
+
+
+class CodeTaskOptions(CodeOptions, TaskOptions, total=False):
+    """Keyword arguments that all tasks with code pass on."""
+
+
+class CodeDomain(Domain):
+    """Problems whose replies are code, judged in a sandbox.
+
+    The sandbox is opened when it is first needed, shared by all environments and threads, by all
+    splits of a task, and closed at exit or by `close`.
 
     Args:
+        known: gives problems whose tests judge the records that put them, such as those of a
+            training split; asked when a record is first judged.
         sandbox: its backend, see `open_sandbox`.
         workers: how many runs may go on at the same time.
         packages: whether code may import the packages installed beside the interpreter, where the
             backend keeps them out otherwise (see `BubblewrapSandbox`).
         limits, max_turns, feedback, message_limit, system_prompt, template: see
             `CodeEnvironment`.
-        arguments, options: those of the next class: `Task`, or `SourcedTask`.
     """
+
+    judges_records = True
 
     def __init__(
         self,
-        *arguments: Any,
+        known: Callable[[], Iterable[TaskInstance]] = tuple,
+        *,
         sandbox: str | Callable[..., Sandbox] = "bubblewrap",
         workers: int = 2,
         packages: bool = False,
@@ -57,27 +79,27 @@ class SandboxedTask(Task):
         message_limit: int = 1000,
         system_prompt: str = "",
         template: str = INSTRUCTION,
-        **options: Any,
-    ):
-        super().__init__(*arguments, **options)
+    ) -> None:
+        self._known = known
         self.limits = checked_limits(limits)
         self.sandbox = SharedSandbox(
             sandbox, workers=workers, options={"packages": True} if packages else {}
         )
-        self._options: dict[str, Any] = {
-            "sandbox": self.sandbox,
-            "limits": self.limits,
-            "max_turns": max_turns,
-            "feedback": feedback,
-            "message_limit": message_limit,
-            "system_prompt": system_prompt,
-            "template": template,
-        }
-        CodeEnvironment(**self._options)  # an impossible option is told of here
         self.prompt_template = PromptTemplate(system_prompt, template)
+        self._environment: Callable[..., CodeEnvironment] = partial(
+            CodeEnvironment,
+            sandbox=self.sandbox,
+            limits=self.limits,
+            max_turns=max_turns,
+            feedback=feedback,
+            message_limit=message_limit,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        self.make_environment()  # an impossible option is refused here
 
-    def make_environment(self) -> CodeEnvironment:
-        return CodeEnvironment(self.instances, **self._options)
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CodeEnvironment:
+        return self._environment(instances)
 
     def check_ready(self) -> None:
         """Open the sandbox.
@@ -107,25 +129,20 @@ class SandboxedTask(Task):
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
         """The record as a problem, with the tests that `judge_record` judges it by; or None."""
-        plain = self.prompt_template.unframe(record)
-        if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
+        if (plain := super().problem_of_record(record)) is None:
             return None
-        question = plain.prompt[-1].content
+        question = plain.instruction
         if (problem := self.known_problem(question)) is None:
             demanded = problem_in(question)
             code = demanded and extract_code(record.output, demanded.entry_point)
             problem = with_known_names(demanded, code) if demanded and code else None
         if problem is None:
             return None
-        name = record.provenance.id or "record"
-        return TaskInstance(id=name, task=self.name, instruction=question, data=problem.data())
+        return plain.model_copy(update={"answer": None, "data": problem.data()})
 
     def known_problem(self, question: str) -> CodeProblem | None:
-        """The problem that a question without its template puts, if the task knows it.
-
-        Here, it knows those of its training split.
-        """
-        return self._training_problems.get(question)
+        """The problem that a question without its template puts, if it is known."""
+        return self._known_problems.get(question)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """What replies to that instance have in common that do the same; None without code.
@@ -167,10 +184,12 @@ class SandboxedTask(Task):
         return verdict.passed == claim.is_right
 
     @cached_property
-    def _training_problems(self) -> dict[str, CodeProblem]:
-        """The problems of the training split by their instructions; none if there is none."""
-        try:
-            instances = self.on("train").instances
-        except ConfigurationError:
-            return {}
-        return {instance.instruction: problem_of(instance) for instance in instances}
+    def _known_problems(self) -> dict[str, CodeProblem]:
+        return {instance.instruction: problem_of(instance) for instance in self._known()}
+
+
+def parted(options: CodeTaskOptions) -> tuple[CodeOptions, TaskOptions]:
+    """The options of the domain, and the others."""
+    own = {name: value for name, value in options.items() if name in CodeOptions.__annotations__}
+    others = {name: value for name, value in options.items() if name not in own}
+    return cast(CodeOptions, own), cast(TaskOptions, others)

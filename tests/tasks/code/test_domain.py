@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
-from dataenvgym.agents.engines.gold_records import gold_records
 from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
@@ -21,7 +20,7 @@ from dataenvgym.records import (
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.task import CodeTask
-from dataenvgym.tasks.sources import Row
+from dataenvgym.tasks.rows import Row
 
 RIGHT = "```python\ndef add(x):\n    return x + 1\n```"
 WRONG = "```python\ndef add(x):\n    return x\n```"
@@ -41,25 +40,25 @@ def task(tmp_path_factory, bubblewrap):
 
 @pytest.mark.parametrize("question", [ASSERTS, DOCTEST, "Plus one, as add.\nReply with code."])
 def test_a_record_holds_if_its_code_passes_the_tests_of_its_question(question, task):
-    assert task.judge_record(SupervisedDatum(instruction=question, output=RIGHT)) is True
-    assert task.judge_record(SupervisedDatum(instruction=question, output=WRONG)) is False
-    assert task.judge_record(SupervisedDatum(instruction=question, output="No.")) is False
+    assert task.domain.judge_record(SupervisedDatum(instruction=question, output=RIGHT)) is True
+    assert task.domain.judge_record(SupervisedDatum(instruction=question, output=WRONG)) is False
+    assert task.domain.judge_record(SupervisedDatum(instruction=question, output="No.")) is False
 
 
 def test_pairs_and_undesirable_answers_claim_that_code_is_wrong(task):
     pair = PreferenceDatum(instruction=ASSERTS, chosen=RIGHT, rejected=WRONG)
-    assert task.judge_record(pair) is True
+    assert task.domain.judge_record(pair) is True
     turned = PreferenceDatum(instruction=ASSERTS, chosen=WRONG, rejected=RIGHT)
-    assert task.judge_record(turned) is False
+    assert task.domain.judge_record(turned) is False
     bad = KTODatum(instruction=ASSERTS, output=WRONG, desirable=False)
-    assert task.judge_record(bad) is True
+    assert task.domain.judge_record(bad) is True
 
 
 def test_a_record_without_tests_or_with_tests_that_cannot_be_run_is_left_open(task):
-    assert task.judge_record(SupervisedDatum(instruction="Write add.", output=RIGHT)) is None
-    assert task.judge_record(TextDatum(text="assert add(1) == 2")) is None
+    assert task.domain.judge_record(SupervisedDatum(instruction="Write add.", output=RIGHT)) is None
+    assert task.domain.judge_record(TextDatum(text="assert add(1) == 2")) is None
     unfit = SupervisedDatum(instruction="assert add(lambda: 1) == 2", output=RIGHT)
-    assert task.judge_record(unfit) is None
+    assert task.domain.judge_record(unfit) is None
 
 
 ADD = "Write add.\n"
@@ -100,7 +99,7 @@ COUNTER = "class Counter:\n    def __init__(self, n):\n        self.n = n"
 def test_a_record_is_judged_by_those_tests_of_its_question_that_can_tell(
     question, answer, holds, task
 ):
-    assert task.judge_record(SupervisedDatum(instruction=question, output=answer)) is holds
+    assert task.domain.judge_record(SupervisedDatum(instruction=question, output=answer)) is holds
 
 
 def test_a_sandbox_that_fails_leaves_a_record_unjudged_and_the_check_counts_it(tmp_path):
@@ -122,7 +121,7 @@ def test_a_sandbox_that_fails_leaves_a_record_unjudged_and_the_check_counts_it(t
     )
     record = SupervisedDatum(instruction=ASSERTS, output=RIGHT)
     with pytest.raises(SandboxError, match="gone"):
-        broken.judge_record(record)
+        broken.domain.judge_record(record)
     (verdict,) = WrongAnswerCheck(broken).passes([record], ScriptedPredictor([]))
     assert isinstance(verdict, Failure)
     assert "gone" in verdict.reason
@@ -136,26 +135,31 @@ def instance(**fields):
 def test_replies_that_behave_alike_on_the_tests_are_of_one_class(task):
     calls = instance(hidden=[[[1], {}, 2], [[2], {}, 3]])
     other = "def add(n):\n    # otherwise\n    return sum((n, 1.0))\n"
-    assert task.answer_class(calls, RIGHT) == task.answer_class(calls, other)
-    assert task.answer_class(calls, RIGHT) != task.answer_class(calls, WRONG)
-    assert task.answer_class(calls, "No.") is None
+    assert task.domain.answer_class(calls, RIGHT) == task.domain.answer_class(calls, other)
+    assert task.domain.answer_class(calls, RIGHT) != task.domain.answer_class(calls, WRONG)
+    assert task.domain.answer_class(calls, "No.") is None
     crashing = "def add(n):\n    raise ValueError('no')\n"
-    assert task.answer_class(calls, crashing) not in (None, task.answer_class(calls, WRONG))
+    assert task.domain.answer_class(calls, crashing) not in (
+        None,
+        task.domain.answer_class(calls, WRONG),
+    )
 
 
 def test_without_inputs_replies_with_the_same_code_are_of_one_class(task):
     asserts = instance(hidden=[{"kind": "program", "code": "assert add(1) == 2"}])
     same = "def add(x):\n    '''Adds.'''\n    return x + 1  # one\n"
-    assert task.answer_class(asserts, RIGHT) == task.answer_class(asserts, same)
-    assert task.answer_class(asserts, RIGHT) != task.answer_class(asserts, "def add(n): return n")
+    assert task.domain.answer_class(asserts, RIGHT) == task.domain.answer_class(asserts, same)
+    assert task.domain.answer_class(asserts, RIGHT) != task.domain.answer_class(
+        asserts, "def add(n): return n"
+    )
 
 
 def test_programs_that_write_the_same_are_of_one_class(task):
     fields = {"entry_point": None, "hidden": [{"kind": "stdio", "input": "1", "output": "2"}]}
     problem = TaskInstance(id="a", task="t", instruction="?", data=CodeProblem(**fields).data())
-    one = task.answer_class(problem, "```\nprint(int(input()) + 1)\n```")
-    assert one == task.answer_class(problem, "```\nn = int(input())\nprint(n + 1, ' ')\n```")
-    assert one != task.answer_class(problem, "```\nprint(int(input()))\n```")
+    one = task.domain.answer_class(problem, "```\nprint(int(input()) + 1)\n```")
+    assert one == task.domain.answer_class(problem, "```\nn = int(input())\nprint(n + 1, ' ')\n```")
+    assert one != task.domain.answer_class(problem, "```\nprint(int(input()))\n```")
 
 
 def test_gold_solutions_and_the_students_own_right_answers_become_records(task):
@@ -168,7 +172,7 @@ def test_gold_solutions_and_the_students_own_right_answers_become_records(task):
     row["solution"] = "def add(x):\n    return 1 + x\n"
     instance = to_instance(Row("1", "1", row), task="code")
     task = task.on("train")
-    (gold,) = gold_records(task, [instance])
+    gold = task.domain.gold_record(instance)
     assert gold.output == row["solution"]
     assert gold.instruction == "Plus one, as add.\nReply with code."
     engine = RejectionSamplingEngine(task, samples=12)

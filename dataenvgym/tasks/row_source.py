@@ -1,23 +1,28 @@
-"""Tasks whose problems are rows of files or named datasets, by split."""
+"""A source whose problems are rows of files or named data sets, divided among the splits."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import math
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidInstanceError,
+    UnparsableAnswerError,
+    did_you_mean,
+)
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.base import SPLITS, Split, Task
-from dataenvgym.tasks.sources import HubDataset, Row, read_rows, source_name
+from dataenvgym.tasks.rows import HubDataset, Row, read_rows, source_name
+from dataenvgym.tasks.source import SPLITS, Source, Split
 
-Source = str | Path | HubDataset | Mapping[str, Any]
+Place = str | Path | HubDataset | Mapping[str, Any]
+Places = Place | Mapping[Split, Place]
 FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
@@ -31,36 +36,38 @@ class Located:
     rank: str
 
 
-class SourcedTask(Task):
-    """The problems of one source, divided among the splits, or of one source for each split.
+class RowSource(Source):
+    """The problems of one place, divided among the splits, or of one place for each split.
 
-    A source that several splits name is divided among them in proportion to their `fractions`, by
+    A place that several splits name is divided among them in proportion to their `fractions`, by
     a hash of each problem's words (`overlap_key`): the same problem never lands in two splits. A
-    source that one split names belongs to it whole. A subclass says what a row means
-    (`to_instance`).
+    place that one split names belongs to it whole.
 
     Args:
-        sources: one source, which all three splits then share, or one for each split. A source
-            is a path (.jsonl, .jsonl.gz, .json with an array, or a folder of .json files with one
+        places: one place, which all three splits then share, or one for each split. A place is a
+            path (.jsonl, .jsonl.gz, .json with an array, or a folder of .json files with one
             problem each), a `HubDataset`, or a mapping with its fields (`dataset` and so on).
-        name: name of the task.
-        fractions: shares of the splits in a source that they have in common.
-        limit: at most this many problems of each split, a seeded sample in the source's order.
+        read: the problem in a row; None leaves out one that cannot be judged, as some sets have.
+        name: of the task, for messages.
+        overlap_key: what two texts share if they put the same problem, as a `Domain` says.
+        complaints: why a domain cannot judge by an instance's gold answer, or None; for each.
+        fractions: shares of the splits in a place that they have in common.
+        limit: at most this many problems of each split, a seeded sample in the place's order.
         seed: which problems go to which split, and which ones into the sample.
-        options: those of `Task`.
     """
 
     def __init__(
         self,
-        sources: Source | Mapping[Split, Source],
+        places: Places,
+        read: Callable[[Row], TaskInstance | None],
         *,
         name: str,
+        overlap_key: Callable[[str], str],
+        complaints: Callable[[Sequence[TaskInstance]], Sequence[str | None]] | None = None,
         fractions: Mapping[Split, float] = FRACTIONS,
         limit: int | None = None,
         seed: int = 0,
-        **options: Any,
-    ):
-        super().__init__(**options)
+    ) -> None:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
         if not _are_shares(fractions):
@@ -68,54 +75,63 @@ class SourcedTask(Task):
                 f"fractions are {fractions!r}, expected shares of {', '.join(SPLITS)}, such as "
                 "{train: 0.8, validation: 0.1, test: 0.1}"
             )
-        self.name = name
-        self._sources = _by_split(sources)
+        self.places = _by_split(places)
+        self._read = read
+        self._name = name
+        self._overlap_key = overlap_key
+        self._complaints = complaints
         self._fractions = fractions
         self._limit = limit
         self._seed = seed
-        self._warned_of: set[Path | HubDataset] = set()  # shared with the task's other splits
+        self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
-
-    @abstractmethod
-    def to_instance(self, row: Row) -> TaskInstance | None:
-        """The problem in a row; None to leave out one that cannot be judged, as some sets have.
-
-        Raises:
-            InvalidInstanceError: naming where the row was found, and what is amiss.
-        """
 
     @property
     def splits(self) -> tuple[Split, ...]:
         """Those that have a source."""
-        return tuple(self._sources)
+        return tuple(self.places)
 
     @property
-    def has_one_source(self) -> bool:
+    def has_one_source(self) -> bool:  # type: ignore[override]
         """Whether all three splits share one source."""
-        return len(self._sources) == len(SPLITS) and len(set(self._sources.values())) == 1
+        return len(self.places) == len(SPLITS) and len(set(self.places.values())) == 1
 
-    def whole(self) -> Self:
-        """The same task with all problems of its one source in one split.
-
-        Raises:
-            ConfigurationError: if the splits have sources of their own.
-        """
+    def whole(self) -> Source:
         if not self.has_one_source:
-            raise ConfigurationError(
-                f"task {self.name!r} has no one source for all splits, so they cannot be taken "
-                f"together: choose one of {', '.join(self._sources)}"
-            )
+            return super().whole()
         whole = copy.copy(self)
-        whole.split = "validation"
-        whole._sources = {"validation": next(iter(self._sources.values()))}
-        whole._loaded, whole._totals = {}, {}
+        whole.places = {"validation": next(iter(self.places.values()))}
+        whole._totals = {}
         return whole
 
-    def share(self) -> str | None:
-        chosen = len(self.instances)
-        if chosen == self._totals.get(self.split, chosen):
-            return None
-        return self._of(self.split, chosen)
+    def share(self, split: Split, chosen: int) -> str | None:
+        return None if chosen == self._totals.get(split, chosen) else self._of(split, chosen)
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of that split.
+
+        Raises:
+            ConfigurationError: if the split has no source.
+            InvalidInstanceError, UnparsableAnswerError: naming the file and the line.
+        """
+        problems = self._located(split)
+        self._totals[split] = len(problems)
+        chosen = self._chosen(split, problems)
+        if problems and not chosen:
+            raise InvalidInstanceError(
+                f"task {self._name!r} has no instances for split {split!r}: {self._of(split)}. "
+                "Name a file for each split, such as "
+                "task.sources={validation: a.jsonl, test: b.jsonl}, or other shares "
+                "(task.fractions)"
+            )
+        instances = [p.instance for p in chosen]
+        complaints = self._complaints(instances) if self._complaints else [None] * len(chosen)
+        for problem, complaint in zip(chosen, complaints, strict=True):
+            if complaint is not None:
+                raise UnparsableAnswerError(
+                    f"{problem.where} (instance {problem.instance.id!r}): {complaint}"
+                )
+        return instances
 
     def _of(self, split: Split, chosen: int = 0) -> str:
         reasons = []
@@ -127,50 +143,28 @@ class SourcedTask(Task):
             reasons.append(f"limit is {self._limit}")
         return f"{chosen} of {self._totals[split]} problems ({', '.join(reasons)})"
 
-    def load(self, split: Split) -> Sequence[TaskInstance]:
-        """The problems of that split.
-
-        Raises:
-            ConfigurationError: if the split has no source.
-            InvalidInstanceError: naming the file and the line.
-        """
-        return [found.instance for found in self.located(split)]
-
-    def located(self, split: Split) -> list[Located]:
-        """The problems of that split, and where they are from; raises what `load` does."""
-        problems = self._read(split)
-        self._totals[split] = len(problems)
-        chosen = self._chosen(split, problems)
-        if problems and not chosen:
-            raise InvalidInstanceError(
-                f"task {self.name!r} has no instances for split {split!r}: {self._of(split)}. Name "
-                "a file for each split, such as task.sources={validation: a.jsonl, test: b.jsonl}, "
-                "or other shares (task.fractions)"
-            )
-        return chosen
-
-    def _read(self, split: Split) -> list[Located]:
-        if split not in self._sources:
+    def _located(self, split: Split) -> list[Located]:
+        if split not in self.places:
             raise ConfigurationError(
-                f"task {self.name!r} has no source for split {split!r}, "
-                f"only for {', '.join(self._sources)}"
+                f"task {self._name!r} has no source for split {split!r}, "
+                f"only for {', '.join(self.places)}"
             )
-        source = self._sources[split]
+        source = self.places[split]
         prefix = self._prefix(source)
         problems = []
         left_out = []
         for position, row in enumerate(read_rows(source)):
-            instance = self.to_instance(row)
+            instance = self._read(row)
             if instance is None:
                 left_out.append(row.where)
                 continue
             instance = instance.model_copy(update={"id": prefix + instance.id})
-            key = self.overlap_key(instance.instruction)
+            key = self._overlap_key(instance.instruction)
             rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
             problems.append(Located(instance, row.where, position, rank))
         if left_out:
             warn_run(
-                f"{self.name}: {len(left_out)} of {len(left_out) + len(problems)} rows cannot be "
+                f"{self._name}: {len(left_out)} of {len(left_out) + len(problems)} rows cannot be "
                 f"judged (they have no tests) and are left out, the first one at {left_out[0]}"
             )
         self._mention_repeats(source, problems)
@@ -188,14 +182,14 @@ class SourcedTask(Task):
             self._warned_of.add(source)
             again, known = repeats[0]
             warn_run(
-                f"{self.name}: {len(repeats)} of {len(problems)} problems repeat the question and "
+                f"{self._name}: {len(repeats)} of {len(problems)} problems repeat the question and "
                 f"answer of another one, first {again}, which repeats {known}: each counts in "
                 "scores; remove them from the data to count each problem once"
             )
 
     def _prefix(self, source: Path | HubDataset) -> str:
         """What keeps ids apart if another source has the same name: the parent folder."""
-        names = [source_name(other) for other in set(self._sources.values())]
+        names = [source_name(other) for other in set(self.places.values())]
         if isinstance(source, Path) and names.count(source_name(source)) > 1:
             return f"{source.absolute().parent.name}/"
         return ""
@@ -216,7 +210,7 @@ class SourcedTask(Task):
 
     def _sharing(self, split: Split) -> list[Split]:
         """The splits that have the same source as that one, itself included."""
-        return [s for s in SPLITS if self._sources.get(s) == self._sources[split]]
+        return [s for s in SPLITS if self.places.get(s) == self.places[split]]
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
         return sum(self._fractions.get(s, 0.0) for s in splits)
@@ -234,7 +228,7 @@ def _are_shares(fractions: Any) -> bool:
     )
 
 
-def _by_split(sources: Source | Mapping[Split, Source]) -> dict[Split, Path | HubDataset]:
+def _by_split(sources: Places) -> dict[Split, Path | HubDataset]:
     if not isinstance(sources, Mapping) or "dataset" in sources:
         return dict.fromkeys(SPLITS, _parsed(sources))
     for name in sources:

@@ -1,11 +1,11 @@
-"""All pocket families, and the skills that they have between them."""
+"""The pocket families that the pocket student knows, and the skills that they have between them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dataenvgym.tasks.code.pocket_family import POCKET_CODE
-from dataenvgym.tasks.math.pocket_family import POCKET_MATH
+from dataenvgym.tasks.code.pocket import POCKET_CODE
+from dataenvgym.tasks.math.pocket import POCKET_MATH
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
 
 FAMILIES: tuple[PocketFamily, ...] = (POCKET_MATH, POCKET_CODE)

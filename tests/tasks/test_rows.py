@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.tasks.sources import HubDataset, read_rows, source_name
+from dataenvgym.tasks.rows import HubDataset, read_rows, source_name
 
 OBJECTS = [{"question": "2 + 3 = ?"}, {"question": "Größe 日本"}]
 LINES = "\n".join(json.dumps(o, ensure_ascii=False) for o in OBJECTS)
@@ -94,7 +94,7 @@ def test_files_of_a_dataset_are_loaded_by_name_and_again_without_the_network(hub
         "more/b.jsonl.gz": gzip.compress(data),
     }
     code = """
-from dataenvgym.tasks.sources import HubDataset, read_rows
+from dataenvgym.tasks.rows import HubDataset, read_rows
 for row in read_rows(HubDataset(dataset="my/set", files=["a.jsonl", "more/b.jsonl.gz"])):
     print(row.id, row.where, ascii(row.values))
 """
@@ -114,7 +114,7 @@ def test_a_dataset_with_a_script_and_a_file_that_is_not_there_are_told_of(hub):
     hub.repositories["my/set"] = {"set.py": b"raise SystemExit", "a.jsonl": LINES.encode()}
     done = hub.run("""
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.tasks.sources import HubDataset, read_rows
+from dataenvgym.tasks.rows import HubDataset, read_rows
 for options in ({}, {"files": ["b.jsonl"]}):
     try:
         print(list(read_rows(HubDataset(dataset="my/set", **options))))

@@ -1,7 +1,7 @@
-"""Where rows of problems come from: files, folders and named datasets.
+"""Rows of problems: from files, folders and named data sets.
 
-A source yields `Row`s: the JSON object, an id that is the same on every machine, and where it was
-found, for error messages.
+A `Row` is a JSON object, an id that is the same on every machine, and where it was found, for
+error messages. `read_rows` takes
 
     test.jsonl, test.jsonl.gz   one JSON object a line
     test.json                   a JSON array of objects

@@ -1,0 +1,77 @@
+"""From a transcript to a training record, and from a record to a problem that can be tried."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    Conversation,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+)
+from dataenvgym.tasks.claims import claims_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import prompt_fields
+
+
+def record_of(
+    completed: CompletedTaskInstance, prompt: Conversation = ()
+) -> SupervisedDatum | ChatDatum | None:
+    """The record that teaches what the student said, with the skill of the problem.
+
+    One turn becomes a supervised record; several turns, or calls of tools, a chat record. What
+    follows on the student's last message is left out.
+
+    Args:
+        prompt: what the student saw first, whose turns are not the student's; without it, all
+            turns are.
+
+    Returns:
+        None if the student's last message is empty, or if the conversation does not have the form
+        of a record.
+    """
+    transcript = completed.transcript
+    ours = [i for i, message in enumerate(transcript) if message.role == "assistant"]
+    ours = [i for i in ours if i >= len(prompt)]
+    if not ours:
+        return None
+    before, last = transcript[: ours[-1]], transcript[ours[-1]]
+    provenance = Provenance(skill=completed.instance.skill)
+    fields = prompt_fields(before) if len(ours) == 1 and not last.tool_calls else None
+    if fields is not None and last.content:
+        return SupervisedDatum(**fields, output=last.content, provenance=provenance)
+    if not last.content and not last.tool_calls:
+        return None
+    has_system = transcript[0].role == "system"
+    try:
+        return ChatDatum(
+            messages=(*before, last)[has_system:],
+            system=transcript[0].content if has_system else "",
+            provenance=provenance,
+        )
+    except ValidationError:  # turns that do not alternate
+        return None
+
+
+def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
+    """The prompt of a record, with the answer that it teaches, as a supervised record.
+
+    None if it teaches no answer to a prompt, as plain text, undesirable answers and calls of tools.
+    """
+    if isinstance(record, SupervisedDatum):
+        return record
+    claim = next((claim for claim in claims_of(record) if claim.is_right), None)
+    fields = None if claim is None else prompt_fields(claim.prompt)
+    if claim is None or fields is None or not claim.answer:
+        return None
+    return SupervisedDatum(**fields, output=claim.answer, provenance=record.provenance)
+
+
+def problem_of(domain: Domain, record: TrainingDatum) -> TaskInstance | None:
+    """A training record of any kind as a problem that can be tried, or None."""
+    lesson = lesson_of(record)
+    return None if lesson is None else domain.problem_of_record(lesson)

@@ -1,0 +1,63 @@
+"""The domain of math problems: a reply is judged by the final answer that it marks."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from dataenvgym.records import SupervisedDatum, TaskInstance
+from dataenvgym.scoring import extract_final_answer, grade_pairs
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.math.environment import MathEnvironment
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+
+_SIGNS = re.compile(r"[+*/^=<>|×÷·−√]|(?<![a-z])-|-(?![a-z])")  # noqa: RUF001
+
+
+class MathDomain(Domain):
+    """Problems with one final answer, which the scorer compares.
+
+    Answers are counted as text: there is no canonical form of all that the scorer calls equal
+    (50% is 0.5 and 50). Two of them are the same if the scorer says so.
+    """
+
+    def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
+        self.prompt_template = prompt_template
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MathEnvironment:
+        prompt = self.prompt_template
+        return MathEnvironment(instances, system_prompt=prompt.system, template=prompt.template)
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The final answer of the reply; None if it marks none."""
+        return extract_final_answer(reply)
+
+    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
+        """Whether the scorer calls the two answers equal; not so if the check fails."""
+        (verdict,) = grade_pairs([(one, other)])
+        return verdict.equal
+
+    def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
+        given = extract_final_answer(reply)
+        if given is None:
+            return False
+        (verdict,) = grade_pairs([(right, given)])
+        return None if verdict.error is not None else verdict.equal
+
+    def overlap_key(self, text: str) -> str:
+        """Words, digits and signs: 3 + 4 is another problem than 3 - 4."""
+        signs = _SIGNS.findall(unicodedata.normalize("NFKC", text).casefold())
+        return f"{super().overlap_key(text)} {''.join(signs)}".strip()
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        yield from super().ways_to_answer(instance)
+        if instance.answer:
+            yield f"#### {instance.answer}"
+
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """The record as a question with a final answer, if it is one."""
+        problem, answer = super().problem_of_record(record), extract_final_answer(record.output)
+        if problem is None or answer is None:
+            return None
+        return problem.model_copy(update={"answer": answer})

@@ -1,0 +1,52 @@
+"""A source: where the problems of a task come from, by split."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import TaskInstance
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+class Source(ABC):
+    """The problems of each split; `load` is all it needs.
+
+    Attributes:
+        has_one_source: whether all three splits are parts of one thing, such as a file.
+    """
+
+    has_one_source: bool = False
+
+    @abstractmethod
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of that split, always the same ones in the same order.
+
+        Raises:
+            ConfigurationError: if there is no such split.
+            UnparsableAnswerError: for a gold answer that the scorer cannot read.
+        """
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """The splits that there are; here, all three."""
+        return SPLITS
+
+    def share(self, split: Split, chosen: int) -> str | None:
+        """What part of the source the `chosen` problems of a loaded split are, or None for all."""
+        return None
+
+    def whole(self) -> Source:
+        """All problems of the one source, as the validation split.
+
+        Raises:
+            ConfigurationError: if the splits have sources of their own.
+        """
+        raise ConfigurationError(
+            f"the problems have no one source for all splits, so they cannot be taken together: "
+            f"choose one of {', '.join(self.splits)}"
+        )
