@@ -20,13 +20,15 @@ from dataenvgym.tool_formats.formats import (
     tool_format,
     training_format,
 )
-from dataenvgym.tool_formats.hermes import as_function, as_reply, calls_text
+from dataenvgym.tool_formats.hermes import HERMES, as_function, as_reply, calls_text
 from dataenvgym.tool_formats.interface import ToolFormat
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.native import NATIVE
+from dataenvgym.tool_formats.text import spoken
 
 __all__ = [
     "DEFAULT",
+    "HERMES",
     "LLAMA_FACTORY",
     "NATIVE",
     "TOOL_FORMATS",
@@ -35,6 +37,7 @@ __all__ = [
     "as_reply",
     "calls_text",
     "read_reply",
+    "spoken",
     "tool_format",
     "training_format",
 ]
