@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.records import Message, Tool, ToolCall
-from dataenvgym.tool_formats.json_objects import read_object
+from dataenvgym.tool_formats.json_objects import read_object, to_json
 from dataenvgym.tool_formats.text import Span, TextFormat
 
 _OPEN = re.compile(r"<tool_call>\s*+")
@@ -52,7 +51,7 @@ def calls_text(calls: Iterable[tuple[str, Any]]) -> str:
             model's JSON was malformed, are written too; nobody reads a call there.
     """
     return "\n".join(
-        f"<tool_call>\n{_json({'name': name, 'arguments': arguments})}\n</tool_call>"
+        f"<tool_call>\n{to_json({'name': name, 'arguments': arguments})}\n</tool_call>"
         for name, arguments in calls
     )
 
@@ -68,7 +67,7 @@ def as_function(tool: Tool) -> dict[str, Any]:
 
 
 def _tools(tools: Sequence[Tool]) -> str:
-    return _TOOLS.format(tools="".join(f"\n{_json(as_function(tool))}" for tool in tools))
+    return _TOOLS.format(tools="".join(f"\n{to_json(as_function(tool))}" for tool in tools))
 
 
 def _calls(calls: Sequence[ToolCall]) -> str:
@@ -95,10 +94,6 @@ def _call(value: dict[str, Any]) -> ToolCall | None:
         return ToolCall(name=value["name"], arguments=value["arguments"])
     except (KeyError, ValidationError):
         return None
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 HERMES = TextFormat(_tools, _calls, _results, _spans)

@@ -1,4 +1,4 @@
-"""JSON objects in the middle of a text that anybody may have written."""
+"""JSON in the middle of a text: written, and read where anybody may have written it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 _TOKEN = re.compile(
     r'[\s,:]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|true|false|null|-?\d[\d.eE+-]*+', re.DOTALL
 )
+
+to_json = json.JSONEncoder(ensure_ascii=False).encode
+"""JSON as LLaMA-Factory and chat templates write it."""
 
 
 def read_object(text: str, start: int) -> tuple[dict[str, Any], int] | None:

@@ -6,7 +6,6 @@ Action Input: {"query": "x"}
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.records import Tool, ToolCall
-from dataenvgym.tool_formats.json_objects import read_object
+from dataenvgym.tool_formats.json_objects import read_object, to_json
 from dataenvgym.tool_formats.text import Span, TextFormat
 
 _NAME, _INPUT = "Action:", "Action Input:"
@@ -57,10 +56,7 @@ def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _calls(calls: Sequence[ToolCall]) -> str:
-    return "\n".join(
-        f"{_NAME} {call.name}\n{_INPUT} {json.dumps(call.arguments, ensure_ascii=False)}"
-        for call in calls
-    )
+    return "\n".join(f"{_NAME} {call.name}\n{_INPUT} {to_json(call.arguments)}" for call in calls)
 
 
 def _results(results: Sequence[str]) -> str:

@@ -43,12 +43,10 @@ class TextFormat:
             system += self.tools(first.tools)
         plain = [Message(role="system", content=system)] if leads or first.tools else []
         for _, turn in turns_of(conversation[leads:]):
-            if turn[0].role == "assistant":
-                plain += map(self._said, turn)
-            elif is_one_turn(turn):
+            if is_one_turn(turn):
                 plain.append(Message(role="user", content="\n".join(self._heard(turn))))
             else:
-                plain += (Message(role=m.role, content=m.content) for m in turn)
+                plain += (m if _is_plain(m) else self._written(m) for m in turn)
         return tuple(plain)
 
     def parse(self, text: str) -> Message:
@@ -64,9 +62,9 @@ class TextFormat:
         content = first + "".join(piece for piece in others if piece.strip())
         return Message(role="assistant", content=content, tool_calls=tuple(calls))
 
-    def _said(self, message: Message) -> Message:
+    def _written(self, message: Message) -> Message:
         calls = self.calls(message.tool_calls) if message.tool_calls else ""
-        return Message(role="assistant", content=message.content + calls)
+        return Message(role=message.role, content=message.content + calls)
 
     def _heard(self, turn: Conversation) -> Iterator[str]:
         for is_result, run in groupby(turn, key=lambda message: message.role == "tool"):
