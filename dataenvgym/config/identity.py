@@ -67,7 +67,8 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    return {k: value for k, value in flat.items() if not _is_free(k) and _ADDED.get(k) != value}
+    kept = (item for item in flat.items() if item not in _ADDED.items())
+    return {key: value for key, value in kept if not _is_free(key)}
 
 
 def follows(config: DictConfig, key: str) -> bool:

@@ -31,7 +31,9 @@ def test_the_name_follows_what_determines_results_and_nothing_else():
 
 def test_runs_of_versions_without_the_key_keep_their_names():
     name = run_name(compose([]))
-    assert "predictor.tool_format" not in decisive_values(compose([]))
+    values = decisive_values(compose([]))
+    assert "predictor.tool_format" not in values
+    assert values["trainer.template"] is None
     assert run_name(compose(["predictor.tool_format=llama_factory"])) == name
     assert run_name(compose(["predictor.tool_format=hermes"])) != name
 
