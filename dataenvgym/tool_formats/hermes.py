@@ -78,8 +78,7 @@ def _results(results: Sequence[str]) -> str:
     return "\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in results)
 
 
-def _spans(text: str) -> Iterator[Span]:
-    at = 0
+def _spans(text: str, at: int) -> Iterator[Span]:
     while opening := _OPEN.search(text, at):
         at = opening.end()
         found = read_object(text, at)

@@ -64,8 +64,7 @@ def _results(results: Sequence[str]) -> str:
     return "\n</tool_response>\n<tool_response>\n".join(results)
 
 
-def _spans(text: str) -> Iterator[Span]:
-    at = 0
+def _spans(text: str, at: int) -> Iterator[Span]:
     while (marker := text.find(_INPUT, at)) >= 0:
         start, after = text.rfind(_NAME, at, marker), marker + len(_INPUT)
         at = after

@@ -24,13 +24,13 @@ class TextFormat:
         tools: the text that declares tools; it follows on the system message.
         calls: the text of calls; it follows on the assistant's text.
         results: the text of results in a row.
-        spans: the calls in a text, in their order.
+        spans: the calls in a text from a place on, in their order.
     """
 
     tools: Callable[[Sequence[Tool]], str]
     calls: Callable[[Sequence[ToolCall]], str]
     results: Callable[[Sequence[str]], str]
-    spans: Callable[[str], Iterable[Span]]
+    spans: Callable[[str, int], Iterable[Span]]
 
     def flatten(self, conversation: Conversation) -> Conversation:
         """The conversation in plain turns of system, user and assistant."""
@@ -50,9 +50,9 @@ class TextFormat:
         return tuple(plain)
 
     def parse(self, text: str) -> Message:
-        """The assistant's message that the text is."""
+        """The assistant's message that the text is; a thought at its beginning calls nothing."""
         calls, pieces, at = [], [], 0
-        for start, end, call in self.spans(text):
+        for start, end, call in self.spans(text, _end_of_thought(text)):
             calls.append(call)
             pieces.append(text[at:start])
             at = end
@@ -77,6 +77,13 @@ class TextFormat:
 def spoken(message: Message) -> str:
     """The message's text, after the name of the user who says it."""
     return f"{message.name}: {message.content}" if message.name else message.content
+
+
+def _end_of_thought(text: str) -> int:
+    if not text.lstrip().startswith("<think>"):
+        return 0
+    end = text.find("</think>")
+    return end if end >= 0 else len(text)
 
 
 def _is_plain(message: Message) -> bool:

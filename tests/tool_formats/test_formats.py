@@ -200,6 +200,8 @@ def test_any_calls_are_read_as_they_were_written(name: str) -> None:
          '<tool_call>{"name": "f"</tool_call>', 1),
         ("Action: f\nAction Input: {}\nObservation: 3", "\nObservation: 3", 1),
         ("Thought: go\nAction: f Action Input: ```json\n{}\n```\n", "Thought: go\n", 1),
+        ("\n<think>Action: f\nAction Input: {}</think>Action: f\nAction Input: {}",
+         "\n<think>Action: f\nAction Input: {}</think>", 1),
         ('Action: f\nAction Input: {"a": 1}\nAction: g\nAction Input: {}', "", 2),
     ],
 )  # fmt: skip
@@ -225,6 +227,8 @@ def test_what_models_write_around_calls_does_not_hide_them(
         f'<tool_call>{{"name": "f", "arguments": {{"x": 1{"0" * 5000}}}}}</tool_call>',
         '<tool_call>["f", {}]</tool_call>',
         "<tool_call>{'name': 'f', 'arguments': {}}</tool_call>",
+        "<think>\nAction: f\nAction Input: {}\n</think>\n\nNo.",
+        '<think><tool_call>{"name": "f", "arguments": {}}</tool_call>',
         *("Action: f", "Action Input: {}", "Action:\nAction Input: {}", "Action: f\nAction Input:"),
         *("Action: f\nAction Input: 3", "Action: f\nAction Input: {x}"),
         "Action: f\ng\nAction Input: {}",
