@@ -48,7 +48,7 @@ setup(
         "orjson>=3.10",
         "peft>=0.18",
         "psutil>=5.9",
-        "pydantic>=2.10",
+        "pydantic>=2.12",
         "pyyaml>=6.0",
         "rich>=13.7",
         "safetensors>=0.4",

@@ -36,23 +36,22 @@ from dataenvgym.records import (
     Provenance,
     SupervisedDatum,
     TextDatum,
+    Tool,
     ToolCall,
     TrainingDatum,
 )
+from dataenvgym.tool_formats import LLAMA_FACTORY
 
 NEWLINE = orjson.OPT_APPEND_NEWLINE
 HISTORY = (("What is 1 plus 1?", "1 plus 1 is 2."), ("And 2 plus 2?", "2 plus 2 is 4."))
-TOOL: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "add",
-        "description": "Adds two numbers.",
-        "parameters": {
-            "type": "object",
-            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-        },
+TOOL = Tool(
+    name="add",
+    description="Adds two numbers.",
+    parameters={
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
     },
-}
+)
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -129,25 +128,20 @@ def floor_supervised(records: Sequence[Any], path: Path) -> None:
 
 
 def floor_chat(records: Sequence[Any], path: Path) -> None:
+    tools = LLAMA_FACTORY.flatten(records[0].conversation)[0].content.removeprefix("You add.")
     with path.open("wb") as stream:
         for record in records:
             turns = []
             for message in record.messages:
                 if message.tool_calls:
                     call = message.tool_calls[0]
-                    value = json.dumps({"name": call.name, "arguments": call.arguments})
-                    turns.append({"from": "function_call", "value": value})
+                    value = f"Action: {call.name}\nAction Input: {json.dumps(call.arguments)}"
+                    turns.append({"from": "gpt", "value": value})
                 elif message.role == "assistant":
                     turns.append({"from": "gpt", "value": message.content})
-                elif message.role == "tool":
-                    turns.append({"from": "observation", "value": message.content})
                 else:
                     turns.append({"from": "human", "value": message.content})
-            row = {
-                "conversations": turns,
-                "system": record.system,
-                "tools": json.dumps(list(record.tools)),
-            }
+            row = {"conversations": turns, "system": record.system + tools, "tools": ""}
             stream.write(orjson.dumps(row, option=NEWLINE))
 
 

@@ -2,7 +2,7 @@
 `study.json`, as `"format"`.
 
     1    written without a number
-    2    the number, and `scores` of completed instances and reports
+    2    the number, `scores` of completed instances and reports, and `tools` and `name` of messages
 
 A program reads its own format and all older ones, and refuses a newer one. Whoever changes files
 so that older programs cannot read them adds a line above and raises `FORMAT`.

@@ -30,6 +30,10 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
+_ADDED = {"predictor.tool_format": "llama_factory"}
+"""Keys that earlier versions did not have, with the value that they acted on. A key with that value
+is left out, so that their runs keep their names and can be continued."""
+
 FREE_SECTIONS = ("executor",)
 """Sections of which the same is true: who runs the episode, and where, changes no result."""
 
@@ -63,7 +67,8 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    return {key: value for key, value in flat.items() if not _is_free(key)}
+    kept = (item for item in flat.items() if item not in _ADDED.items())
+    return {key: value for key, value in kept if not _is_free(key)}
 
 
 def follows(config: DictConfig, key: str) -> bool:

@@ -16,6 +16,7 @@ from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import ChatDatum, DatumKind, TrainingDatum
 from dataenvgym.storage import publishing, read_json, write_text
+from dataenvgym.tool_formats import spoken
 
 BATCH = 1000  # rows that are in memory at a time
 
@@ -140,8 +141,8 @@ def _row(record: TrainingDatum) -> dict[str, Any]:
     if isinstance(record, ChatDatum):
         fields["tools"] = _json(fields["tools"])
         fields["messages"] = [
-            {**message, "tool_calls": _json(message["tool_calls"])}
-            for message in fields["messages"]
+            {**fields, "content": spoken(message), "tool_calls": _json(fields["tool_calls"])}
+            for message, fields in zip(record.messages, fields["messages"], strict=True)
         ]
     return {**record.provenance.model_dump(mode="json"), **fields}
 

@@ -103,15 +103,15 @@ def record(datum: TrainingDatum) -> str:
                 f"{conversation(datum.prompt)}\nchosen: {datum.chosen}\nrejected: {datum.rejected}"
             )
         case ChatDatum():
-            system = f"system: {datum.system}\n" if datum.system else ""
-            return system + conversation(datum.messages)
+            return conversation(datum.conversation)
         case TextDatum():
             return datum.text
 
 
 def _turn(message: Message) -> str:
     calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
-    return f"{message.role}: {message.content}{calls}"
+    tools = "".join(f"\n  may call {tool.name}: {tool.description}" for tool in message.tools)
+    return f"{message.name or message.role}: {message.content}{tools}{calls}"
 
 
 def _spelt(c: str) -> str:

@@ -13,6 +13,7 @@ from dataenvgym.evaluation.samples import Sample
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import CompletedTaskInstance, Conversation, TaskInstance
 from dataenvgym.tasks.base import Task
+from dataenvgym.tool_formats import as_reply
 
 REPLAYED = "replayed: "
 """What a note on a conversation that differs begins with."""
@@ -50,7 +51,7 @@ class _Recorded:
 
     def __init__(self, transcript: Conversation) -> None:
         self._said: Iterator[str] = iter(
-            texts := [m.content for m in transcript if m.role == "assistant"]
+            texts := [as_reply(m) for m in transcript if m.role == "assistant"]
         )
         self.left = len(texts)
 

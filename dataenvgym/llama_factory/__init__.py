@@ -3,7 +3,7 @@
     entries          a dataset's entry in `dataset_info.json`
     formats          training records -> dataset rows
     parsing          dataset rows -> training records (other people's column names included)
-    turns            a message <-> a turn of a sharegpt row
+    turns            a turn of a sharegpt row -> the message that it stands for
     column_types     what the JSON loader that LLaMA-Factory uses makes of a file's columns
     dataset          whole dataset folders, written and read as streams
     options          the names of all options that LLaMA-Factory knows

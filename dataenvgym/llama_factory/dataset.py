@@ -30,11 +30,12 @@ from dataenvgym.errors import (
 )
 from dataenvgym.llama_factory.column_types import ColumnTypes
 from dataenvgym.llama_factory.entries import DatasetEntry, Formatting, Stage, dataset_info_entry
-from dataenvgym.llama_factory.formats import KINDS, ROW_OF, as_sharegpt, stage_of, wrong_kind
+from dataenvgym.llama_factory.formats import KINDS, as_sharegpt, row_maker, stage_of, wrong_kind
 from dataenvgym.llama_factory.parsing import parse_row
 from dataenvgym.llama_factory.turns import shown
 from dataenvgym.records import TrainingDatum
 from dataenvgym.secrets import are_known, redact_bytes
+from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
 
 DATASET_INFO = "dataset_info.json"
 
@@ -59,7 +60,11 @@ class WrittenDataset:
 
 
 def write_dataset(
-    folder: Path, records: Iterable[TrainingDatum], *, name: str | None = None
+    folder: Path,
+    records: Iterable[TrainingDatum],
+    *,
+    name: str | None = None,
+    tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> WrittenDataset:
     """Write the records, in their order, as a dataset that LLaMA-Factory can train on.
 
@@ -67,11 +72,11 @@ def write_dataset(
         folder: made if it is not there; entries of other datasets in it stay.
         records: one at least, all of one stage; taken one by one.
         name: of the dataset and, with ".jsonl", of its file; "custom_<stage>_dataset" by default.
+        tool_format: writes tools and calls as text.
 
     Raises:
         ConfigurationError: no records, records of more than one stage, or a name that
             LLaMA-Factory cannot be told.
-        InvalidRecordError: a record that cannot be written, with its index.
         DatasetFormatError: the folder has a `dataset_info.json` that is none.
     """
     records = iter(records)
@@ -87,7 +92,7 @@ def write_dataset(
     info = _read_info(folder) if (folder / DATASET_INFO).exists() else {}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.jsonl"
-    formatting, count = _write_rows(path, chain([first], records), stage)
+    formatting, count = _write_rows(path, chain([first], records), stage, tool_format)
     info[name] = dataset_info_entry(stage, formatting, path.name)
     # ASCII: LLaMA-Factory opens this file with whatever encoding its machine is set to
     storage.write_text(folder / DATASET_INFO, json.dumps(info, indent=2) + "\n")
@@ -126,13 +131,13 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
 
 
 def _write_rows(
-    path: Path, records: Iterable[TrainingDatum], stage: Stage
+    path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
 ) -> tuple[Formatting, int]:
     """Write the records' rows to `path`; the formatting that they have, and their number."""
     temporary = path.with_name(f".{path.name}.tmp")
     other = path.with_name(f".{path.name}.sharegpt.tmp")
     try:
-        kinds, wrong, count = _write_natural_rows(temporary, records, stage)
+        kinds, wrong, count = _write_natural_rows(temporary, records, stage, tool_format)
         formatting: Formatting = "sharegpt" if kinds == {"chat"} else "alpaca"
         if len(kinds) > 1 or (wrong and kinds <= {"supervised", "preference", "kto"}):
             formatting = "sharegpt"
@@ -151,7 +156,7 @@ def _write_rows(
 
 
 def _write_natural_rows(
-    path: Path, records: Iterable[TrainingDatum], stage: Stage
+    path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
 ) -> tuple[set[str], list[str], int]:
     """Write each record as its kind is by nature; the kinds, the wrong columns and the number."""
     kinds: set[str] = set()
@@ -167,15 +172,10 @@ def _write_natural_rows(
                 if kind not in KINDS[stage]:
                     raise wrong_kind(kind, stage, index)
                 kinds.add(kind)
-                row_of = ROW_OF[kind]
+                row_of = row_maker(record.kind, tool_format)
                 # rows of several kinds are written once more, and watched then
                 types.watching &= len(kinds) == 1
-            try:
-                row = row_of(record)
-            except InvalidRecordError as error:
-                raise InvalidRecordError(
-                    f"record {index}, field {error.field}: {error}", index=index, field=error.field
-                ) from None
+            row = row_of(record)
             line = dumps(row, option=newline)
             if hides:
                 line = redact_bytes(line)

@@ -9,8 +9,10 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     pt      text                text
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
-system, tools). Every other prompted record can be written so as well, with the same meaning to
-LLaMA-Factory, which is how a file can hold both supervised and chat records.
+system, tools). Its tools, calls and results are written as text, as the student is given them; so
+the tools column is empty, and LLaMA-Factory has nothing to format in its own way. Every other
+prompted record can be written in this formatting as well, with the same meaning to LLaMA-Factory,
+which is how a file can hold both supervised and chat records.
 
 All rows of a formatting have the same columns, whether a record uses them or not, because the
 loader takes a file's columns from its beginning. Provenance is no column: LLaMA-Factory has no
@@ -20,11 +22,11 @@ use for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory.entries import Formatting, Stage
-from dataenvgym.llama_factory.turns import format_turn, to_json
 from dataenvgym.records import (
     ChatDatum,
     DatumKind,
@@ -34,6 +36,7 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
+from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
 
 Row = dict[str, Any]
 
@@ -52,19 +55,22 @@ def stage_of(record: TrainingDatum) -> Stage:
 
 
 def format_records_for_llama_factory_sft(
-    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+    records: Iterable[TrainingDatum],
+    *,
+    formatting: Formatting = "alpaca",
+    tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Iterator[Row]:
     """Rows for stage `sft`, one for each record, made as they are asked for.
 
     Args:
         records: supervised records; with `formatting="sharegpt"` also chat records.
         formatting: of the rows; the entry in `dataset_info.json` must name the same.
+        tool_format: writes tools and calls as text.
 
     Raises:
         ConfigurationError: at a record that has no row in this formatting.
-        InvalidRecordError: at a chat record that `turns.format_turn` refuses.
     """
-    return _format(records, "sft", formatting)
+    return _format(records, "sft", formatting, tool_format)
 
 
 def format_records_for_llama_factory_dpo(
@@ -137,11 +143,16 @@ def _text_row(record: TextDatum) -> Row:
     return {"text": record.text}
 
 
-def _chat_row(record: ChatDatum) -> Row:
+def _chat_row(record: ChatDatum, tool_format: ToolFormat) -> Row:
+    messages = tool_format.flatten(record.conversation)
+    leads = messages[0].role == "system"
     return {
-        "conversations": [format_turn(message, i) for i, message in enumerate(record.messages)],
-        "system": record.system,
-        "tools": to_json(list(record.tools)) if record.tools else "",
+        "conversations": [
+            {"from": "gpt" if m.role == "assistant" else "human", "value": m.content}
+            for m in messages[leads:]
+        ],
+        "system": messages[0].content if leads else "",
+        "tools": "",
     }
 
 
@@ -164,18 +175,26 @@ def as_sharegpt(row: Row) -> Row:
     return new
 
 
-# The row that each kind has by nature: sharegpt for chat records, alpaca for all others.
-ROW_OF: Mapping[str, Callable[[Any], Row]] = {
+_ROW_OF: Mapping[str, Callable[[Any], Row]] = {
     "supervised": _supervised_row,
-    "chat": _chat_row,
     "preference": _preference_row,
     "kto": _kto_row,
     "text": _text_row,
 }
 
 
+def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
+    """Makes the row that the kind has by nature: sharegpt for chat records, alpaca otherwise."""
+    if kind == "chat":
+        return partial(_chat_row, tool_format=tool_format)
+    return _ROW_OF[kind]
+
+
 def _format(
-    records: Iterable[TrainingDatum], stage: Stage, formatting: Formatting
+    records: Iterable[TrainingDatum],
+    stage: Stage,
+    formatting: Formatting,
+    tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Iterator[Row]:
     for index, record in enumerate(records):
         kind = record.kind
@@ -186,7 +205,7 @@ def _format(
                 f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
                 "pass formatting='sharegpt', which takes supervised records as well"
             )
-        row = ROW_OF[kind](record)
+        row = row_maker(kind, tool_format)(record)
         natural = formatting == "alpaca" or kind == "chat"
         yield row if natural else as_sharegpt(row)
 

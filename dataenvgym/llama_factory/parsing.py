@@ -18,7 +18,7 @@ from typing import Any
 from dataenvgym.errors import DatasetFormatError
 from dataenvgym.llama_factory.entries import DatasetEntry
 from dataenvgym.llama_factory.turns import from_json, parse_turn, shown
-from dataenvgym.records import TrainingDatum, parse_training_datum
+from dataenvgym.records import Tool, TrainingDatum, parse_training_datum
 
 
 def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
@@ -165,4 +165,14 @@ class _Row:
                 f"column {column!r} holds tools, expected none: preference and KTO records have "
                 "no tools"
             )
-        return tools
+        return [_tool(tool) for tool in tools]
+
+
+def _tool(tool: Any) -> Any:
+    """The fields of a tool that LLaMA-Factory's default format reads, of all that it may have."""
+    if not isinstance(tool, Mapping):
+        return tool
+    inner = tool.get("function") if tool.get("type") == "function" else tool
+    if not isinstance(inner, Mapping):
+        return tool
+    return {key: inner[key] for key in Tool.model_fields if inner.get(key) is not None}

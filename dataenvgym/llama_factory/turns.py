@@ -1,9 +1,9 @@
 """One turn of a sharegpt conversation, and the message that it stands for.
 
 A turn is {"from": role, "value": text}; other people's files may call keys and roles otherwise,
-which their `tags` say. An assistant message with tool calls is a turn of its own role, with the
-calls as JSON: one object, or a list of several. Text that goes with the calls stands before them,
-and `<tool_call>...</tool_call>` around them tells LLaMA-Factory where they are.
+which their `tags` say. They may also have turns of the role `function_call`, with calls as JSON:
+one object, or a list of several. Text that goes with the calls is before them, and
+`<tool_call>...</tool_call>` around them tells LLaMA-Factory where they are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dataenvgym.errors import DatasetFormatError, InvalidRecordError
-from dataenvgym.records import Message
+from dataenvgym.errors import DatasetFormatError
 
 TAGS: Mapping[str, str] = {
     "role_tag": "from",
@@ -32,34 +31,8 @@ _ROLES = {
     "function_tag": "assistant",
     "system_tag": "system",
 }
-_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
-_CALLS = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+_CALLS = re.compile("<tool_call>(.*?)</tool_call>", re.DOTALL)
 _THOUGHT = re.compile(r"<think>\n.*?\n</think>\n\n", re.DOTALL)
-
-
-def format_turn(message: Message, index: int) -> dict[str, str]:
-    """The turn for the message at `index` of a conversation.
-
-    Raises:
-        InvalidRecordError: the text beside tool calls has the marker in it that tells them apart.
-    """
-    if message.role != "assistant":
-        role = "observation" if message.role == "tool" else "human"
-        return {"from": role, "value": message.content}
-    if not message.tool_calls:
-        return {"from": "gpt", "value": message.content}
-    calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
-    # Inside JSON, "<" occurs in strings only; escaped, nothing there can pass for a marker.
-    value = to_json(calls if len(calls) > 1 else calls[0]).replace("<", "\\u003c")
-    if message.content:
-        if _OPEN in message.content:
-            raise InvalidRecordError(
-                f"the text beside the tool calls contains {_OPEN!r}, by which LLaMA-Factory finds "
-                "the calls; take it out of the text",
-                field=f"messages.{index}.content",
-            )
-        value = f"{message.content}{_OPEN}{value}{_CLOSE}"
-    return {"from": "function_call", "value": value}
 
 
 def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -104,11 +77,6 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
             )
     tool_calls = [{"name": call["name"], "arguments": call["arguments"]} for call in calls]
     return {"content": text, "tool_calls": tool_calls}
-
-
-def to_json(value: Any) -> str:
-    """JSON as text. Not orjson's: that turns NaN into null and refuses integers above 64 bits."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def from_json(text: str, where: str) -> Any:

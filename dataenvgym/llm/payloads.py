@@ -4,11 +4,8 @@ What differs from our records: in OpenAI's form a tool call has an id, its argum
 and a tool's message names the call that it answers. Our conversations answer calls in order, so
 the ids are made up here: `call_0`, `call_1`, ... through the conversation.
 
-A reply is text. Tool calls that a server returns apart from the text are written behind it, each as
-
-    <tool_call>
-    {"name": "search", "arguments": {"query": "x"}}
-    </tool_call>
+A reply is text. Tool calls that a server returns apart from the text are written behind it, in the
+form of `tool_formats.hermes`.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from pydantic import JsonValue
 
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
+from dataenvgym.tool_formats import NATIVE, ToolFormat, as_function, calls_text
 
 _NO_ANSWER = ("abort", "error", "content_filter")
 _SHOWN = 500
@@ -36,10 +34,12 @@ class RequestForm:
         max_tokens_field: the field with the longest reply; OpenAI's newer models want
             "max_completion_tokens".
         fields: more fields of each request, or other values of ours; None leaves a field out.
+        tool_format: writes conversations with tools; `native` sends them apart from the text.
     """
 
     max_tokens_field: str = "max_tokens"
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
+    tool_format: ToolFormat = NATIVE
 
 
 PLAIN = RequestForm()
@@ -53,6 +53,7 @@ def chat_payload(
     form: RequestForm = PLAIN,
 ) -> bytes:
     """The body of a chat completions request; a greedy one has no seed."""
+    conversation = form.tool_format.flatten(conversation)
     payload: dict[str, Any] = {
         "model": model,
         "messages": to_messages(conversation),
@@ -60,6 +61,8 @@ def chat_payload(
         "top_p": sampling.top_p,
         form.max_tokens_field: sampling.max_tokens,
     }
+    if conversation and conversation[0].tools:
+        payload["tools"] = [as_function(tool) for tool in conversation[0].tools]
     if sampling.temperature > 0.0:
         payload["seed"] = sampling.seed
     if sampling.json_schema is not None:
@@ -103,7 +106,7 @@ def parse_reply(body: bytes) -> Reply | Failure:
         choice = answer["choices"][0]
         text = _with_calls(choice["message"]["content"], choice["message"].get("tool_calls"))
         ended = choice.get("finish_reason")
-    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError, RecursionError):
         return Failure(reason=f"the server's answer is no chat completion: {_shown(body)}")
     if not isinstance(text, str) or ended in _NO_ANSWER:
         return Failure(
@@ -117,17 +120,16 @@ def _with_calls(text: Any, calls: Any) -> Any:
     """The reply's text, and behind it the calls of tools, if there are any."""
     if not calls:
         return text
-    written = [f"<tool_call>\n{_call(call['function'])}\n</tool_call>" for call in calls]
-    return "\n".join([text, *written] if text else written)
+    functions = [call["function"] for call in calls]
+    named = [(f["name"], _arguments(f.get("arguments") or {})) for f in functions]
+    return (text + "\n" if text else "") + calls_text(named)
 
 
-def _call(function: dict[str, Any]) -> str:
-    """The call as JSON; arguments that are no JSON stay the text that they are."""
-    arguments = function.get("arguments") or {}
-    if isinstance(arguments, str):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            arguments = orjson.loads(arguments)
-    return orjson.dumps({"name": function["name"], "arguments": arguments}).decode()
+def _arguments(written: Any) -> Any:
+    """The arguments as JSON; those that are no JSON stay the text that they are."""
+    with contextlib.suppress(orjson.JSONDecodeError):
+        return orjson.loads(written) if isinstance(written, str) else written
+    return written
 
 
 def _token_counts(usage: Any) -> dict[str, int]:

@@ -18,10 +18,11 @@ from dataenvgym.predictors.learnt import (
     train_on,
 )
 from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.tool_formats import DEFAULT, training_format
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
 
-_OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype")
+_OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format")
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -42,6 +43,8 @@ class InProcessPredictor:
         threads: CPU cores to compute on, one batch on each.
         device: "cpu", "cuda", or "auto" for CUDA where there is some.
         dtype: "float32", "bfloat16" or "float16".
+        tool_format: how tools and calls are written in what the student is asked and trained on
+            (see `tool_formats`).
 
     Raises:
         ConfigurationError: for a value that cannot be; for a student that cannot be loaded, when
@@ -58,6 +61,7 @@ class InProcessPredictor:
         threads: int = 2,
         device: str = "cpu",
         dtype: str = "float32",
+        tool_format: str = DEFAULT,
     ) -> None:
         for name, value in (("batch_size", batch_size), ("threads", threads)):
             if value < 1:
@@ -75,6 +79,8 @@ class InProcessPredictor:
         self.threads = threads
         self.device = device
         self.dtype = dtype
+        self.tool_format = tool_format
+        self._format = training_format(tool_format)
         self._loaded = AdaptedStudent(self.student, device=device, dtype=dtype)
         self._is_fresh = self.adapter is not None  # and has yet to load it
         self._lock = threading.RLock()
@@ -105,7 +111,9 @@ class InProcessPredictor:
 
         with self._lock:
             context = context_length(self._student.model)
-            prompts = encode_prompts(self._student.tokenizer, conversations, context=context)
+            prompts = encode_prompts(
+                self._student.tokenizer, conversations, self._format, context=context
+            )
             answered = [prompt for prompt in prompts if not isinstance(prompt, Failure)]
             limits = [
                 sampling.max_tokens if context is None else min(sampling.max_tokens, context - n)
@@ -166,6 +174,7 @@ class InProcessPredictor:
             student=self.student,
             current=partial(self._current, run),
             initial=self.adapter,
+            tool_format=self._format,
         )
         with run.phase("load"):
             self.load(folder)
@@ -218,7 +227,8 @@ class InProcessPredictor:
     def describe(self) -> dict[str, Any]:
         """Who the student is and how it learns, for the run directory."""
         name = type(self).__name__
-        return describe_learner(name, self.student, self.adapter, options_of(self.trainer))
+        config = options_of(self.trainer)
+        return describe_learner(name, self.student, self.adapter, config, self.tool_format)
 
 
 def resolve_student(student: str | Path) -> str:

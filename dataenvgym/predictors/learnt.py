@@ -18,6 +18,7 @@ from dataenvgym.interfaces import TrainingRun
 from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, write_dataset
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import hash_files, publishing, write_json
+from dataenvgym.tool_formats import DEFAULT, LLAMA_FACTORY, ToolFormat
 from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
 
 Kind = Literal["adapter", "student", "nothing"]
@@ -68,7 +69,9 @@ def initial_folder(adapter: str | Path | None) -> Path | None:
     return None if kind_of(folder) == "nothing" else folder
 
 
-def describe_learner(name: str, student: str, initial: Path | None, config: Any) -> dict[str, Any]:
+def describe_learner(
+    name: str, student: str, initial: Path | None, config: Any, tool_format: str
+) -> dict[str, Any]:
     """Who the student is and how it learns, for the run directory; `config` is the trainer's."""
     from dataenvgym.trainers.student import fingerprint
 
@@ -78,6 +81,8 @@ def describe_learner(name: str, student: str, initial: Path | None, config: Any)
         "weights": fingerprint(student),
         "training": config.model_dump(mode="json", exclude_defaults=True),
     }
+    if tool_format != DEFAULT:
+        described["tool_format"] = tool_format
     return described if initial is None else {**described, "adapter": hash_files(initial)}
 
 
@@ -101,6 +106,7 @@ def train_on(
     student: str,
     current: Callable[[], Path | None],
     initial: Path | None = None,
+    tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Path:
     """Write the dataset and the training's file, and have the trainer train; what was learnt.
 
@@ -114,6 +120,7 @@ def train_on(
         current: the folder with what the student has learnt so far, None for nothing; asked only
             if `run.start` is "adapter".
         initial: the folder with what it had learnt before the episode; where "base" starts.
+        tool_format: writes tools and calls into the dataset as text.
 
     Raises:
         ConfigurationError: for records of several stages, or options that cannot work.
@@ -128,7 +135,7 @@ def train_on(
         return folder
     with run.phase("dataset"):
         shutil.rmtree(run.directory / "dataset", ignore_errors=True)
-        dataset = write_dataset(run.directory / "dataset", training_data)
+        dataset = write_dataset(run.directory / "dataset", training_data, tool_format=tool_format)
         config_path = run.directory / "training.yaml"
         _training_config(options_of(trainer), dataset, run, student, start).write(config_path)
     with run.phase("train"):

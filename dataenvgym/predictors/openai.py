@@ -10,7 +10,9 @@ from typing import Any
 
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, key_from
+from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.records import Conversation
+from dataenvgym.tool_formats import tool_format as get_format
 
 
 class OpenAIPredictor:
@@ -23,6 +25,8 @@ class OpenAIPredictor:
         concurrency: conversations that the server gets at the same time, at most.
         timeout: seconds that one try of one question may take.
         retries: how often a question is asked again after a failure that may pass.
+        tool_format: how tools and calls are sent: "native" as the API has them, or as text in one
+            of the other `tool_formats`.
 
     Raises:
         ConfigurationError: for a value that cannot be; when it is first asked, if there is no
@@ -38,15 +42,18 @@ class OpenAIPredictor:
         concurrency: int = 32,
         timeout: float = 600.0,
         retries: int = 4,
+        tool_format: str = "native",
     ) -> None:
         self.model = model
         self.base_url = base_url
         self.api_key_variable = api_key_variable
+        self.tool_format = tool_format
         self._options: dict[str, Any] = {
             "concurrency": concurrency,
             "timeout": timeout,
             "retries": retries,
         }
+        self._form = RequestForm(tool_format=get_format(tool_format))
         ChatClient(base_url, **self._options)  # checks the values
         self._lock = threading.Lock()
         self._connected: ChatClient | None = None
@@ -56,6 +63,7 @@ class OpenAIPredictor:
         options = {
             "base_url": self.base_url,
             "api_key_variable": self.api_key_variable,
+            "tool_format": self.tool_format,
             **self._options,
         }
         return partial(type(self), **options), (self.model,)
@@ -74,7 +82,8 @@ class OpenAIPredictor:
 
     def describe(self) -> dict[str, Any]:
         """Which model it is, for the run directory."""
-        return {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
+        said = {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
+        return said if self.tool_format == "native" else {**said, "tool_format": self.tool_format}
 
     @property
     def _client(self) -> ChatClient:
@@ -82,6 +91,6 @@ class OpenAIPredictor:
             if self._connected is None:
                 key = key_from(self.api_key_variable)
                 self._connected = ChatClient(
-                    self.base_url, api_key=key, scout=True, **self._options
+                    self.base_url, api_key=key, scout=True, form=self._form, **self._options
                 )
             return self._connected

@@ -1,6 +1,6 @@
 """The data that everything else speaks of, as frozen pydantic models.
 
-conversations  Message: one turn; a conversation is a tuple of messages
+conversations  Message: one turn; a conversation is a tuple of messages, which may call Tools
 instances      what the student is asked: a TaskInstance is one problem; a CompletedTaskInstance is
                that problem with the transcript, the reward and, where infrastructure failed, the
                error
@@ -15,7 +15,14 @@ Models are parsed once, at the boundary (`parse_training_datum`, `parse_training
 trusted afterwards. All of them survive `model_dump_json` -> `model_validate_json` unchanged.
 """
 
-from dataenvgym.records.conversations import Conversation, Message, ToolCall
+from dataenvgym.records.conversations import (
+    Conversation,
+    Message,
+    Tool,
+    ToolCall,
+    is_one_turn,
+    turns_of,
+)
 from dataenvgym.records.instances import (
     CompletedTaskInstance,
     TaskInstance,
@@ -56,11 +63,14 @@ __all__ = [
     "TaskInstance",
     "Text",
     "TextDatum",
+    "Tool",
     "ToolCall",
     "TrainingDatum",
     "check_ids",
     "checked_scores",
     "hashed_json",
+    "is_one_turn",
     "parse_training_data",
     "parse_training_datum",
+    "turns_of",
 ]

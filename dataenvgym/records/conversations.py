@@ -1,27 +1,72 @@
-"""A conversation: a tuple of messages, some of which call tools."""
+"""A conversation: a tuple of messages. The first may declare tools, later ones call them."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from itertools import groupby
+from operator import not_
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dataenvgym.records.model import Json, Model, Text
+
+
+class Tool(Model):
+    """A tool that the assistant may call.
+
+    OpenAI's form, `{"type": "function", "function": {...}}`, is read as well.
+
+    Attributes:
+        parameters: the JSON schema of its arguments.
+    """
+
+    name: Text = Field(min_length=1)
+    description: Text = ""
+    parameters: dict[str, Json] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unwrap(cls, value: Any) -> Any:
+        wrapped = isinstance(value, dict) and value.get("type") == "function"
+        return value["function"] if wrapped and "function" in value else value
 
 
 class ToolCall(Model):
     """A call that the assistant asks for: the tool's name and its arguments by name."""
 
-    name: str = Field(min_length=1)
+    name: Text = Field(min_length=1)
     arguments: dict[str, Json] = {}
 
 
 class Message(Model):
-    """One turn of a conversation, in the roles that chat templates know."""
+    """One turn of a conversation, in the roles that chat templates know.
+
+    Attributes:
+        tools: what the assistant may call; only the first message of a conversation has any.
+        name: who speaks, in a scene with several users; None where the role says it.
+    """
 
     role: Literal["system", "user", "assistant", "tool"]
     content: Text
     tool_calls: tuple[ToolCall, ...] = ()
+    # files and hashes of conversations without them are those of versions that did not have them
+    tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
+    name: Text | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
 
 
 Conversation = tuple[Message, ...]
+
+
+def turns_of(conversation: Conversation) -> Iterator[tuple[int, Conversation]]:
+    """What others say between two replies, and each run of replies; with the first one's index."""
+    start = 0
+    for _, run in groupby(conversation, key=lambda message: message.role == "assistant"):
+        turn = tuple(run)
+        yield start, turn
+        start += len(turn)
+
+
+def is_one_turn(messages: Conversation) -> bool:
+    """Whether a chat template is given these as one turn: a tool or a named user is among them."""
+    return any(m.role == "tool" or (m.role == "user" and m.name) for m in messages)

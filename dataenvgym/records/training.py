@@ -9,8 +9,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from dataenvgym.records.conversations import Conversation, Message
-from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.records.conversations import (
+    Conversation,
+    Message,
+    Tool,
+    is_one_turn,
+    turns_of,
+)
+from dataenvgym.records.model import Model, Text
 
 
 class Provenance(Model):
@@ -68,34 +74,42 @@ class SupervisedDatum(_PromptedDatum):
 class ChatDatum(_Datum):
     """A whole conversation to learn, with tools where it has them (LLaMA-Factory: sharegpt).
 
-    User or tool messages and assistant messages alternate, beginning with a user message and
-    ending with the assistant's; a system message stands in `system`. `tools` are JSON schemas
-    as chat templates take them.
+    What others say and the assistant's messages alternate; the conversation begins with a user
+    and ends with the assistant. Several messages before a reply are one turn where tools' results
+    or named users are among them. The system message is in `system`, the tools are in `tools`.
     """
 
     kind: Literal["chat"] = "chat"
     messages: Conversation = Field(min_length=2)
     system: Text = ""
-    tools: tuple[dict[str, Json], ...] = ()
+    tools: tuple[Tool, ...] = ()
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation as a student has it: with the system message, and tools declared."""
+        system = [Message(role="system", content=self.system)] if self.system else []
+        first, *others = (*system, *self.messages)
+        return (first.model_copy(update={"tools": self.tools}) if self.tools else first, *others)
 
     @model_validator(mode="after")
     def _alternates(self) -> ChatDatum:
         if self.messages[0].role != "user":
             raise ValueError(f"messages[0] has role {self.messages[0].role!r}, expected 'user'")
-        if len(self.messages) % 2:
-            raise ValueError(
-                f"messages has {len(self.messages)} turns, expected an even number that ends "
-                "with the assistant's"
-            )
+        if self.messages[-1].role != "assistant":
+            raise ValueError("messages ends with a turn of others, expected the assistant's")
         for i, message in enumerate(self.messages):
-            wanted = ("assistant",) if i % 2 else ("user", "tool")
-            if message.role not in wanted:
-                raise ValueError(
-                    f"messages[{i}] has role {message.role!r}, expected {' or '.join(wanted)}"
-                )
+            if message.role == "system" or message.tools:
+                what = "role 'system'" if message.role == "system" else "tools"
+                raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
             if message.tool_calls and message.role != "assistant":
                 raise ValueError(
                     f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
+                )
+        for start, turn in turns_of(self.messages):
+            if len(turn) > 1 and not is_one_turn(turn):
+                raise ValueError(
+                    f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
+                    f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
                 )
         return self
 

@@ -34,7 +34,9 @@ To add a domain, write two classes:
 `gymnasium.utils.env_checker.check_env` passes for the environment. Beyond that:
 
 - `TaskEnvironment.begin(instance)` returns the conversation that the student sees first (default:
-  the instruction in the environment's `prompt_template`); override it for tools or personas.
+  the instruction in the environment's `prompt_template`); override it for tools or personas. If
+  its first message declares `tools`, the student's calls are in `conversation[-1].tool_calls`
+  (see docs/tools.md).
   Engines write training records in the same prompts (see `prompt_template`).
 - `respond` may return `Outcome(messages=..., done=False)`: what the user or a tool says next. The
   conversation goes on, for at most `max_turns` of the student's messages.

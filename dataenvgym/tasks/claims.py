@@ -9,7 +9,6 @@ from dataenvgym.records import (
     ChatDatum,
     Conversation,
     KTODatum,
-    Message,
     PreferenceDatum,
     SupervisedDatum,
     TrainingDatum,
@@ -60,8 +59,7 @@ def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
         case ChatDatum():
             if any(m.tool_calls or m.role == "tool" for m in record.messages):
                 return ()
-            *before, last = record.messages
-            system = [Message(role="system", content=record.system)] if record.system else []
-            return (Claim((*system, *before), last.content),)
+            *before, last = record.conversation
+            return (Claim(tuple(before), last.content),)
         case _:
             return ()

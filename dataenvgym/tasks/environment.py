@@ -29,6 +29,7 @@ from dataenvgym.errors import (
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
 from dataenvgym.spaces import ConversationSpace, TextSpace
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tool_formats import read_reply
 
 Info = dict[str, float | str]
 
@@ -109,6 +110,9 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     def begin(self, instance: TaskInstance) -> Conversation:
         """The conversation that the student sees first; it ends with what it is to answer.
 
+        If its first message declares tools, the student's messages come to `respond` with the
+        calls that are in them (`Message.tool_calls`).
+
         An exception means that the infrastructure failed. Random choices use `self.np_random`.
         """
         return self.prompt_template.conversation(instance.instruction)
@@ -154,7 +158,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         if not self.action_space.contains(action):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
-        said = (*self._conversation, Message(role="assistant", content=action))
+        said = (*self._conversation, read_reply(self._conversation, action))
         outcome = _checked_outcome(self, self.respond(instance, said))
         if not math.isfinite(outcome.reward):
             raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
@@ -228,6 +232,11 @@ def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
 def _checked_messages(environment: TaskEnvironment, method: str, messages: Any) -> Conversation:
     """The messages that `begin` or `respond` returned, if they are messages."""
     if isinstance(messages, tuple | list) and all(isinstance(m, Message) for m in messages):
+        if any(m.tools for m in messages[method == "begin" :]):
+            raise EvaluationError(
+                f"{type(environment).__name__}.{method}() declared tools on a later message, "
+                "expected them on the first message that begin() returns"
+            )
         return tuple(messages)
     raise EvaluationError(
         f"{type(environment).__name__}.{method}() gave {messages!r}, expected a tuple of "

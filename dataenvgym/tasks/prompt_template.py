@@ -125,7 +125,7 @@ def prompt_fields(conversation: Conversation) -> dict[str, Any] | None:
     roles = [message.role for message in turns]
     if roles != ["user", "assistant"] * (len(turns) // 2) + ["user"]:
         return None
-    if any(message.tool_calls for message in turns):
+    if any(m.tool_calls or m.tools or m.name for m in conversation):
         return None
     texts = [message.content for message in turns]
     history = tuple(zip(texts[0:-1:2], texts[1::2], strict=True))

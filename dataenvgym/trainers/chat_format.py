@@ -2,15 +2,14 @@
 
 A trainer must know which tokens are the student's own. So the template is rendered once with
 placeholders and cut into slots, and every message is put into its slot by itself. The rules are
-LLaMA-Factory's for a training without `template`, those for tools included: tools are listed in
-the system message, calls are `Action:` / `Action Input:` lines, and results are user turns.
+LLaMA-Factory's for a training without `template`. That holds for tools too: datasets of predictors
+have none (they are written as text there), and those of other people's are written as
+LLaMA-Factory writes them.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from jinja2 import TemplateError
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message
+from dataenvgym.tool_formats import LLAMA_FACTORY
 
 _HERE = "{{content}}"
 _EMPTY_THOUGHT = "<think>\n\n</think>\n\n"
@@ -95,14 +95,15 @@ class ChatFormat:
                 )
         return cls(prefix, system, user, assistant, default_system, thinks)
 
-    def turns(
-        self, messages: Conversation, *, tools: Sequence[Mapping[str, Any]] = ()
-    ) -> list[Turn]:
+    def turns(self, messages: Conversation) -> list[Turn]:
         """The turns of a conversation to train every reply of (LLaMA-Factory: stage `sft`)."""
-        system, messages = _split(messages)
+        if (tools := messages[0].tools) and messages[0].role != "system" and self.default_system:
+            own = Message(role="system", content=self.default_system, tools=tools)
+            messages = (own, *messages)
+        system, messages = _split(LLAMA_FACTORY.flatten(messages))
         return [
             Turn(
-                prompt=self._prompt(messages[i], i == 0, system, tools),
+                prompt=self._prompt(messages[i], i == 0, system),
                 response=self._response(messages[i + 1], self.thinks),
             )
             for i in range(0, len(messages), 2)
@@ -119,16 +120,13 @@ class ChatFormat:
                 message = message.model_copy(update={"content": content})
                 prompt += self._response(message, False)
             else:
-                prompt += self._prompt(message, i == 0, system, ())
+                prompt += self._prompt(message, i == 0, system)
         return Turn(prompt=prompt, response=self._response(messages[-1], self.thinks))
 
-    def _prompt(
-        self, message: Message, first: bool, system: str, tools: Sequence[Mapping[str, Any]]
-    ) -> tuple[str, ...]:
+    def _prompt(self, message: Message, first: bool, system: str) -> tuple[str, ...]:
         pieces = [_fill(self.user, message.content)]
         if first:
-            system = (system or self.default_system) + (_tool_prompt(tools) if tools else "")
-            if system:
+            if system := system or self.default_system:
                 pieces.insert(0, self._system(system))
             pieces.insert(0, self.prefix)
         return tuple(pieces)
@@ -142,7 +140,7 @@ class ChatFormat:
         return _fill(self.system, content)
 
     def _response(self, message: Message, thinks: bool) -> tuple[str, ...]:
-        content = message.content + _call_text(message)
+        content = message.content
         piece = _fill(self.assistant, content)
         if thinks and "<think>" not in content and "</think>" not in content:
             return (_EMPTY_THOUGHT, piece)
@@ -180,51 +178,3 @@ def _inserted(shorter: str, longer: str) -> str:
         else:
             inserted += character
     return inserted
-
-
-# --- tools, in LLaMA-Factory's default format -----------------------------------------------------
-
-
-def _call_text(message: Message) -> str:
-    lines = []
-    for call in message.tool_calls:
-        arguments = json.dumps(call.arguments, ensure_ascii=False)
-        lines.append(f"Action: {call.name}\nAction Input: {arguments}")
-    return "\n".join(lines)
-
-
-def _tool_prompt(tools: Sequence[Mapping[str, Any]]) -> str:
-    functions = [t["function"] if t.get("type") == "function" else t for t in tools]
-    listed = "".join(
-        f"> Tool Name: {function['name']}\n"
-        f"Tool Description: {function.get('description', '')}\n"
-        f"Tool Args:\n{''.join(_parameter_lines(function))}\n"
-        for function in functions
-    )
-    names = ", ".join(function["name"] for function in functions)
-    return (
-        f"You have access to the following tools:\n{listed}"
-        "Use the following format if using a tool:\n"
-        "```\n"
-        f"Action: tool name (one of [{names}])\n"
-        "Action Input: the input to the tool, in a JSON format representing the kwargs "
-        '(e.g. ```{"input": "hello world", "num_beams": 5}```)\n'
-        "```\n"
-    )
-
-
-def _parameter_lines(function: Mapping[str, Any]) -> list[str]:
-    schema = function.get("parameters") or {}
-    required = schema.get("required") or ()
-    lines = []
-    for name, parameter in (schema.get("properties") or {}).items():
-        kind = parameter.get("type", "") + (", required" if name in required else "")
-        enum = parameter.get("enum")
-        items = parameter.get("items")
-        lines.append(
-            f"  - {name} ({kind}): {parameter.get('description', '')}"
-            + (f", should be one of [{', '.join(map(str, enum))}]" if enum else "")
-            + (f", where each item should be {items.get('type', '')}" if items else "")
-            + "\n"
-        )
-    return lines

@@ -61,8 +61,7 @@ def supervised_examples(
     conversations = []
     for record in records:
         if isinstance(record, ChatDatum):
-            system = (Message(role="system", content=record.system),) if record.system else ()
-            conversations.append(form.turns((*system, *record.messages), tools=record.tools))
+            conversations.append(form.turns(record.conversation))
         else:
             conversations.append(form.turns((*record.prompt, _reply(record.output))))
     pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))

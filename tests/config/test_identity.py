@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.config import compose, run_name
+from dataenvgym.config.identity import decisive_values
 from dataenvgym.errors import ConfigurationError
 
 
@@ -26,6 +27,15 @@ def test_the_name_follows_what_determines_results_and_nothing_else():
         assert run_name(compose([free])) == name
     for decisive in ("trainer.lora_rank=8", "environment.replay=1", "agent.policy.floor=0.1"):
         assert run_name(compose([decisive])).split("-")[-1] != name.split("-")[-1]
+
+
+def test_runs_of_versions_without_the_key_keep_their_names():
+    name = run_name(compose([]))
+    values = decisive_values(compose([]))
+    assert "predictor.tool_format" not in values
+    assert values["trainer.template"] is None
+    assert run_name(compose(["predictor.tool_format=llama_factory"])) == name
+    assert run_name(compose(["predictor.tool_format=hermes"])) != name
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", ""])

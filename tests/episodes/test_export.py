@@ -47,7 +47,7 @@ MIXED = (
     {"kind": "kto", "instruction": "q3", "output": "so", "desirable": False},
     {"kind": "text", "text": "2024-01-01 once upon a time"},
     {"kind": "chat", "messages": [
-        {"role": "user", "content": "add"},
+        {"role": "user", "content": "add", "name": "Ann"},
         {"role": "assistant", "content": "",
          "tool_calls": [{"name": "add", "arguments": {"x": 1, "y": "two"}}]}],
      "tools": [{"name": "add", "parameters": {"x": {"default": 1}, "y": {"default": "s"}}}]},
@@ -71,6 +71,7 @@ def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, make_
     assert load(folder, "kto")[0]["desirable"] is False
     assert load(folder, "text")[0]["text"] == "2024-01-01 once upon a time"
     chat = load(folder, "chat")[0]
+    assert chat["messages"][0]["content"] == "Ann: add"
     assert chat["messages"][1] == {
         "role": "assistant", "content": "",
         "tool_calls": '[{"name":"add","arguments":{"x":1,"y":"two"}}]',

@@ -7,6 +7,8 @@ import pytest
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation import EvaluationFiles, draw_samples, parse_metrics, rescore
 from dataenvgym.evaluation.rescoring import rescore_folder
+from dataenvgym.interfaces import Reply
+from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
 from dataenvgym.tasks.base import TaskAsDomain
 
@@ -45,6 +47,31 @@ def test_another_gold_answer_changes_the_verdicts_it_should(task, files):
     assert {(r.verdict_before, r.verdict) for r in rescored if r.has_changed} >= {
         ("right", "wrong"), ("wrong", "right"),
     }  # fmt: skip
+
+
+def test_calls_of_tools_are_said_again(task, tmp_path):
+    class Calling(type(task.make_environment())):
+        def begin(self, instance):
+            (first,) = super().begin(instance)
+            return (first.model_copy(update={"tools": (Tool(name="guess"),)}),)
+
+        def respond(self, instance, conversation):
+            (call,) = conversation[-1].tool_calls
+            said = Message(role="assistant", content=str(call.arguments["n"]))
+            return super().respond(instance, (*conversation[:-1], said))
+
+    class Caller:
+        def predict(self, conversations, sampling):
+            call = 'I guess. <tool_call>{"name":"guess","arguments":{"n":4}}</tool_call>\n'
+            return [Reply(text=call) for _ in conversations]
+
+    task.make_environment = lambda: Calling(task.instances)
+    files = EvaluationFiles(tmp_path, chunk=3)
+    draw_samples(files, task, Caller(), task.instances, 1)
+    samples = list(files.read_samples(1))
+    assert samples[0].transcript[1].tool_calls == (ToolCall(name="guess", arguments={"n": 4}),)
+    rescored = [r for r, _ in rescore(task, {i.id: i for i in task.instances}, samples)]
+    assert [(r.judgement, r.note) for r in rescored] == [(s.judgement, None) for s in samples]
 
 
 def test_a_failed_call_has_nothing_to_judge(task, files):

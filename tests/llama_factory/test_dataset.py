@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dataenvgym
-from dataenvgym.errors import ConfigurationError, DatasetFormatError, InvalidRecordError
+from dataenvgym.errors import ConfigurationError, DatasetFormatError
 from dataenvgym.llama_factory import read_dataset, write_dataset
 from dataenvgym.records import (
     ChatDatum,
@@ -25,6 +25,7 @@ from dataenvgym.records import (
     ToolCall,
     TrainingDatum,
 )
+from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
 
 NASTY = "é \x00\x7f\u2028\u2029\x85\ufeff \U0001f468\u200d\U0001f469 \\\"'`${x} {{a}} \r\n\t<image>"
 PLAIN = SupervisedDatum(instruction="Add 2 and 3.", output="5")
@@ -59,10 +60,18 @@ BATCHES: dict[str, list[TrainingDatum]] = {
 }
 
 
+def flattened(record: TrainingDatum, form: ToolFormat = LLAMA_FACTORY) -> TrainingDatum:
+    """The record with its tools and calls as text."""
+    if not isinstance(record, ChatDatum) or not record.tools:
+        return record
+    system, *messages = form.flatten(record.conversation)
+    return ChatDatum(messages=tuple(messages), system=system.content)
+
+
 @pytest.mark.parametrize("kind", BATCHES)
 def test_every_kind_survives_being_written_and_read(kind: str, tmp_path: Path) -> None:
     written = write_dataset(tmp_path, iter(BATCHES[kind]))
-    assert list(read_dataset(tmp_path, written.name)) == BATCHES[kind]
+    assert list(read_dataset(tmp_path, written.name)) == [*map(flattened, BATCHES[kind])]
     assert written.count == len(BATCHES[kind])
 
 
@@ -95,8 +104,13 @@ def test_a_mixed_batch_is_one_file_of_conversations_in_order(tmp_path: Path) -> 
             Message(role="assistant", content="5"),
         )
     )
-    assert list(read_dataset(tmp_path, written.name)) == [plain, CHAT, plain]
+    assert list(read_dataset(tmp_path, written.name)) == [plain, flattened(CHAT), plain]
     assert sorted(os.listdir(tmp_path)) == ["custom_sft_dataset.jsonl", "dataset_info.json"]
+
+
+def test_tools_are_written_in_the_format_that_is_asked_for(tmp_path: Path) -> None:
+    written = write_dataset(tmp_path, [PLAIN, CHAT], tool_format=HERMES)
+    assert [*read_dataset(tmp_path, written.name)][1] == flattened(CHAT, HERMES)
 
 
 def test_the_same_records_make_the_same_bytes(tmp_path: Path) -> None:
@@ -139,14 +153,6 @@ def test_no_records_are_an_error(tmp_path: Path) -> None:
 def test_a_name_that_llama_factory_would_take_apart_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="the dataset's name is"):
         write_dataset(tmp_path, [PLAIN], name=name)
-
-
-def test_a_record_that_cannot_be_written_is_named_by_index_and_field(tmp_path: Path) -> None:
-    call = Message(role="assistant", content="<tool_call>", tool_calls=(ToolCall(name="f"),))
-    broken = ChatDatum(messages=(Message(role="user", content="Hi"), call))
-    with pytest.raises(InvalidRecordError, match=r"record 1, field messages\.1\.content") as caught:
-        write_dataset(tmp_path, [PLAIN, broken])
-    assert (caught.value.index, caught.value.field) == (1, "messages.1.content")
 
 
 @pytest.mark.parametrize(

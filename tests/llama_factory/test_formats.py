@@ -27,6 +27,7 @@ from dataenvgym.records import (
     TextDatum,
     ToolCall,
 )
+from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
 
 SUPERVISED = SupervisedDatum(
     instruction="Add.",
@@ -88,24 +89,25 @@ def test_rows_have_the_same_columns_whether_a_record_uses_them_or_not() -> None:
     }
 
 
-def test_a_chat_record_is_a_sharegpt_row_with_its_calls_and_tools_as_json() -> None:
-    assert list(format_records_for_llama_factory_sft([CHAT], formatting="sharegpt")) == [
-        {
-            "conversations": [
-                {"from": "human", "value": "Add 2 and 3, and 4 and 5."},
-                {
-                    "from": "function_call",
-                    "value": '[{"name": "add", "arguments": {"a": 2, "b": 3}}, '
-                    '{"name": "add", "arguments": {"a": 4, "b": 5}}]',
-                },
-                {"from": "observation", "value": "5, 9"},
-                {"from": "gpt", "value": "5 and 9."},
-            ],
-            "system": "Use tools.",
-            "tools": '[{"type": "function", "function": {"name": "add", "parameters": '
-            '{"type": "object"}}}]',
-        }
-    ]
+@pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY], ids=["hermes", "llama_factory"])
+def test_a_chat_record_is_a_sharegpt_row_with_its_calls_and_tools_as_text(form: ToolFormat) -> None:
+    system, asked, called, result, answer = form.flatten(CHAT.conversation)
+    (row,) = format_records_for_llama_factory_sft([CHAT], formatting="sharegpt", tool_format=form)
+    assert row == {
+        "conversations": [
+            {"from": "human", "value": asked.content},
+            {"from": "gpt", "value": called.content},
+            {"from": "human", "value": result.content},
+            {"from": "gpt", "value": answer.content},
+        ],
+        "system": system.content,
+        "tools": "",
+    }
+
+
+def test_a_chat_record_is_written_as_llama_factory_would_unless_told_otherwise() -> None:
+    (row,) = format_records_for_llama_factory_sft([CHAT], formatting="sharegpt")
+    assert row["conversations"][1]["value"].startswith("Action: add\nAction Input: {")
 
 
 def test_a_supervised_record_has_a_sharegpt_row_with_the_columns_of_a_chat_record() -> None:

@@ -1,65 +1,48 @@
-"""A message and its sharegpt turn mean the same, whatever stands in them."""
+"""The turns of sharegpt rows, as messages."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from dataenvgym.errors import DatasetFormatError, InvalidRecordError
-from dataenvgym.llama_factory.turns import TAGS, format_turn, parse_turn
-from dataenvgym.records import Message, ToolCall
+from dataenvgym.errors import DatasetFormatError
+from dataenvgym.llama_factory.turns import TAGS, parse_turn
+
+CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("role", "value", "message"),
     [
-        Message(role="user", content="Hi \u2028\U0001f600\x00"),
-        Message(role="assistant", content=""),
-        Message(role="assistant", content='{"name": "not a call"}'),
-        Message(role="tool", content="<tool_call>{}</tool_call>"),
-        Message(role="assistant", content="", tool_calls=(ToolCall(name="f"),)),
-        Message(
-            role="assistant",
-            content="I look.\n",
-            tool_calls=(
-                ToolCall(name="f", arguments={"x": "</tool_call><tool_call>é", "n": [1, None]}),
-                ToolCall(name="g", arguments={"deep": {"big": 2**62}}),
-            ),
-        ),
-        Message(
-            role="assistant",
-            content="<think>\nhm\n</think>\n\n",
-            tool_calls=(ToolCall(name="f", arguments={"x": 1}),),
-        ),
+        ("human", "Hi \u2028\U0001f600\x00", {"role": "user"}),
+        ("gpt", json.dumps(CALL), {"role": "assistant"}),
+        ("observation", "<tool_call>{}</tool_call>", {"role": "tool"}),
     ],
 )
-def test_a_message_survives_being_a_turn(message: Message) -> None:
-    assert Message(**parse_turn(format_turn(message, 0), TAGS, "turn")) == message
+def test_a_turn_is_the_message_that_it_stands_for(
+    role: str, value: str, message: dict[str, Any]
+) -> None:
+    turn = {"from": role, "value": value}
+    assert parse_turn(turn, TAGS, "turn") == {**message, "content": value}
 
 
-def test_one_call_is_a_json_object_and_several_are_a_list() -> None:
-    call = ToolCall(name="f", arguments={"x": 1})
-    one = format_turn(Message(role="assistant", content="", tool_calls=(call,)), 0)
-    two = format_turn(Message(role="assistant", content="", tool_calls=(call, call)), 0)
-    assert one == {"from": "function_call", "value": '{"name": "f", "arguments": {"x": 1}}'}
-    assert json.loads(two["value"]) == [json.loads(one["value"])] * 2
-
-
-def test_text_stands_before_the_marked_calls() -> None:
-    message = Message(
-        role="assistant", content="I look. ", tool_calls=(ToolCall(name="f", arguments={}),)
-    )
-    assert format_turn(message, 0)["value"] == (
-        'I look. <tool_call>{"name": "f", "arguments": {}}</tool_call>'
-    )
-
-
-def test_text_with_the_marker_in_it_is_refused_beside_calls() -> None:
-    message = Message(role="assistant", content="<tool_call>", tool_calls=(ToolCall(name="f"),))
-    with pytest.raises(InvalidRecordError, match="<tool_call>") as caught:
-        format_turn(message, 3)
-    assert caught.value.field == "messages.3.content"
+@pytest.mark.parametrize(
+    ("value", "content", "count"),
+    [
+        (json.dumps(CALL), "", 1),
+        (json.dumps([CALL, CALL]), "", 2),
+        (f"I look. <tool_call>{json.dumps(CALL)}</tool_call>", "I look. ", 1),
+        (f"I look.\n<tool_call>{json.dumps([CALL, CALL])}</tool_call>", "I look.\n", 2),
+    ],
+)
+def test_calls_of_other_people_are_read(value: str, content: str, count: int) -> None:
+    assert parse_turn({"from": "function_call", "value": value}, TAGS, "turn") == {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [CALL] * count,
+    }
 
 
 def test_a_thought_before_unmarked_calls_is_text() -> None:

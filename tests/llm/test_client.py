@@ -23,7 +23,9 @@ from aiohttp import web
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all
-from dataenvgym.records import Message
+from dataenvgym.llm.payloads import RequestForm
+from dataenvgym.records import Message, Tool
+from dataenvgym.tool_formats import HERMES, NATIVE
 
 GREEDY = SamplingParameters()
 SOON = 20  # seconds after which a test has hung
@@ -169,10 +171,10 @@ SEARCH = '{"id": "a", "type": "function", "function": {"name": "search", "argume
 @pytest.mark.parametrize(
     ("content", "arguments", "text"),
     [
-        ("null", r'"{\"q\": \"é\"}"', '<tool_call>\n{"name":"search","arguments":{"q":"é"}}\n'),
-        ('""', '{"q": 1}', '<tool_call>\n{"name":"search","arguments":{"q":1}}\n'),
-        ('"Wait."', '""', 'Wait.\n<tool_call>\n{"name":"search","arguments":{}}\n'),
-        ("null", r'"{\"q"', '<tool_call>\n{"name":"search","arguments":"{\\"q"}\n'),
+        ("null", r'"{\"q\": \"é\"}"', '<tool_call>\n{"name": "search", "arguments": {"q": "é"}}\n'),
+        ('""', '{"q": 1}', '<tool_call>\n{"name": "search", "arguments": {"q": 1}}\n'),
+        ('"Wait."', '""', 'Wait.\n<tool_call>\n{"name": "search", "arguments": {}}\n'),
+        ("null", r'"{\"q"', '<tool_call>\n{"name": "search", "arguments": "{\\"q"}\n'),
     ],
 )
 def test_calls_of_tools_are_an_answer(server, connect, content, arguments, text):
@@ -433,6 +435,28 @@ def test_tool_calls_and_their_results_name_each_other(server, connect):
     called = [call["id"] for m in sent for call in m.get("tool_calls", ())]
     answered = [m["tool_call_id"] for m in sent if m["role"] == "tool"]
     assert called == answered == ["call_0", "call_1", "call_2"]
+
+
+@pytest.mark.parametrize("form", [NATIVE, HERMES], ids=["native", "hermes"])
+def test_tools_are_sent_apart_from_the_text_or_as_text(server, connect, form):
+    tool = Tool(name="clock", parameters={"type": "object"})
+    conversation = (
+        Message(role="user", content="When?", name="Ann Lee", tools=(tool,)),
+        Message(role="assistant", content="", tool_calls=({"name": "clock"},)),
+        Message(role="tool", content="noon"),
+    )
+    client = connect(form=RequestForm(tool_format=form))
+    client.submit(conversation, GREEDY, model="m").result(SOON)
+    request = server.requests[0]
+    if form is NATIVE:
+        function = {"name": "clock", "description": "", "parameters": {"type": "object"}}
+        assert request["tools"] == [{"type": "function", "function": function}]
+        assert [m["role"] for m in request["messages"]] == ["user", "assistant", "tool"]
+        assert request["messages"][0] == {"role": "user", "content": "Ann Lee: When?"}
+    else:
+        flat = [{"role": m.role, "content": m.content} for m in form.flatten(conversation)]
+        assert request["messages"] == flat
+        assert "tools" not in request
 
 
 # --- a server that dies ---

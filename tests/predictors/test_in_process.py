@@ -21,8 +21,17 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llama_factory import TrainingConfig, read_dataset
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TextDatum
+from dataenvgym.records import (
+    ChatDatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TextDatum,
+    Tool,
+    ToolCall,
+)
 from dataenvgym.storage import hash_files
+from dataenvgym.tool_formats import HERMES
 from dataenvgym.trainers import InProcessTrainer
 
 GREEDY = SamplingParameters(max_tokens=8)
@@ -391,6 +400,28 @@ def test_a_student_is_described_by_its_weights_and_not_by_its_place(
     assert described[0] == described[1] != described[2]
     assert described[0]["student"] == "tiny"
     assert str(tmp_path) not in str(described)
+
+
+def test_a_tool_format_is_part_of_who_the_student_is_unless_it_is_the_usual_one(tiny_student):
+    usual = InProcessPredictor(tiny_student).describe()
+    predictor = InProcessPredictor(tiny_student, tool_format="hermes")
+    assert predictor.describe() == {**usual, "tool_format": "hermes"}
+    assert pickle.loads(pickle.dumps(predictor)).tool_format == "hermes"
+    with pytest.raises(ConfigurationError, match="'native', which is for API models"):
+        InProcessPredictor(tiny_student, tool_format="native")
+
+
+def test_it_is_trained_on_tools_as_it_is_asked_about_them(
+    tiny_student: Path, tmp_path: Path
+) -> None:
+    call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add"),))
+    chat = ChatDatum(messages=(Message(role="user", content="q"), call), tools=(Tool(name="add"),))
+    trainer = InProcessTrainer(threads=1, num_train_epochs=1)
+    predictor = InProcessPredictor(tiny_student, trainer, tool_format="hermes")
+    predictor.train([chat], run(tmp_path))
+    (trained,) = read_dataset(tmp_path / "dataset", "custom_sft_dataset")
+    assert isinstance(trained, ChatDatum)
+    assert trained.conversation == HERMES.flatten(chat.conversation)
 
 
 def test_a_copy_is_the_untouched_student_with_the_same_options(tiny_student):

@@ -75,3 +75,11 @@ def test_a_copy_finds_the_key_where_it_is(url, monkeypatch):
     twin = pickle.loads(sent)
     assert twin.describe() == predictor.describe()
     assert twin.predict([question("y")], SAMPLING) == [Reply(text="gpt|y")]
+
+
+def test_a_tool_format_other_than_native_is_part_of_who_it_is():
+    usual = OpenAIPredictor("gpt").describe()
+    predictor = pickle.loads(pickle.dumps(OpenAIPredictor("gpt", tool_format="hermes")))
+    assert predictor.describe() == {**usual, "tool_format": "hermes"}
+    with pytest.raises(ConfigurationError, match="tool_format is 'harmes'"):
+        OpenAIPredictor("gpt", tool_format="harmes")

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors.prompts import encode_prompts, to_chat
-from dataenvgym.records import Message, ToolCall
+from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
 from dataenvgym.trainers.student import load_tokenizer
 
 HELLO = (Message(role="user", content="hello"),)
@@ -19,7 +20,7 @@ def tokenizer(tiny_student: Path) -> Any:
 
 
 def test_a_prompt_ends_where_the_student_begins_to_speak(tokenizer: Any) -> None:
-    (prompt,) = encode_prompts(tokenizer, [HELLO], context=None)
+    (prompt,) = encode_prompts(tokenizer, [HELLO], LLAMA_FACTORY, context=None)
     assert tokenizer.decode(prompt) == "<|user|>hello<|end|><|assistant|>"
 
 
@@ -29,35 +30,25 @@ def test_prompts_are_the_tokens_that_trainers_see(tokenizer: Any) -> None:
     chat = (Message(role="system", content="Be brief."), *HELLO)
     (turn,) = ChatFormat.parse(tokenizer).turns((*chat, Message(role="assistant", content="hi")))
     pieces = tokenizer(list(turn.prompt), add_special_tokens=False)["input_ids"]
-    assert encode_prompts(tokenizer, [chat], context=None) == [[t for p in pieces for t in p]]
+    assert encode_prompts(tokenizer, [chat], LLAMA_FACTORY, context=None) == [
+        [t for p in pieces for t in p]
+    ]
 
 
-def test_tool_calls_and_results_are_in_openais_form() -> None:
-    call = ToolCall(name="add", arguments={"a": 1})
-    chat = to_chat(
-        (
-            *HELLO,
-            Message(role="assistant", content="", tool_calls=(call,)),
-            Message(role="tool", content="2"),
-        )
-    )
-    function = {"name": "add", "arguments": {"a": 1}}
-    assert chat[1]["tool_calls"] == [{"type": "function", "function": function}]
-    assert chat[2] == {"role": "tool", "content": "2"}
-    assert "tool_calls" not in chat[0]
-
-
-def test_a_template_gets_to_see_tool_calls(tokenizer: Any) -> None:
-    call = ToolCall(name="add", arguments={"a": 1})
-    chat = (*HELLO, Message(role="assistant", content="", tool_calls=(call,)))
-    (prompt,) = encode_prompts(tokenizer, [chat], context=None)
-    assert '{"name": "add", "arguments": {"a": 1}}' in tokenizer.decode(prompt)
+@pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY], ids=["hermes", "llama_factory"])
+def test_a_prompt_has_tools_calls_and_results_as_text(tokenizer: Any, form: ToolFormat) -> None:
+    call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add"),))
+    system = Message(role="system", content="s", tools=(Tool(name="add"),))
+    chat = (system, *HELLO, call, Message(role="tool", content="2"))
+    (prompt,) = encode_prompts(tokenizer, [chat], form, context=None)
+    turns = "".join(f"<|{m.role}|>{m.content}<|end|>" for m in form.flatten(chat))
+    assert tokenizer.decode(prompt) == f"{turns}<|assistant|>"
 
 
 def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenizer: Any) -> None:
     long = (Message(role="user", content="x" * 17),)  # and 3 special tokens
     short = (Message(role="user", content="x" * 16),)
-    first, second = encode_prompts(tokenizer, [long, short], context=20)
+    first, second = encode_prompts(tokenizer, [long, short], LLAMA_FACTORY, context=20)
     assert isinstance(first, Failure)
     assert "20 tokens" in first.reason
     assert "context of 20" in first.reason
@@ -71,7 +62,9 @@ def test_what_the_template_cannot_render_fails_alone(tokenizer: Any) -> None:
     )
     system = (Message(role="system", content="s"), *HELLO)
     empty = (Message(role="user", content=""),)
-    first, second, third = encode_prompts(tokenizer, [system, HELLO, empty], context=None)
+    first, second, third = encode_prompts(
+        tokenizer, [system, HELLO, empty], LLAMA_FACTORY, context=None
+    )
     assert isinstance(first, Failure)
     assert "no system" in first.reason
     assert isinstance(second, list)
@@ -79,4 +72,4 @@ def test_what_the_template_cannot_render_fails_alone(tokenizer: Any) -> None:
 
 
 def test_no_conversations_make_no_prompts(tokenizer: Any) -> None:
-    assert encode_prompts(tokenizer, [], context=None) == []
+    assert encode_prompts(tokenizer, [], LLAMA_FACTORY, context=None) == []

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.records import ChatDatum, Message, PreferenceDatum, SupervisedDatum, ToolCall
+from dataenvgym.records import (
+    ChatDatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    Tool,
+    ToolCall,
+)
 
 RECORD = SupervisedDatum(instruction="q", input="x", system="s", history=(("a", "b"),), output="y")
 
@@ -28,6 +35,46 @@ def test_only_the_assistant_calls_tools():
                 Message(role="assistant", content="y"),
             )
         )
+
+
+def test_results_in_a_row_are_one_turn_and_so_are_users_with_names():
+    call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add"),))
+    asked, end = Message(role="user", content="q"), Message(role="assistant", content="a")
+    result, named = Message(role="tool", content="r"), asked.model_copy(update={"name": "Ann"})
+    for turn in ((result, result), (named, named), (result, asked)):
+        assert ChatDatum(messages=(asked, call, *turn, end)).messages[-2] == turn[-1]
+    for wrong in ((asked, asked, end), (asked, end, end), (result, end), (asked, call, result)):
+        with pytest.raises(ValidationError, match="expected"):
+            ChatDatum(messages=wrong)
+
+
+def test_a_chat_declares_its_tools_on_the_first_message_of_the_conversation():
+    tool, asked, end = (
+        Tool(name="f"),
+        Message(role="user", content="q"),
+        Message(role="assistant", content="a"),
+    )
+    chat = ChatDatum(messages=(asked, end), tools=(tool,))
+    declared = asked.model_copy(update={"tools": (tool,)})
+    assert chat.conversation == (declared, end)
+    system = Message(role="system", content="s", tools=(tool,))
+    assert chat.model_copy(update={"system": "s"}).conversation == (system, asked, end)
+    with pytest.raises(ValidationError, match=r"messages\[0\] has tools, expected it in the rec"):
+        ChatDatum(messages=(declared, end))
+
+
+def test_a_tool_may_be_given_in_openais_form():
+    function = {"name": "f", "description": "d", "parameters": {"type": "object"}}
+    assert Tool.model_validate({"type": "function", "function": function}) == Tool(**function)
+    with pytest.raises(ValidationError, match="strict"):
+        Tool(**function, strict=True)
+
+
+def test_a_message_without_tools_and_name_is_written_without_them():
+    message = Message(role="user", content="q")
+    assert message.model_dump_json() == '{"role":"user","content":"q","tool_calls":[]}'
+    full = message.model_copy(update={"tools": (Tool(name="f"),), "name": "Ann"})
+    assert Message.model_validate_json(full.model_dump_json()) == full
 
 
 def test_equal_answers_are_no_preference():

@@ -12,7 +12,7 @@ from dataenvgym.errors import (
     InvalidActionError,
     InvalidInstanceError,
 )
-from dataenvgym.records import Message, TaskInstance
+from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
 INSTANCES = [
@@ -266,3 +266,53 @@ def test_every_environment_takes_a_system_prompt_and_a_template():
     ]
     with pytest.raises(ConfigurationError, match="template is 'Los!'"):
         Echo(INSTANCES, template="Los!")
+
+
+class Calculator(TaskEnvironment):
+    """Answers calls; the first message without one ends it."""
+
+    tools = (Tool(name="add"),)
+
+    def begin(self, instance):
+        (first,) = super().begin(instance)
+        return (first.model_copy(update={"tools": self.tools}),)
+
+    def respond(self, instance, conversation):
+        calls = conversation[-1].tool_calls
+        results = tuple(Message(role="tool", content=str(call.arguments)) for call in calls)
+        return Outcome(messages=results, done=not calls)
+
+
+def test_calls_are_read_from_what_the_student_says_where_tools_are_declared():
+    environment = Calculator(INSTANCES)
+    environment.reset(options={"instance_id": "w0"})
+    call = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+    conversation, _, done, _, _ = environment.step(f"So: {call}{call}")
+    assert not done
+    assert [m.content for m in conversation[1:]] == ["So: ", "{'a': 1}", "{'a': 1}"]
+    assert conversation[1].tool_calls == (ToolCall(name="add", arguments={"a": 1}),) * 2
+    conversation, _, _, _, _ = environment.step("Action: add\nAction Input: {}")  # another format
+    assert conversation[4].tool_calls == (ToolCall(name="add"),)
+    assert environment.step("Action: add\nAction Input: {")[2]
+
+    environment = Echo(INSTANCES)
+    environment.reset(options={"instance_id": "w0"})
+    conversation, *_ = environment.step(call)
+    assert conversation[-1] == Message(role="assistant", content=call)
+
+
+@pytest.mark.parametrize("method", ["begin", "respond"])
+def test_tools_on_a_later_message_are_refused(method):
+    late = Message(role="user", content="x", tools=(Tool(name="add"),))
+
+    class Late(Echo):
+        def begin(self, instance):
+            return (*super().begin(instance), *([late] if method == "begin" else []))
+
+        def respond(self, instance, conversation):
+            return Outcome(messages=(late,), done=False)
+
+    environment = Late(INSTANCES)
+    with pytest.raises(EvaluationError, match=rf"Late.{method}\(\) declared tools on a later"):  # noqa: PT012
+        environment.reset()
+        environment.step("x")

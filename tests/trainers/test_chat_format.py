@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import Message, ToolCall
+from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.tool_formats import LLAMA_FACTORY
 from dataenvgym.trainers.chat_format import ChatFormat
 from dataenvgym.trainers.student import load_tokenizer
 
@@ -107,49 +108,24 @@ def test_the_last_turn_has_all_earlier_ones_in_its_prompt(tokenizer: Any) -> Non
     assert turn.response == turns[1].response
 
 
-def test_tools_and_calls_are_written_in_llama_factorys_default_format(tokenizer: Any) -> None:
-    tool = {
-        "type": "function",
-        "function": {
-            "name": "add",
-            "description": "Adds.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "a": {"type": "integer", "description": "first"},
-                    "how": {"type": "string", "description": "", "enum": ["fast", "slow"]},
-                    "more": {"type": "array", "description": "x", "items": {"type": "integer"}},
-                },
-                "required": ["a"],
-            },
-        },
-    }
-    call = Message(
-        role="assistant",
-        content="I add. ",
-        tool_calls=(ToolCall(name="add", arguments={"a": 1, "how": "schön"}),),
-    )
+@pytest.mark.parametrize(
+    ("template", "own"), [(None, ""), (WITH_DEFAULT_SYSTEM, "Be kind.")], ids=["own", "sys"]
+)
+def test_tools_and_calls_are_written_in_llama_factorys_default_format(
+    tokenizer: Any, template: str | None, own: str
+) -> None:
+    """They are in datasets of other people only."""
+    call = Message(role="assistant", content="I add. ", tool_calls=(ToolCall(name="add"),))
     chat = (CHAT[0], call, Message(role="tool", content="2"), CHAT[1])
-    first, second = ChatFormat.parse(tokenizer).turns((SYSTEM, *chat), tools=[tool])
-    assert first.prompt[1] == (
-        "<|system|>Be brief.You have access to the following tools:\n"
-        "> Tool Name: add\n"
-        "Tool Description: Adds.\n"
-        "Tool Args:\n"
-        "  - a (integer, required): first\n"
-        "  - how (string): , should be one of [fast, slow]\n"
-        "  - more (array): x, where each item should be integer\n"
-        "\n"
-        "Use the following format if using a tool:\n"
-        "```\n"
-        "Action: tool name (one of [add])\n"
-        "Action Input: the input to the tool, in a JSON format representing the kwargs "
-        '(e.g. ```{"input": "hello world", "num_beams": 5}```)\n'
-        "```\n"
-        "<|end|>"
-    )
-    assert first.response == ('I add. Action: add\nAction Input: {"a": 1, "how": "schön"}<|end|>',)
-    assert second.prompt == ("<|user|>2<|end|><|assistant|>",)
+    tool = Tool(name="add")
+    listed = LLAMA_FACTORY.flatten((Message(role="system", content="", tools=(tool,)),))[0].content
+    form = ChatFormat.parse(with_template(tokenizer, template or tokenizer.chat_template))
+    for system, begins in ((SYSTEM, "Be brief."), (None, own)):
+        first = (system or CHAT[0]).model_copy(update={"tools": (tool,)})
+        turns = form.turns((first, *chat) if system else (first, *chat[1:]))
+        assert f"{begins}{listed}" in turns[0].prompt[1]
+        assert turns[0].response[0].startswith("I add. Action: add\nAction Input: {}<|")
+        assert turns[1].prompt == (form.user.replace("{{content}}", "2"),)
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_by_name(tokenizer: Any) -> None:

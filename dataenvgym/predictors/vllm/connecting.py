@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataenvgym.llm import ChatClient, key_from
+from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.predictors.vllm.attached import AttachedServer
 from dataenvgym.predictors.vllm.options import ServerOptions
 from dataenvgym.predictors.vllm.own import shared_server
 from dataenvgym.predictors.vllm.server import VllmServer
+from dataenvgym.tool_formats import ToolFormat
 
 
 class Connection:
@@ -39,6 +41,7 @@ class Asking:
     timeout: float
     retries: int
     api_key_variable: str | None
+    tool_format: ToolFormat
 
     def __post_init__(self) -> None:
         self._client("http://127.0.0.1")  # checks the values
@@ -53,6 +56,7 @@ class Asking:
             concurrency=self.concurrency,
             timeout=self.timeout,
             retries=self.retries,
+            form=RequestForm(tool_format=self.tool_format),
             **options,
         )
 

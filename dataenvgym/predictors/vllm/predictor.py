@@ -33,6 +33,7 @@ from dataenvgym.predictors.vllm.server import VllmServer
 from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.storage import read_json
+from dataenvgym.tool_formats import DEFAULT, training_format
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
 
@@ -78,6 +79,8 @@ class VllmPredictor:
         retries: how often a question is asked again after a failure that may pass.
         start_timeout: seconds that a server may take to come up; also one at `base_url` that is
             restarted meanwhile, which then gets its adapters again.
+        tool_format: how tools and calls are written in what the student is asked and trained on
+            (see `tool_formats`).
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
 
     Raises:
@@ -109,6 +112,7 @@ class VllmPredictor:
         timeout: float = 600.0,
         retries: int = 4,
         start_timeout: float = 900.0,
+        tool_format: str = DEFAULT,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _OPTIONS}
@@ -117,7 +121,9 @@ class VllmPredictor:
         self.trainer = trainer or InProcessTrainer()
         self.adapter = initial_folder(adapter)
         self.sleep = sleep
-        self._asking = Asking(concurrency, timeout, retries, api_key_variable)
+        self.tool_format = tool_format
+        self._format = training_format(tool_format)
+        self._asking = Asking(concurrency, timeout, retries, api_key_variable, self._format)
         self._source: StartedHere | RunsAlready
         rank = _lora_rank(options_of(self.trainer), self.adapter)
         _check_trainer(options_of(self.trainer), base_url)
@@ -226,6 +232,7 @@ class VllmPredictor:
                 student=self.student,
                 current=self._current,
                 initial=self.adapter,
+                tool_format=self._format,
             )
         with run.phase("load"):
             self.load(folder)
@@ -263,7 +270,8 @@ class VllmPredictor:
     def describe(self) -> dict[str, Any]:
         """Who the student is and how it learns, for the run directory."""
         name = type(self).__name__
-        return describe_learner(name, self.student, self.adapter, options_of(self.trainer))
+        config = options_of(self.trainer)
+        return describe_learner(name, self.student, self.adapter, config, self.tool_format)
 
     def close(self) -> None:
         """Take the adapter off the server, and be done with it; the next question starts anew."""
@@ -334,7 +342,7 @@ _OPTIONS = (
     *("adapter", "base_url", "api_key_variable", "command", "variant", "port", "dtype"),
     *("max_lora_rank", "max_loras", "max_model_len", "gpus", "tensor_parallel_size"),
     *("gpu_memory_utilization", "cpu_cache_gib", "sleep", "concurrency", "timeout", "retries"),
-    *("start_timeout", "options"),
+    *("start_timeout", "tool_format", "options"),
 )
 
 

@@ -21,9 +21,10 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
-from dataenvgym.records import Message, SupervisedDatum
+from dataenvgym.records import Message, SupervisedDatum, Tool
 from dataenvgym.storage import hash_files
 from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tool_formats import HERMES
 from dataenvgym.trainers import InProcessTrainer
 
 SAMPLING = SamplingParameters()
@@ -76,6 +77,18 @@ def test_what_is_asked_is_sent_as_the_server_takes_it(make, stand_in):
     assert asked["max_tokens"] == 100  # the server's max_model_len
     assert asked["response_format"]["json_schema"]["schema"] == schema
     assert (asked["temperature"], asked["seed"], asked["model"]) == (0.5, 3, "student")
+
+
+def test_tools_are_sent_as_text(make, student):
+    asked = (Message(role="user", content="q", tools=(Tool(name="f"),)),)
+    results = (Message(role="tool", content="1"), Message(role="tool", content="2"))
+    predictor = make(tool_format="hermes")
+    assert predictor.describe()["tool_format"] == "hermes"
+    (reply,) = predictor.predict([(*asked, *results)], SAMPLING)
+    (*_, last) = HERMES.flatten((*asked, *results))
+    assert reply == Reply(text=f"{student}|{last.content}")
+    with pytest.raises(ConfigurationError, match="'native', which is for API models"):
+        make(tool_format="native")
 
 
 def test_the_server_is_started_with_what_the_trainer_needs(make, stand_in, make_trainer):

@@ -1,0 +1,98 @@
+"""Calls as JSON between tags, in the words of Qwen's chat template, which are LLaMA-Factory's too.
+
+<tool_call>
+{"name": "search", "arguments": {"query": "x"}}
+</tool_call>
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.tool_formats.json_objects import read_object, to_json
+from dataenvgym.tool_formats.text import Span, TextFormat
+
+_OPEN = re.compile(r"<tool_call>\s*+")
+_CLOSE = re.compile(r"\s*+</tool_call>")
+
+_TOOLS = """\
+
+
+# Tools
+
+You may call one or more functions to assist with the user query.
+
+You are provided with function signatures within <tools></tools> XML tags:
+<tools>{tools}
+</tools>
+
+For each function call, return a json object with function name and arguments within \
+<tool_call></tool_call> XML tags:
+<tool_call>
+{{"name": <function-name>, "arguments": <args-json-object>}}
+</tool_call>"""
+
+
+def as_reply(message: Message) -> str:
+    """The assistant's message as the text that is read as this message."""
+    return message.content + _calls(message.tool_calls)
+
+
+def calls_text(calls: Iterable[tuple[str, Any]]) -> str:
+    """Calls as text.
+
+    Args:
+        calls: the name and the arguments of each. Arguments that are not an object, because the
+            model's JSON was malformed, are written too; nobody reads a call there.
+    """
+    return "\n".join(
+        f"<tool_call>\n{to_json({'name': name, 'arguments': arguments})}\n</tool_call>"
+        for name, arguments in calls
+    )
+
+
+def as_function(tool: Tool) -> dict[str, Any]:
+    """The tool in OpenAI's form."""
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _tools(tools: Sequence[Tool]) -> str:
+    return _TOOLS.format(tools="".join(f"\n{to_json(as_function(tool))}" for tool in tools))
+
+
+def _calls(calls: Sequence[ToolCall]) -> str:
+    return calls_text((call.name, call.arguments) for call in calls)
+
+
+def _results(results: Sequence[str]) -> str:
+    return "\n".join(f"<tool_response>\n{result}\n</tool_response>" for result in results)
+
+
+def _spans(text: str, at: int) -> Iterator[Span]:
+    while opening := _OPEN.search(text, at):
+        at = opening.end()
+        found = read_object(text, at)
+        closing = _CLOSE.match(text, found[1]) if found else None
+        if found and closing and (call := _call(found[0])):
+            at = closing.end()
+            yield opening.start(), at, call
+
+
+def _call(value: dict[str, Any]) -> ToolCall | None:
+    try:
+        return ToolCall(name=value["name"], arguments=value["arguments"])
+    except (KeyError, ValidationError):
+        return None
+
+
+HERMES = TextFormat(_tools, _calls, _results, _spans)

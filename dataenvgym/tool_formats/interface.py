@@ -1,0 +1,26 @@
+"""What a tool format is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dataenvgym.records import Conversation, Message
+
+
+class ToolFormat(Protocol):
+    """Writes tools into conversations, and reads calls."""
+
+    def flatten(self, conversation: Conversation) -> Conversation:
+        """The conversation as a chat template (or an API) takes it.
+
+        One without tools, calls, results and names is returned as it is.
+        """
+        ...
+
+    def parse(self, text: str) -> Message:
+        """The assistant's message that the text is: its calls, and the text beside them.
+
+        What cannot be read as a call stays text. It never raises, and takes linear time, for the
+        text may come from any model.
+        """
+        ...

@@ -1,0 +1,95 @@
+"""What LLaMA-Factory 0.9.5 writes for a student whose own chat template it takes.
+
+Action: search
+Action Input: {"query": "x"}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tool_formats.json_objects import read_object, to_json
+from dataenvgym.tool_formats.text import Span, TextFormat
+
+_NAME, _INPUT = "Action:", "Action Input:"
+# the prompt shows an input between such marks, and students repeat them
+_OPEN = re.compile(r"\s*+(?:```(?:json)?\s*+)?")
+_CLOSE = re.compile(r"(?:\s*+```)?")
+
+_TOOLS = """\
+You have access to the following tools:
+{tools}Use the following format if using a tool:
+```
+Action: tool name (one of [{names}])
+Action Input: the input to the tool, in a JSON format representing the kwargs \
+(e.g. ```{{"input": "hello world", "num_beams": 5}}```)
+```
+"""
+
+
+def _tools(tools: Sequence[Tool]) -> str:
+    listed = "".join(
+        f"> Tool Name: {tool.name}\n"
+        f"Tool Description: {tool.description}\n"
+        f"Tool Args:\n{''.join(_parameters(tool.parameters))}\n"
+        for tool in tools
+    )
+    return _TOOLS.format(tools=listed, names=", ".join(tool.name for tool in tools))
+
+
+def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in _object(schema.get("properties")).items():
+        parameter = _object(value)
+        required = ", required" if name in _list(schema.get("required")) else ""
+        line = f"  - {name} ({parameter.get('type', '')}{required}): "
+        line += f"{parameter.get('description', '')}"
+        if choices := _list(parameter.get("enum")):
+            line += f", should be one of [{', '.join(map(str, choices))}]"
+        if items := _object(parameter.get("items")):
+            line += f", where each item should be {items.get('type', '')}"
+        yield f"{line}\n"
+
+
+def _calls(calls: Sequence[ToolCall]) -> str:
+    return "\n".join(f"{_NAME} {call.name}\n{_INPUT} {to_json(call.arguments)}" for call in calls)
+
+
+def _results(results: Sequence[str]) -> str:
+    # LLaMA-Factory joins results so whatever the format is
+    return "\n</tool_response>\n<tool_response>\n".join(results)
+
+
+def _spans(text: str, at: int) -> Iterator[Span]:
+    while (marker := text.find(_INPUT, at)) >= 0:
+        start, after = text.rfind(_NAME, at, marker), marker + len(_INPUT)
+        at = after
+        opening = _OPEN.match(text, after)
+        found = read_object(text, opening.end()) if opening and start >= 0 else None
+        if found and (call := _call(text[start + len(_NAME) : marker], found[0])):
+            closing = _CLOSE.match(text, found[1])
+            at = closing.end() if closing else found[1]
+            yield start, at, call
+
+
+def _call(name: str, arguments: dict[str, Any]) -> ToolCall | None:
+    name = name.strip()
+    try:
+        return None if "\n" in name else ToolCall(name=name, arguments=arguments)
+    except ValidationError:
+        return None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+LLAMA_FACTORY = TextFormat(_tools, _calls, _results, _spans)

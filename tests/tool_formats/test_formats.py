@@ -1,0 +1,278 @@
+"""Tools, calls and results as text, and calls read from text."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import Conversation, Message, Tool, ToolCall
+from dataenvgym.tool_formats import (
+    HERMES,
+    LLAMA_FACTORY,
+    NATIVE,
+    TOOL_FORMATS,
+    as_reply,
+    read_reply,
+    tool_format,
+    training_format,
+)
+
+TEXT_FORMATS = ("hermes", "llama_factory")
+ADD = Tool(
+    name="add",
+    description="Adds.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer", "description": "first"},
+            "how": {"type": "string", "description": "", "enum": ["fast", 2]},
+            "more": {"type": "array", "description": "x", "items": {"type": "integer"}},
+        },
+        "required": ["a"],
+    },
+)
+
+
+def system(content: str = "Be brief.", **more: Any) -> Message:
+    return Message(role="system", content=content, **more)
+
+
+def user(content: str, name: str | None = None) -> Message:
+    return Message(role="user", content=content, name=name)
+
+
+def result(content: str) -> Message:
+    return Message(role="tool", content=content)
+
+
+def said(content: str, *calls: ToolCall) -> Message:
+    return Message(role="assistant", content=content, tool_calls=calls)
+
+
+ONE = ToolCall(name="add", arguments={"a": 1, "how": "schön"})
+TWO = ToolCall(name="b.c-d")
+CHAT = (
+    system(tools=(ADD,)),
+    user("1+1?"),
+    said("I add. ", ONE, TWO),
+    result("2"),
+    result("3\n"),
+    said("2"),
+)
+
+
+def test_llama_factorys_default_is_action_lines() -> None:
+    first, asked, called, results, end = LLAMA_FACTORY.flatten(CHAT)
+    assert first == system(
+        "Be brief.You have access to the following tools:\n"
+        "> Tool Name: add\n"
+        "Tool Description: Adds.\n"
+        "Tool Args:\n"
+        "  - a (integer, required): first\n"
+        "  - how (string): , should be one of [fast, 2]\n"
+        "  - more (array): x, where each item should be integer\n"
+        "\n"
+        "Use the following format if using a tool:\n"
+        "```\n"
+        "Action: tool name (one of [add])\n"
+        "Action Input: the input to the tool, in a JSON format representing the kwargs "
+        '(e.g. ```{"input": "hello world", "num_beams": 5}```)\n'
+        "```\n"
+    )
+    assert (asked, end) == (CHAT[1], CHAT[-1])
+    assert called == said(
+        'I add. Action: add\nAction Input: {"a": 1, "how": "schön"}\n'
+        "Action: b.c-d\nAction Input: {}"
+    )
+    assert results == user("2\n</tool_response>\n<tool_response>\n3\n")
+
+
+def test_hermes_is_json_between_tags() -> None:
+    first, asked, called, results, end = HERMES.flatten(CHAT)
+    function = {"type": "function", "function": ADD.model_dump()}
+    assert first.content.startswith("Be brief.\n\n# Tools\n\nYou may call one or more functions")
+    assert f"<tools>\n{json.dumps(function)}\n</tools>" in first.content
+    assert (asked, end) == (CHAT[1], CHAT[-1])
+    assert called == said(
+        'I add. <tool_call>\n{"name": "add", "arguments": {"a": 1, "how": "schön"}}\n</tool_call>\n'
+        '<tool_call>\n{"name": "b.c-d", "arguments": {}}\n</tool_call>'
+    )
+    assert results == user(
+        "<tool_response>\n2\n</tool_response>\n<tool_response>\n3\n\n</tool_response>"
+    )
+
+
+def test_native_leaves_tools_to_the_server() -> None:
+    assert NATIVE.flatten(CHAT) is CHAT
+    assert NATIVE.parse(as_reply(CHAT[2])) == CHAT[2]
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_a_conversation_without_tools_and_names_stays_as_it_is(name: str) -> None:
+    for plain in ((), (system(), user("a"), said("b"), user("c"), user("d"))):
+        assert TOOL_FORMATS[name].flatten(plain) is plain
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_tools_without_a_system_message_get_one(name: str) -> None:
+    first = user("1+1?").model_copy(update={"tools": (ADD,)})
+    flat = TOOL_FORMATS[name].flatten((first, said("2")))
+    with_empty = TOOL_FORMATS[name].flatten((system("", tools=(ADD,)), user("1+1?"), said("2")))
+    assert flat == with_empty
+    assert [m.role for m in flat] == ["system", "user", "assistant"]
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_calls_without_declared_tools_declare_none(name: str) -> None:
+    flat = TOOL_FORMATS[name].flatten((system(), *CHAT[1:]))
+    assert flat == (system(), *TOOL_FORMATS[name].flatten(CHAT)[1:])
+
+
+def test_what_several_say_between_two_replies_is_one_turn_with_their_names() -> None:
+    scene = (user("Hi.", "Ann"), user("Hello.", "Bo"), said("Yes?"), result("r"), user("So?"))
+    for name in TEXT_FORMATS:
+        first, _, second = TOOL_FORMATS[name].flatten(scene)
+        assert first == user("Ann: Hi.\nBo: Hello.")
+        assert second.content.endswith("\nSo?")
+    assert NATIVE.flatten(scene)[:2] == (user("Ann: Hi."), user("Bo: Hello."))
+
+
+# --- reading ---
+
+_CLOSE = "</tool_call>"
+NASTY = (
+    *("é 世界 🎉", '"', "'", "\\", "\n", "\r\t\x00\u2028", "```", "{", "}]", "", " x "),
+    *("</tool_call>", "<tool_call>", '<tool_call>\n{"name": "x", "arguments": {}}\n</tool_call>'),
+    *("Action: a\nAction Input: {}", "Action Input: {}", "Action:", "</tool_response>", "NaN"),
+)
+
+
+def any_value(rng: random.Random, depth: int = 3) -> Any:
+    plain = [*NASTY, None, True, -1.5e-9, 2**63 - 1, 0]
+    kind = rng.randrange(4) if depth else 0
+    if kind == 1:
+        return [any_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    if kind == 2:
+        return any_arguments(rng, depth - 1)
+    return rng.choice(plain) if kind == 0 else "".join(rng.choices(NASTY, k=3))
+
+
+def any_arguments(rng: random.Random, depth: int = 3) -> dict[str, Any]:
+    return {rng.choice(NASTY): any_value(rng, depth) for _ in range(rng.randrange(4))}
+
+
+def any_message(rng: random.Random) -> Message:
+    names = ("f", "get weather", "größe.b-c_1", '"q"', "{x}", "a/b:c")
+    calls = [
+        ToolCall(name=rng.choice(names), arguments=any_arguments(rng))
+        for _ in range(rng.randint(1, 3))
+    ]
+    beside = ("", "I look.", "A {b} ", "\n", "<think>\nhm\n</think>\n\n", "<tool_call>", "Action: ")
+    return said(rng.choice(beside), *calls)
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_any_calls_are_read_as_they_were_written(name: str) -> None:
+    rng = random.Random(7)
+    form = TOOL_FORMATS[name]
+    declared = (user("q").model_copy(update={"tools": (ADD,)}),)
+    for _ in range(400):
+        message = any_message(rng)
+        (flat,) = form.flatten((message,))
+        assert not flat.tool_calls
+        assert form.parse(flat.content) == message
+        assert read_reply(declared, flat.content) == message
+        assert read_reply(declared, as_reply(message)) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "calls"),
+    [
+        ('A <tool_call>{"name":"f","arguments":{}}</tool_call>\n B', "A \n B", 1),
+        ('<tool_call> {"arguments": {}, "name": "f", "id": 1}\n\n</tool_call>  \n', "", 1),
+        ('<tool_call>\n{"name": "f", "arguments": {"x": "a\nb"}}\n</tool_call>', "", 1),
+        ('<tool_call>{"name": "f"</tool_call><tool_call>{"name": "f", "arguments": {}}</tool_call>',
+         '<tool_call>{"name": "f"</tool_call>', 1),
+        ("Action: f\nAction Input: {}\nObservation: 3", "\nObservation: 3", 1),
+        ("Thought: go\nAction: f Action Input: ```json\n{}\n```\n", "Thought: go\n", 1),
+        ("\n<think>Action: f\nAction Input: {}</think>Action: f\nAction Input: {}",
+         "\n<think>Action: f\nAction Input: {}</think>", 1),
+        ('Action: f\nAction Input: {"a": 1}\nAction: g\nAction Input: {}', "", 2),
+    ],
+)  # fmt: skip
+def test_what_models_write_around_calls_does_not_hide_them(
+    text: str, content: str, calls: int
+) -> None:
+    message = read_reply((system(tools=(ADD,)),), text)
+    assert message.content == content
+    assert len(message.tool_calls) == calls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "2", "<tool_call>", "<tool_call></tool_call>", "<tool_call>{}</tool_call>"),
+        '<tool_call>{"name": "f", "arguments": {}}',  # cut off
+        '<tool_call>{"name": "f", "arguments": "x"}</tool_call>',
+        '<tool_call>{"name": "", "arguments": {}}</tool_call>',
+        '<tool_call>{"name": 3, "arguments": {}}</tool_call>',
+        '<tool_call>{"name": "f\\ud800", "arguments": {}}</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"x": NaN}}</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"x": 99999999999999999999}}</tool_call>',
+        f'<tool_call>{{"name": "f", "arguments": {{"x": 1{"0" * 5000}}}}}</tool_call>',
+        '<tool_call>["f", {}]</tool_call>',
+        "<tool_call>{'name': 'f', 'arguments': {}}</tool_call>",
+        "<think>\nAction: f\nAction Input: {}\n</think>\n\nNo.",
+        '<think><tool_call>{"name": "f", "arguments": {}}</tool_call>',
+        *("Action: f", "Action Input: {}", "Action:\nAction Input: {}", "Action: f\nAction Input:"),
+        *("Action: f\nAction Input: 3", "Action: f\nAction Input: {x}"),
+        "Action: f\ng\nAction Input: {}",
+        '<tool_call>{"name": "f", "arguments": ' + '{"a": ' * 5000 + "1" + "}" * 5001 + _CLOSE,
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_stays_text(text: str) -> None:
+    assert read_reply((system(tools=(ADD,)),), text) == said(text)
+
+
+def test_calls_are_read_only_where_tools_are_declared() -> None:
+    text = as_reply(said("", ONE))
+    no_tools: tuple[Conversation, ...] = ((), (system(), user("q")))
+    for conversation in no_tools:
+        assert read_reply(conversation, text) == said(text)
+    assert read_reply((system(tools=(ADD,)), user("q")), text) == said("", ONE)
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_a_long_reply_is_read_in_time(name: str) -> None:
+    """Processor time is measured; a pattern that is not linear takes minutes."""
+    for unit in (
+        *("<tool_call>", "<tool_call> ", '<tool_call>{"', '<tool_call>{"a":[', "</tool_call>"),
+        *('<tool_call>{":1,"', '<tool_call>{"name": "', '<tool_call>{"a":1}', "[", "{", '"', " "),
+        *("Action:", "Action Input:", 'Action: a\nAction Input: {"', "Action: a\nAction Input: {["),
+        *('Action Input: {"a":"', "Action Input: ```", '\\"', '{"a":', "1", "a\n"),
+    ):
+        for begin in ("", '<tool_call>{"name": "f", "arguments": ', "Action: f\nAction Input: {"):
+            text = begin + unit * (100_000 // len(unit))
+            before = time.process_time()
+            assert TOOL_FORMATS[name].parse(text) == said(text)
+            assert time.process_time() - before < 15, unit
+
+
+# --- names of formats ---
+
+
+def test_an_unknown_format_is_refused_with_a_hint() -> None:
+    assert tool_format("hermes") is HERMES
+    with pytest.raises(ConfigurationError, match=r"'hermse', expected one of .* mean 'hermes'"):
+        tool_format("hermse")
+
+
+def test_a_student_is_not_trained_on_what_is_no_text() -> None:
+    assert training_format("llama_factory") is LLAMA_FACTORY
+    with pytest.raises(ConfigurationError, match=r"'native', which is for API models.*hermes"):
+        training_format("native")

@@ -1,0 +1,79 @@
+"""A student is asked in the tokens that it was trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataenvgym.llama_factory import read_dataset, write_dataset
+from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.records import ChatDatum, Message, Tool, ToolCall
+from dataenvgym.tool_formats import TOOL_FORMATS
+from dataenvgym.trainers.examples import IGNORED, supervised_examples
+from dataenvgym.trainers.student import load_tokenizer
+
+TURN = "<|{{ m['role'] }}|>{{ m['content'] }}<|end|>"
+TURNS = f"{{% for m in messages %}}{TURN}{{% endfor %}}"
+SPEAK = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+TEMPLATES = {
+    "own": None,
+    "default system": "{% if messages[0]['role'] != 'system' %}<|system|>Be kind.<|end|>{% endif %}"
+    f"{TURNS}{SPEAK}",
+}
+ADD = Tool(name="add", description="Adds.", parameters={"properties": {"a": {"type": "integer"}}})
+CALL = ToolCall(name="add", arguments={"a": 1, "é": ["</tool_call>", {"x": None}]})
+MESSAGES = (
+    Message(role="user", content="1+1? "),
+    Message(role="assistant", content="I add. ", tool_calls=(CALL,)),
+    Message(role="tool", content=" 2\n"),
+    Message(role="assistant", content="", tool_calls=(CALL, CALL)),
+    Message(role="tool", content="2"),
+    Message(role="tool", content="3"),
+    Message(role="user", content="Well?", name="Ann"),
+    Message(role="assistant", content="2, 3."),
+)
+RECORDS = {
+    "tools": ChatDatum(messages=MESSAGES, tools=(ADD,)),
+    "tools and system": ChatDatum(messages=MESSAGES, system="Help.", tools=(ADD,)),
+    "no tools": ChatDatum(messages=(MESSAGES[0], MESSAGES[-1]), system="Help."),
+}
+
+
+@pytest.fixture(params=TEMPLATES)
+def tokenizer(request: pytest.FixtureRequest, tiny_student: Path) -> Any:
+    tokenizer = load_tokenizer(str(tiny_student))
+    if (template := TEMPLATES[request.param]) is not None:
+        tokenizer.chat_template = template
+    return tokenizer
+
+
+@pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
+@pytest.mark.parametrize("case", RECORDS)
+def test_every_prompt_is_what_the_student_learned_to_answer(
+    tokenizer: Any, tmp_path: Path, case: str, name: str
+) -> None:
+    record, form = RECORDS[case], TOOL_FORMATS[name]
+    written = write_dataset(tmp_path, [record], tool_format=form)
+    records: Any = list(read_dataset(tmp_path, written.name))
+    ((tokens, labels),) = [
+        (e.tokens, e.labels) for e in supervised_examples(records, tokenizer, cutoff=100_000)
+    ]
+    conversation = record.conversation
+    said = [i for i, message in enumerate(conversation) if message.role == "assistant"]
+    prompts = encode_prompts(tokenizer, [conversation[:i] for i in said], form, context=None)
+    for i, prompt in zip(said, prompts, strict=True):
+        assert isinstance(prompt, list)
+        assert tokens[: len(prompt)] == prompt
+        (reply,) = form.flatten((conversation[i],))
+        learned = tokenizer(f"{reply.content}<|end|>", add_special_tokens=False)["input_ids"]
+        at = slice(len(prompt), len(prompt) + len(learned))
+        assert tokens[at] == labels[at] == learned
+        assert form.parse(reply.content) == conversation[i]
+    n_learned = len(labels) - labels.count(IGNORED)
+    assert n_learned == sum(
+        len(tokenizer(m.content, add_special_tokens=False)["input_ids"]) + 1
+        for m in form.flatten(conversation)
+        if m.role == "assistant"
+    )
