@@ -60,6 +60,7 @@ def draw(
         sampling=task.sampling.model_copy(
             update={name: value for name, value in changes.items() if value is not None}
         ),
+        others=getattr(task, "others", None),
         chunk_size=task.chunk_size,
         threads=task.threads,
     )

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
-from dataenvgym.interfaces import PredictorInterface, SamplingParameters
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, check_ids
-from dataenvgym.rollouts import rollout
+from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.reports import report_on
 
@@ -45,6 +45,8 @@ class Task(ABC):
         sampling: how the predictor draws its replies.
         chunk_size: how many conversations one `predict` call gets.
         threads: how many task environments step at the same time.
+        others: the models that its environments ask, by name: predictors or teachers (see
+            `TaskEnvironment`, which `make_environment` gives `others=self.others`).
     """
 
     name: str
@@ -56,11 +58,13 @@ class Task(ABC):
         sampling: SamplingParameters = GREEDY,
         chunk_size: int = 128,
         threads: int = 4,
+        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
     ):
         self.split = _checked(split)
         self.sampling = SamplingParameters.model_validate(sampling)
         self.chunk_size = chunk_size
         self.threads = threads
+        self.others = speakers_of(others)
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
     # --- what a domain overrides ---
@@ -131,6 +135,7 @@ class Task(ABC):
             self.instances,
             self.make_environment,
             sampling=self.sampling,
+            others=self.others,
             chunk_size=self.chunk_size,
             threads=self.threads,
         )

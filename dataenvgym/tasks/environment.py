@@ -4,14 +4,15 @@
     step("the student's message")    -> the conversation, the reward (at the end), ...
 
 The machinery here keeps the conversation and speaks gymnasium; a domain overrides `begin` (how a
-problem is put) and `respond` (what follows on the student's message).
+problem is put) and `respond` (what follows on the student's message). Both may ask other models, by
+yielding an `Ask` and receiving the reply (see `asking`).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -26,11 +27,16 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     did_you_mean,
 )
+from dataenvgym.interfaces import Ask, PredictorInterface, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
+from dataenvgym.rollouts import speakers_of
 from dataenvgym.spaces import ConversationSpace, TextSpace
+from dataenvgym.tasks.asking import answered, asks_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
 Info = dict[str, float | str]
+Begun = tuple[Conversation, dict[str, Any]]
+Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -70,14 +76,17 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         system_prompt: a system message before the problem, or "" for none.
         template: the user message, in which `{instruction}` stands for the problem (see
             `PromptTemplate`).
+        others: the models that `begin` and `respond` ask, by name; `rollout` has its own.
         render_mode: "ansi" (`render` returns the transcript as text) or None.
 
     Attributes:
         prompt_template: made of the two; set another one for turns before the problem.
+        max_asks: how many asks of other models there are at most in one turn.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
     max_turns: int = 32
+    max_asks: int = 32
 
     def __init__(
         self,
@@ -86,6 +95,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         max_turns: int | None = None,
         system_prompt: str = "",
         template: str = INSTRUCTION,
+        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
         render_mode: str | None = None,
     ):
         self.observation_space = ConversationSpace()
@@ -94,6 +104,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = instances
+        self.others = speakers_of(others)
         self.prompt_template = PromptTemplate(system_prompt, template)
         if max_turns is not None:
             most = type(self).max_turns
@@ -103,59 +114,81 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
         self._turns = 0
+        self._asks_seed: int | None = None
 
     # --- what a domain overrides ---
 
-    def begin(self, instance: TaskInstance) -> Conversation:
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
         """The conversation that the student sees first; it ends with what it is to answer.
 
-        An exception means that the infrastructure failed. Random choices use `self.np_random`.
+        An exception means that the infrastructure failed. Random choices use `self.np_random`. It
+        may ask other models, as `respond` may.
         """
         return self.prompt_template.conversation(instance.instruction)
 
     @abstractmethod
-    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+    def respond(
+        self, instance: TaskInstance, conversation: Conversation
+    ) -> Outcome | Generator[Ask, str, Outcome]:
         """What follows on the student's message, the last one of `conversation`.
 
-        An exception means that the infrastructure failed; a bad answer is an `Outcome`.
+        An exception means that the infrastructure failed; a bad answer is an `Outcome`. It may be a
+        generator, which yields an `Ask`, receives the text of the reply, and returns the outcome; a
+        reply that does not come ends the problem there, with an error.
         """
 
     # --- gymnasium's side ---
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Conversation, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Begun:
         """Begin a problem: the one that `options` name, or one picked with `np_random`.
 
         Raises:
             InvalidInstanceError: if there is no such instance, or none at all.
-            ConfigurationError: for an option that does not exist.
+            ConfigurationError: for an option that does not exist, and if a model is asked that is
+                not among `others`.
+            SpeakerError: if one of them does not answer.
             EvaluationError: if `begin` does not return messages.
         """
-        super().reset(seed=seed)
-        self._instance = None
-        instance = self._choose(options or {})
-        self._conversation = _checked_messages(self, "begin", self.begin(instance))
-        self._instance = instance
-        self._turns = 0
-        return self._conversation, self._info(was_correct=False)
+        return answered(self.reset_asking(seed=seed, options=options), self.others, self)
 
-    def step(self, action: str) -> tuple[Conversation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: str) -> Stepped:
         """Say `action` as the student.
 
         Raises:
             InvalidActionError: if it is no text; the environment is as before.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
+            ConfigurationError: if a model is asked that is not among `others`.
+            SpeakerError: if one of them does not answer; the environment is as before.
             EvaluationError: if `respond` does not return an `Outcome`, or one with scores that
-                are not finite numbers.
+                are not finite numbers, or asks too often.
         """
+        return answered(self.step_asking(action), self.others, self)
+
+    def reset_asking(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> Generator[Ask, str, Begun]:
+        """`reset` for a caller that answers the asks itself, as `rollout` does."""
+        super().reset(seed=seed)
+        self._instance = None
+        instance = self._choose(options or {})
+        self._asks_seed = seed
+        self._turns = 0
+        begun = yield from self._asks("begin", self.begin(instance))
+        self._conversation = _checked_messages(self, "begin", begun)
+        self._instance = instance
+        return self._conversation, self._info(was_correct=False)
+
+    def step_asking(self, action: str) -> Generator[Ask, str, Stepped]:
+        """`step` for a caller that answers the asks itself, as `rollout` does."""
         if self._instance is None:
             raise ResetNeeded("step() needs a problem in progress: call reset() first")
         if not self.action_space.contains(action):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
         said = (*self._conversation, Message(role="assistant", content=action))
-        outcome = _checked_outcome(self, self.respond(instance, said))
+        outcome = _checked_outcome(
+            self, (yield from self._asks("respond", self.respond(instance, said)))
+        )
         if not math.isfinite(outcome.reward):
             raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
@@ -175,6 +208,17 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         if self.render_mode is None:
             return None
         return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
+
+    def _asks(self, method: str, result: Any) -> Generator[Ask, str, Any]:
+        """What `begin` or `respond` returns in the end."""
+        turn = 0 if method == "begin" else self._turns + 1
+        where = f"{type(self).__name__}.{method}()"
+        return asks_of(result, where, seed=self._seed_of_asks, turn=turn, most=self.max_asks)
+
+    def _seed_of_asks(self) -> int:
+        if self._asks_seed is None:  # drawn only if it is needed, so that nothing else changes
+            self._asks_seed = int(self.np_random.integers(2**63))
+        return self._asks_seed
 
     def _choose(self, options: Mapping[str, Any]) -> TaskInstance:
         known = ("instance", "instance_id")

@@ -78,6 +78,7 @@ def answer_again(
         [_without_subskill(instance) for instance in asked],
         task.make_environment,
         sampling=task.sampling,
+        others=task.others,
         chunk_size=task.chunk_size,
         threads=task.threads,
     )
