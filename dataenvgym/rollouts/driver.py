@@ -138,5 +138,5 @@ class Driver:
         if not isinstance(future, Future):
             return False
         self._futures.add(future)
-        future.add_done_callback(lambda _: self._ready.put((position, future)))
+        future.add_done_callback(lambda done: self._ready.put((position, done)))
         return True

@@ -49,18 +49,20 @@ class Rollout:
 
     def begin(self) -> None:
         """Go to the first ask."""
-        self._advance(lambda: next(self._asks))
+        self._advance(None)
 
     def answer(self, reply: Reply | Failure) -> None:
         """Go from the reply to the next ask, or to the end."""
         if isinstance(reply, Failure):
-            return self.fail(reply.reason)
+            self.fail(reply.reason)
+            return
         try:
             reply.text.encode()
         except UnicodeEncodeError as error:  # so nothing could keep it
             where = f"{error.reason} at position {error.start}"
-            return self.fail(f"{self.ask.who}: the reply is no Unicode text: {where}")
-        return self._advance(lambda: self._asks.send(reply.text))
+            self.fail(f"{self.ask.who}: the reply is no Unicode text: {where}")
+        else:
+            self._advance(reply.text)
 
     def fail(self, reason: str) -> None:
         """End it with an error."""
@@ -90,9 +92,9 @@ class Rollout:
             scores={} if failed else self._scores,
         )
 
-    def _advance(self, resume: Callable[[], Ask]) -> None:
+    def _advance(self, text: str | None) -> None:
         try:
-            self.ask = resume()
+            self.ask = self._asks.send(text)
         except StopIteration:
             self.live = False
             self.close()
@@ -101,7 +103,7 @@ class Rollout:
         except Exception as error:
             self.fail(describe("environment", error, self.instance))
 
-    def _converse(self) -> Generator[Ask, str, None]:
+    def _converse(self) -> Generator[Ask, Any, None]:
         """The whole conversation, which waits wherever it needs a reply."""
         environment = self._environment = self._make_environment()
         seed = derive_seed(self._sampling.seed, "rollout", self.instance.id)

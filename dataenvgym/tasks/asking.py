@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from itertools import count
+from types import GeneratorType
 from typing import Any, TypeVar
 
 from dataenvgym.errors import (
@@ -24,36 +24,33 @@ from dataenvgym.errors import (
     did_you_mean,
 )
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply
-from dataenvgym.seeding import derive_seed
 
 T = TypeVar("T")
-_SEEDS = 2**31  # some servers take no larger ones
 
 
 def asks_of(
-    result: Any, where: str, *, seed: Callable[[], int], turn: int, most: int
-) -> Generator[Ask, str, Any]:
-    """Pass on what a generator asks, with seeds; return what it returns, or any other result.
+    turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int
+) -> Generator[Ask, str, T]:
+    """Pass on what `begin` or `respond` asks, with seeds; return what it returns.
 
     Args:
-        result: what `begin` or `respond` returned.
+        turn: what a generator of a domain made.
         where: such as "MyEnvironment.respond()", for messages.
-        seed: the seed of the episode; called if it is needed.
-        turn: 0 in `begin`, and then the number of the student's message.
+        seeds: the seed of each ask, by its number in this turn.
         most: how often it may ask.
 
     Raises:
         EvaluationError: if it asks more often, or yields something that is not an `Ask`.
     """
-    if not isinstance(result, Generator):
-        return result
-    with closing(result):
+    with closing(turn):
         reply: str | None = None
-        for number in count():
+        number = 0
+        while True:
             try:
-                ask = result.send(reply)
+                ask = turn.send(reply)
             except StopIteration as end:
-                return end.value
+                returned: T = end.value
+                return returned
             if not isinstance(ask, Ask):
                 raise EvaluationError(
                     f"{where} yielded {ask!r}, expected an Ask: yield Ask('user', conversation)"
@@ -64,10 +61,10 @@ def asks_of(
                     "max_asks of the class to a larger number"
                 )
             if ask.sampling.temperature > 0.0:
-                drawn = derive_seed(seed(), "ask", turn, number) % _SEEDS
-                ask = replace(ask, sampling=ask.sampling.model_copy(update={"seed": drawn}))
+                seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
+                ask = replace(ask, sampling=seeded)
             reply = yield ask
-    return None  # never reached: the loop has no end
+            number += 1
 
 
 def answered(

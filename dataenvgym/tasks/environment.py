@@ -14,7 +14,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
+from types import GeneratorType
 from typing import Any
 
 import gymnasium
@@ -30,10 +32,12 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import Ask, PredictorInterface, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
 from dataenvgym.rollouts import speakers_of
+from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
 from dataenvgym.tasks.asking import answered, asks_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 
+_SEEDS = 2**31  # some servers take no larger ones
 Info = dict[str, float | str]
 Begun = tuple[Conversation, dict[str, Any]]
 Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
@@ -114,7 +118,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
         self._turns = 0
-        self._asks_seed: int | None = None
+        self._episode_seed: int | None = None
 
     # --- what a domain overrides ---
 
@@ -171,9 +175,11 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         super().reset(seed=seed)
         self._instance = None
         instance = self._choose(options or {})
-        self._asks_seed = seed
+        self._episode_seed = seed
         self._turns = 0
-        begun = yield from self._asks("begin", self.begin(instance))
+        begun: Any = self.begin(instance)
+        if isinstance(begun, GeneratorType):
+            begun = yield from self._asks_of(begun, "begin")
         self._conversation = _checked_messages(self, "begin", begun)
         self._instance = instance
         return self._conversation, self._info(was_correct=False)
@@ -186,9 +192,10 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
         said = (*self._conversation, Message(role="assistant", content=action))
-        outcome = _checked_outcome(
-            self, (yield from self._asks("respond", self.respond(instance, said)))
-        )
+        response: Any = self.respond(instance, said)
+        if isinstance(response, GeneratorType):
+            response = yield from self._asks_of(response, "respond")
+        outcome = _checked_outcome(self, response)
         if not math.isfinite(outcome.reward):
             raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
@@ -209,16 +216,15 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             return None
         return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
 
-    def _asks(self, method: str, result: Any) -> Generator[Ask, str, Any]:
-        """What `begin` or `respond` returns in the end."""
-        turn = 0 if method == "begin" else self._turns + 1
+    def _asks_of(self, turn: GeneratorType[Any, Any, Any], method: str) -> Generator[Ask, str, Any]:
         where = f"{type(self).__name__}.{method}()"
-        return asks_of(result, where, seed=self._seed_of_asks, turn=turn, most=self.max_asks)
+        seeds = partial(self._seed_of_ask, method)
+        return asks_of(turn, where, seeds=seeds, most=self.max_asks)
 
-    def _seed_of_asks(self) -> int:
-        if self._asks_seed is None:  # drawn only if it is needed, so that nothing else changes
-            self._asks_seed = int(self.np_random.integers(2**63))
-        return self._asks_seed
+    def _seed_of_ask(self, method: str, number: int) -> int:
+        if self._episode_seed is None:  # drawn only if it is needed, so that nothing else changes
+            self._episode_seed = int(self.np_random.integers(2**63))
+        return derive_seed(self._episode_seed, method, self._turns, "ask", number) % _SEEDS
 
     def _choose(self, options: Mapping[str, Any]) -> TaskInstance:
         known = ("instance", "instance_id")
