@@ -86,7 +86,10 @@ def rescore(
         raise ConfigurationError(f"threads is {task.threads}, expected 1 or more")
     check_ready(task)
     _check_environment(task)  # what no sample could be judged with is said once
-    with ThreadPoolExecutor(task.threads, thread_name_prefix="rescore") as pool:
+    others = getattr(task, "others", {}).values()
+    # a speaker that has only `predict` may not take calls from several threads
+    threads = task.threads if all(hasattr(other, "submit") for other in others) else 1
+    with ThreadPoolExecutor(threads, thread_name_prefix="rescore") as pool:
         replayed = list(pool.map(lambda s: replay(task, instances[s.instance_id], s), samples))
     judged = judgements_of(task, replayed)
     return [

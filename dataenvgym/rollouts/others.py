@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -62,7 +62,10 @@ class TeacherSpeaker:
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
         """One reply or failure for each conversation, in their order."""
-        return self.teacher.ask(conversations, sampling, purpose=self.purpose)
+        try:
+            return self.teacher.ask(conversations, sampling, purpose=self.purpose)
+        except BudgetSpentError as error:
+            raise BudgetSpentError(f"the speaker {self.purpose!r}: {error}") from error
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters

@@ -28,6 +28,16 @@ def test_the_name_follows_what_determines_results_and_nothing_else():
         assert run_name(compose([decisive])).split("-")[-1] != name.split("-")[-1]
 
 
+def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
+    user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
+    judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=m")
+    name = run_name(compose([*user, *judge]))
+    assert name != run_name(compose([*user])) != run_name(compose([]))
+    for free in ("user.base_url=http://there", "user.max_cost=1.0", "judge.timeout=9.0"):
+        assert run_name(compose([*user, *judge, f"task.others.{free}"])) == name
+    assert run_name(compose([*user, *judge, "task.others.judge.model=n"])) != name
+
+
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", ""])
 def test_a_name_that_is_no_plain_folder_is_refused(name):
     with pytest.raises(ConfigurationError, match="expected the plain name of a folder"):
