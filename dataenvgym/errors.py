@@ -24,6 +24,7 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── ExternalError           a program outside this process that is not there, or fails
     ├── BudgetSpentError        a teacher that may make no more calls
     ├── IncompleteStudyError    a study some of whose episodes failed
+    ├── SpeakerError            a user, a judge or another speaker that did not answer
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit what is asked of it
         ├── ConfigChangedError  ... because its configuration is another one
@@ -135,6 +136,10 @@ class BudgetSpentError(DataEnvGymError):
 
 class IncompleteStudyError(DataEnvGymError):
     """A study some of whose episodes failed; it can be gone on with."""
+
+
+class SpeakerError(DataEnvGymError):
+    """Another speaker of a conversation, named first in the message, did not answer."""
 
 
 class EvaluationError(DataEnvGymError):

@@ -68,6 +68,23 @@ class Failure(Model):
 
 
 @dataclass(frozen=True)
+class Ask:
+    """A question of a task environment to another model than the student, or of a rollout to it.
+
+    Attributes:
+        who: the speaker's name, such as "user" or "judge".
+        conversation: what it is to answer, from its own point of view: what it says is
+            "assistant" there.
+        sampling: how to draw its reply. Unless that is greedy, a task environment replaces the seed
+            by one that derives from its own, the turn, and the number of asks before in that turn.
+    """
+
+    who: str
+    conversation: Conversation
+    sampling: SamplingParameters = field(default_factory=SamplingParameters)
+
+
+@dataclass(frozen=True)
 class TrainingRun:
     """One training: where its files go, with which seed, and from where it starts.
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted(p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py"))
+FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py")}
+EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py imports
 EXTERNAL = [Path("llamafactory_vllm.py"), Path("llm_teacher.py")]  # need LLaMA-Factory or vLLM
 SHORT = {"custom_task.py": [], "math/open_ended.py": ["1"], "gymnasium_loop.py": []}
 REDUCED = {
@@ -48,6 +49,14 @@ def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeyp
     one, other = (build_agent(compose([agent, f"seed={seed}"])) for seed in (0, 1))
     records = [a.record("What is the smallest of 1 2 3 4 5?", min) for a in (one, other)]
     assert records[0] != records[1]
+
+
+def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_rounds(tmp_path):
+    assert len((ROOT / "examples" / "own_domain.py").read_text().splitlines()) <= 80
+    shown = run(ROOT / "examples" / "own_domain.py", "24", "160", folder=tmp_path)
+    assert "24 requests at once; as in rounds: True" in shown
+    before, after = re.findall(r"validation (0\.\d+) -> ([01]\.\d+)", shown)[0]
+    assert float(after) > float(before) + 0.1
 
 
 @pytest.mark.slow

@@ -74,7 +74,9 @@ def _facts(
     if teaching.quality:
         yield "quality", ", ".join(check.reason for check in teaching.quality)
     if config.teacher.get("_target_") is not None:
-        yield "teacher", _teacher(config)
+        yield "teacher", _model(config.teacher)
+    for who, section in (config.task.get("others") or {}).items():
+        yield str(who), _model(section)
 
 
 def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
@@ -106,12 +108,11 @@ def _parts(agent: Any) -> str:
     return f" ({', '.join(names)})" if names else ""
 
 
-def _teacher(config: DictConfig) -> str:
+def _model(section: DictConfig) -> str:
     """The model and its server, without what may be a key in its address."""
-    teacher = config.teacher
-    model, url = teacher.get("model"), teacher.get("base_url")
+    model, url = section.get("model"), section.get("base_url")
     if model is None:
-        return str(teacher._target_).rsplit(".", 1)[-1]
+        return str(section._target_).rsplit(".", 1)[-1]
     where = re.sub(r"//[^/@]*@", "//", str(url)).partition("?")[0]
     return f"{model}" if url is None else f"{model} at {where}"
 

@@ -46,10 +46,36 @@ if TYPE_CHECKING:
     from dataenvgym.environments.teaching import EnvironmentOptions
 
 
-def build_task(config: DictConfig) -> TaskInterface:
-    """The task of `config.task`."""
-    task = build_section(config, "task")
+def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
+    """The task of `config.task`, with the speakers of `config.task.others`.
+
+    Args:
+        directory: the run directory; those speakers that are teachers keep their transcript and
+            their usage in its `others/NAME`. None keeps none.
+    """
+    from omegaconf import OmegaConf
+
+    section = cast(dict[str, Any], OmegaConf.to_container(config.task, resolve=True))
+    if others := section.get("others"):
+        section["others"] = _speakers(others, directory)
+    task = build_value(section, "task", {})
     return cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
+
+
+def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
+    if not isinstance(others, dict):
+        raise ConfigurationError(
+            f"task.others is {others!r}, expected predictors or teachers by name, such as "
+            "{user: {_target_: dataenvgym.llm.Teacher, model: NAME}}"
+        )
+    from dataenvgym.rollouts import speakers_of
+
+    kept = {who: None if directory is None else Path(directory) / "others" / who for who in others}
+    made = {
+        who: build_value(value, f"task.others.{who}", {"directory": kept[who]})
+        for who, value in others.items()
+    }
+    return dict(speakers_of(made))
 
 
 @overload
@@ -140,7 +166,7 @@ def build_environment(
         task, predictor, teacher: built from the configuration if None.
     """
     _at_least(0, config, "seed")
-    task = build_task(config) if task is None else task
+    task = build_task(config, directory) if task is None else task
     predictor = build_predictor(config, task=task) if predictor is None else predictor
     if teacher is None:
         teacher = build_teacher(config, predictor, directory)

@@ -84,6 +84,9 @@ def follows(config: DictConfig, key: str) -> bool:
 
 
 def _is_free(key: str) -> bool:
+    if key.startswith("task.others."):  # each is a teacher or a predictor
+        option = key.split(".", 3)[-1]
+        return f"teacher.{option}" in FREE or f"predictor.{option}" in FREE
     return key in FREE or key.partition(".")[0] in FREE_SECTIONS
 
 

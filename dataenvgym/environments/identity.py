@@ -16,6 +16,7 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.format_version import FORMAT, FORMAT_KEY, refuse_newer
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import hashed_json
+from dataenvgym.rollouts import describe_speakers
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
@@ -35,7 +36,8 @@ def identity_of(
     """Everything that determines an episode, as JSON.
 
     A task that has `instances` is known by them, a predictor that has `describe()` by what it
-    says (for the in-process one: the hash of the student's weights, and the trainer's options).
+    says (for the in-process one: the hash of the student's weights, and the trainer's options),
+    and so are the other speakers of a task that has some.
     """
     identity = {
         "environment": environment,
@@ -43,6 +45,8 @@ def identity_of(
         "instances": _instances_hash(task),
         **options,
     }
+    if others := getattr(task, "others", None):
+        identity["others"] = describe_speakers(others)
     if describe := getattr(predictor, "describe", None):
         identity["predictor"] = describe()
     hidden: dict[str, Any] = without_secrets(identity)

@@ -26,12 +26,9 @@ UNANSWERED = (
 
 
 def can_be_replayed(sample: Sample) -> bool:
-    """Whether all that the student said is there: at most the scorer failed, after it."""
-    return sample.error is None or (
-        sample.error.startswith("environment:")
-        and bool(sample.transcript)
-        and sample.transcript[-1].role == "assistant"
-    )
+    """Whether all that the student said is there: what failed, such as a judge, came after it."""
+    last = sample.transcript[-1:]
+    return sample.error is None or [message.role for message in last] == ["assistant"]
 
 
 def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:

@@ -86,10 +86,12 @@ def rescore(
     if tried.threads < 1:
         raise ConfigurationError(f"threads is {tried.threads}, expected 1 or more")
     tried.domain.check_ready()
-    _check_environment(
-        tried, type(task).__name__
-    )  # what no sample could be judged with is said once
-    with ThreadPoolExecutor(tried.threads, thread_name_prefix="rescore") as pool:
+    # what no sample could be judged with is said once
+    _check_environment(tried, type(task).__name__)
+    # a speaker that has only `predict` may not take calls from several threads
+    alone = any(not hasattr(other, "submit") for other in tried.others.values())
+    threads = 1 if alone else tried.threads
+    with ThreadPoolExecutor(threads, thread_name_prefix="rescore") as pool:
         replayed = list(pool.map(lambda s: replay(tried, instances[s.instance_id], s), samples))
     judged = judgements_of(task, replayed)
     return [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.log import log_to
 from dataenvgym.executors.early_warnings import EarlyWarnings
-from dataenvgym.executors.interface import Episode, Outcome, build_episode
+from dataenvgym.executors.interface import Episode, Outcome, build_episode, close_speakers_of
 
 
 class InProcessExecutor:
@@ -28,7 +29,12 @@ def _run(episode: Episode) -> Outcome:
         early = EarlyWarnings()
         with early.gathering():
             environment, agent = build_episode(config, directory)
-        with open_run(config, fresh=episode.fresh), log_to(directory / "log.txt"):
+        with (
+            ExitStack() as stack,
+            open_run(config, fresh=episode.fresh),
+            log_to(directory / "log.txt"),
+        ):
+            stack.callback(close_speakers_of, environment)
             summary = run_episode(
                 environment,
                 agent,

@@ -78,6 +78,14 @@ class ExecutorInterface(Protocol):
         ...
 
 
+def close_speakers_of(environment: gymnasium.Env[Any, Any]) -> None:
+    """Close the models that its task's environments ask; they were made with the task."""
+    from dataenvgym.rollouts import close_speakers
+
+    task = getattr(environment.unwrapped, "task", None)
+    close_speakers(getattr(task, "others", None) or {})
+
+
 def build_episode(
     config: DictConfig,
     directory: Path,
@@ -94,7 +102,7 @@ def build_episode(
     """
     from dataenvgym.episodes.runner import refuse_misfit, teaching_of
 
-    task = build_task(config)
+    task = build_task(config, directory)
     student = build_predictor(config) if predictor is None else predictor
     teacher = build_teacher(config, student, directory)
     agent = build_agent(config, task=task, teacher=teacher)

@@ -98,7 +98,7 @@ def _run(order: EpisodeOrder, directory: Path, predictor: RemotePredictor, tell:
     from dataenvgym.episodes.log import log_to
     from dataenvgym.episodes.runner import run_episode
     from dataenvgym.executors.early_warnings import EarlyWarnings
-    from dataenvgym.executors.interface import build_episode
+    from dataenvgym.executors.interface import build_episode, close_speakers_of
 
     config: Any = OmegaConf.create(order.config)
     watch = FolderWatch(directory)
@@ -116,6 +116,7 @@ def _run(order: EpisodeOrder, directory: Path, predictor: RemotePredictor, tell:
                 progress=False,
             )
         finally:
+            close_speakers_of(environment)
             tell(Told(None, (), watch.changes()))
 
 

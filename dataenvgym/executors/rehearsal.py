@@ -1,6 +1,7 @@
 """The first prompts of an episode, found without training and without asking anybody.
 
 Student and teacher are replaced by listeners: the first one that is asked tells what it was asked.
+Other speakers of the task are replaced by one that always says the same.
 Code that is not ours could ask (and pay for) models of its own, so it is not called.
 """
 
@@ -44,7 +45,9 @@ class Rehearsal:
 
 def rehearse(config: DictConfig) -> Rehearsal:
     """The first prompts of the episode that `config` describes; no file of it is touched."""
-    task = build_task(config)
+    task: Any = build_task(config)
+    if others := getattr(task, "others", None):
+        task.others = {who: _Student(f"(the {who}'s answer)") for who in others}
     student = _first_of_student(task)
     if config.teacher.get("_target_") is None:
         return Rehearsal(student, reason="there is no teacher (teacher=none)")
@@ -83,11 +86,13 @@ class _Student:
     """Answers each question with the same words, and ends where it would be trained.
 
     Args:
+        says: those words.
         listens: end at the first question.
     """
 
-    def __init__(self, *, listens: bool = False) -> None:
+    def __init__(self, says: str = ANSWER, *, listens: bool = False) -> None:
         self.heard: Conversation | None = None
+        self._says = says
         self._listens = listens
 
     def predict(
@@ -96,7 +101,7 @@ class _Student:
         if self._listens:
             self.heard = next(iter(conversations), None)
             raise _Enough
-        return [Reply(text=ANSWER) for _ in conversations]
+        return [Reply(text=self._says) for _ in conversations]
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         raise _Enough

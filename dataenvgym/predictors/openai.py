@@ -80,6 +80,13 @@ class OpenAIPredictor:
         """The reply or failure to one conversation, when it is there."""
         return self._client.submit(conversation, sampling, model=self.model)
 
+    def close(self) -> None:
+        """Hang up; asked again, it connects again."""
+        with self._lock:
+            client, self._connected = self._connected, None
+        if client is not None:
+            client.close()
+
     def describe(self) -> dict[str, Any]:
         """Which model it is, for the run directory."""
         said = {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}

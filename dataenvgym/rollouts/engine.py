@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import EnvironmentInterface, PredictorInterface, SamplingParameters
+from dataenvgym.interfaces import (
+    EnvironmentInterface,
+    PredictorInterface,
+    SamplingParameters,
+    TeacherInterface,
+)
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
-from dataenvgym.rollouts.episode import InstanceEpisode
-from dataenvgym.rollouts.rounds import in_rounds
-from dataenvgym.rollouts.submission import WithoutRounds
+from dataenvgym.rollouts.driver import Driver
+from dataenvgym.rollouts.faults import STUDENT
+from dataenvgym.rollouts.instance_rollout import Rollout
+from dataenvgym.rollouts.others import speakers_of
+from dataenvgym.rollouts.speakers import Speaker
 
 
 def rollout(
@@ -19,6 +26,7 @@ def rollout(
     make_environment: Callable[[], EnvironmentInterface],
     *,
     sampling: SamplingParameters,
+    others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
     chunk_size: int = 128,
     threads: int = 4,
 ) -> list[CompletedTaskInstance]:
@@ -29,30 +37,32 @@ def rollout(
             `options={"instance": instance}`, whose observation is the conversation, and whose
             `info` says `was_correct` at the end, and perhaps a `note`, and `scores` by name.
             Called once for each instance, in the pool.
-        sampling: how to draw replies; its `seed` also seeds the environments.
+        sampling: how to draw the student's replies; its `seed` also seeds the environments, and by
+            that what they ask others.
+        others: the models that environments ask (see `dataenvgym.tasks.Ask`), by name.
         chunk_size: how many conversations one `predict` call gets at most.
         threads: how many environments step at the same time.
 
     Raises:
-        PredictionError: if the predictor raises it, or does not give one reply or failure per
-            conversation.
-        ConfigurationError: if the predictor raises it, or an option is impossible.
+        PredictionError: if the predictor or another speaker raises it, or does not give one reply
+            or failure per conversation.
+        BudgetSpentError: if another speaker is a teacher whose budget is spent.
+        ConfigurationError: if a speaker raises it, or an option is impossible.
     """
     for name, value in (("chunk_size", chunk_size), ("threads", threads)):
         if value < 1:
             raise ConfigurationError(f"{name} is {value}, expected 1 or more")
-    episodes = [InstanceEpisode(i, make_environment, sampling.seed) for i in instances]
-    if (connect := getattr(predictor, "connect", None)) is not None:
-        connect()  # here, where Ctrl-C arrives, and what it raises is not one instance's failure
-    submit = getattr(predictor, "submit", None)
+    models = {**speakers_of(others), STUDENT: predictor}
+    for model in models.values():
+        if (connect := getattr(model, "connect", None)) is not None:
+            connect()  # here, where Ctrl-C arrives; what it raises is not one instance's failure
+    speakers = [Speaker(name, model) for name, model in models.items()]
+    rollouts = [Rollout(i, make_environment, sampling) for i in instances]
     pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")
     try:
-        if submit is None:
-            in_rounds(predictor, episodes, sampling, chunk_size, pool)
-        else:
-            WithoutRounds(submit, episodes, sampling).run(pool, threads)
-        return [episode.completed() for episode in episodes]
+        Driver(speakers, rollouts, chunk_size).run(pool, threads)
+        return [each.completed() for each in rollouts]
     finally:
         pool.shutdown(cancel_futures=True)
-        for episode in episodes:
-            episode.close()
+        for each in rollouts:
+            each.close()

@@ -1,36 +1,30 @@
 """Who is to blame: what is one instance's error, and what is for the caller of `rollout`.
 
-An exception from the predictor or a `Failure`, and an exception from the environment, end the
-instances that they belong to with an `error`, never with a wrong answer. If `predict` raises for
-several conversations, they are asked again one by one, so that one of them does not spoil the
-others; not so after an `OSError`, which says that the predictor is out of reach for all.
+An exception from a speaker (the student, or another one) or a `Failure`, and an exception from the
+environment, end the instances that they belong to with an `error`, never with a wrong answer. If
+`predict` raises for several conversations, they are asked again one by one, so that one of them
+does not spoil the others; not so after an `OSError`, which says that the speaker is out of reach
+for all.
 
-A predictor that cannot work at all says so to the caller, with a `PredictionError` (its server
-died) or a `ConfigurationError`; one that breaks its contract (too few replies, or something that is
-not a reply) is a bug, and a `PredictionError` too.
+A speaker that cannot work at all says so to the caller, with a `PredictionError` (its server died),
+a `ConfigurationError`, or a `BudgetSpentError` (a teacher's); one that breaks its contract (too few
+replies, or something that is not a reply) is a bug, and a `PredictionError` too.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any
 
-from dataenvgym.errors import ConfigurationError, PredictionError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.records import TaskInstance
 
-TO_THE_CALLER = (PredictionError, ConfigurationError)
-"""What a predictor raises that is no instance's error."""
+STUDENT = "predictor"
+"""The student's name among the speakers, and in errors."""
+TO_THE_CALLER = (PredictionError, ConfigurationError, BudgetSpentError)
+"""What a speaker raises that is no instance's error."""
 OF_ALL = (OSError,)
-"""What a predictor raises that no other conversation would change: connections, time limits."""
+"""What a speaker raises that no other conversation would change: connections, time limits."""
 _log = logging.getLogger(__name__)
-
-
-def checked(reply: Any, method: str) -> Reply | Failure:
-    """What the predictor's `method` gave, if it is what that must give."""
-    if not isinstance(reply, Reply | Failure):
-        raise PredictionError(f"{method} gave {reply!r}, expected a Reply or a Failure")
-    return reply
 
 
 def describe(who: str, error: Exception, instance: TaskInstance, *, among: int = 1) -> str:

@@ -40,6 +40,8 @@ To add a domain, write two classes:
   Engines write training records in the same prompts (see `prompt_template`).
 - `respond` may return `Outcome(messages=..., done=False)`: what the user or a tool says next. The
   conversation goes on, for at most `max_turns` of the student's messages.
+- `respond` may ask other models, such as a user or a judge, with `yield Ask(...)`; they are the
+  task's `others` (docs/speakers.md).
 - `Outcome(scores={"kind": 0.5})` names further scores. Reports have their means, overall and by
   skill, and so have `summary.json`, `report.md` and the table of `dataenvgym eval`; those of code
   problems have `tests_passed`, the share of the tests that passed.
@@ -55,10 +57,11 @@ To add a domain, write two classes:
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 
+from dataenvgym.interfaces import Ask
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import Source, Split
 
-__all__ = ["Domain", "Outcome", "Source", "Split", "Task", "TaskEnvironment", "report_on"]
+__all__ = ["Ask", "Domain", "Outcome", "Source", "Split", "Task", "TaskEnvironment", "report_on"]

@@ -12,14 +12,14 @@ from functools import cached_property, partial
 from typing import Any, Self, TypedDict
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
-from dataenvgym.interfaces import PredictorInterface, SamplingParameters
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
     TaskInstance,
     check_ids,
 )
-from dataenvgym.rollouts import rollout
+from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain, EnvironmentDomain
 from dataenvgym.tasks.environment import TaskEnvironment
@@ -37,6 +37,7 @@ class TaskOptions(TypedDict, total=False):
     split: Split
     chunk_size: int
     threads: int
+    others: Mapping[str, PredictorInterface | TeacherInterface] | None
 
 
 class Task:
@@ -55,6 +56,8 @@ class Task:
         sampling: how the predictor draws its replies.
         chunk_size: how many conversations one `predict` call gets.
         threads: how many task environments step at the same time.
+        others: the models that its environments ask, by name: predictors or teachers (see
+            `TaskEnvironment`).
 
     Raises:
         ConfigurationError: if a part is missing, or there is no such split.
@@ -72,6 +75,7 @@ class Task:
         sampling: SamplingParameters = GREEDY,
         chunk_size: int = 128,
         threads: int = 4,
+        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
     ):
         own = type(self)
         if source is None and own.load is Task.load:
@@ -87,6 +91,7 @@ class Task:
         self.chunk_size = chunk_size
         self.threads = threads
         self._domain = domain
+        self.others = speakers_of(others)
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
     # --- its parts ---
@@ -200,6 +205,7 @@ class Task:
                 instances,
                 self._making(instances),
                 sampling=sampling.model_copy(update={"seed": seed}),
+                others=self.others,
                 chunk_size=self.chunk_size,
                 threads=self.threads,
             )

@@ -4,16 +4,19 @@
     step("the student's message")    -> the conversation, the reward (at the end), ...
 
 The machinery here keeps the conversation and speaks gymnasium; a domain overrides `begin` (how a
-problem is put) and `respond` (what follows on the student's message).
+problem is put) and `respond` (what follows on the student's message). Both may ask other models, by
+yielding an `Ask` and receiving the reply (see `asking`).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
+from types import GeneratorType
 from typing import Any
 
 import gymnasium
@@ -26,12 +29,19 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     did_you_mean,
 )
+from dataenvgym.interfaces import Ask, PredictorInterface, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
+from dataenvgym.rollouts import speakers_of
+from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
+from dataenvgym.tasks.asking import answered, asks_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tool_formats import read_reply
 
+_SEEDS = 2**31  # some servers take no larger ones
 Info = dict[str, float | str]
+Begun = tuple[Conversation, dict[str, Any]]
+Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -71,14 +81,17 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         system_prompt: a system message before the problem, or "" for none.
         template: the user message, in which `{instruction}` stands for the problem (see
             `PromptTemplate`).
+        others: the models that `begin` and `respond` ask, by name; `rollout` has its own.
         render_mode: "ansi" (`render` returns the transcript as text) or None.
 
     Attributes:
         prompt_template: made of the two; set another one for turns before the problem.
+        max_asks: how many asks of other models there are at most in one turn.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
     max_turns: int = 32
+    max_asks: int = 32
 
     def __init__(
         self,
@@ -87,6 +100,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         max_turns: int | None = None,
         system_prompt: str = "",
         template: str = INSTRUCTION,
+        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
         render_mode: str | None = None,
     ):
         self.observation_space = ConversationSpace()
@@ -95,6 +109,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = instances
+        self.others = speakers_of(others)
         self.prompt_template = PromptTemplate(system_prompt, template)
         if max_turns is not None:
             most = type(self).max_turns
@@ -104,62 +119,87 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
         self._turns = 0
+        self._episode_seed: int | None = None
 
     # --- what a domain overrides ---
 
-    def begin(self, instance: TaskInstance) -> Conversation:
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
         """The conversation that the student sees first; it ends with what it is to answer.
 
         If its first message declares tools, the student's messages come to `respond` with the
         calls that are in them (`Message.tool_calls`).
 
-        An exception means that the infrastructure failed. Random choices use `self.np_random`.
+        An exception means that the infrastructure failed. Random choices use `self.np_random`. It
+        may ask other models, as `respond` may.
         """
         return self.prompt_template.conversation(instance.instruction)
 
     @abstractmethod
-    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+    def respond(
+        self, instance: TaskInstance, conversation: Conversation
+    ) -> Outcome | Generator[Ask, str, Outcome]:
         """What follows on the student's message, the last one of `conversation`.
 
-        An exception means that the infrastructure failed; a bad answer is an `Outcome`.
+        An exception means that the infrastructure failed; a bad answer is an `Outcome`. It may be a
+        generator, which yields an `Ask`, receives the text of the reply, and returns the outcome; a
+        reply that does not come ends the problem there, with an error.
         """
 
     # --- gymnasium's side ---
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Conversation, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Begun:
         """Begin a problem: the one that `options` name, or one picked with `np_random`.
 
         Raises:
             InvalidInstanceError: if there is no such instance, or none at all.
-            ConfigurationError: for an option that does not exist.
+            ConfigurationError: for an option that does not exist, and if a model is asked that is
+                not among `others`.
+            SpeakerError: if one of them does not answer.
             EvaluationError: if `begin` does not return messages.
         """
-        super().reset(seed=seed)
-        self._instance = None
-        instance = self._choose(options or {})
-        self._conversation = _checked_messages(self, "begin", self.begin(instance))
-        self._instance = instance
-        self._turns = 0
-        return self._conversation, self._info(was_correct=False)
+        return answered(self.reset_asking(seed=seed, options=options), self.others, self)
 
-    def step(self, action: str) -> tuple[Conversation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: str) -> Stepped:
         """Say `action` as the student.
 
         Raises:
             InvalidActionError: if it is no text; the environment is as before.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
+            ConfigurationError: if a model is asked that is not among `others`.
+            SpeakerError: if one of them does not answer; the environment is as before.
             EvaluationError: if `respond` does not return an `Outcome`, or one with scores that
-                are not finite numbers.
+                are not finite numbers, or asks too often.
         """
+        return answered(self.step_asking(action), self.others, self)
+
+    def reset_asking(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> Generator[Ask, str, Begun]:
+        """`reset` for a caller that answers the asks itself, as `rollout` does."""
+        super().reset(seed=seed)
+        self._instance = None
+        instance = self._choose(options or {})
+        self._episode_seed = seed
+        self._turns = 0
+        begun: Any = self.begin(instance)
+        if isinstance(begun, GeneratorType):
+            begun = yield from self._asks_of(begun, "begin")
+        self._conversation = _checked_messages(self, "begin", begun)
+        self._instance = instance
+        return self._conversation, self._info(was_correct=False)
+
+    def step_asking(self, action: str) -> Generator[Ask, str, Stepped]:
+        """`step` for a caller that answers the asks itself, as `rollout` does."""
         if self._instance is None:
             raise ResetNeeded("step() needs a problem in progress: call reset() first")
         if not self.action_space.contains(action):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
         said = (*self._conversation, read_reply(self._conversation, action))
-        outcome = _checked_outcome(self, self.respond(instance, said))
+        response: Any = self.respond(instance, said)
+        if isinstance(response, GeneratorType):
+            response = yield from self._asks_of(response, "respond")
+        outcome = _checked_outcome(self, response)
         if not math.isfinite(outcome.reward):
             raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
@@ -179,6 +219,16 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         if self.render_mode is None:
             return None
         return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
+
+    def _asks_of(self, turn: GeneratorType[Any, Any, Any], method: str) -> Generator[Ask, str, Any]:
+        where = f"{type(self).__name__}.{method}()"
+        seeds = partial(self._seed_of_ask, method)
+        return asks_of(turn, where, seeds=seeds, most=self.max_asks)
+
+    def _seed_of_ask(self, method: str, number: int) -> int:
+        if self._episode_seed is None:  # drawn only if it is needed, so that nothing else changes
+            self._episode_seed = int(self.np_random.integers(2**63))
+        return derive_seed(self._episode_seed, method, self._turns, "ask", number) % _SEEDS
 
     def _choose(self, options: Mapping[str, Any]) -> TaskInstance:
         known = ("instance", "instance_id")

@@ -105,3 +105,33 @@ def test_it_says_where_a_run_stands(dry, dataenvgym):
     assert "finished already" in dry(*small).out
     assert "continued after iteration 1" in dry(*small[:1], "episode.iterations=2", "name=r").out
     assert "begun anew" in dry(*small, "--fresh").out
+
+
+TALK = """
+from dataenvgym.records import Message
+from dataenvgym.tasks import Ask, TaskEnvironment
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Talk(TaskEnvironment):
+    def begin(self, instance):
+        said = yield Ask("user", (Message(role="user", content="?"),))
+        return (Message(role="user", content=f"You heard {said}"),)
+
+    def respond(self, instance, conversation):
+        raise AssertionError("answered")
+
+
+class TalkTask(PocketMathTask):
+    def make_environment(self):
+        return Talk(self.instances, others=self.others)
+"""
+
+
+def test_it_names_other_speakers_and_asks_none(dry, folder):
+    (folder / "interview.py").write_text(TALK)
+    speaker = ("+teacher@task.others.user=openai", "task.others.user.model=big")
+    result = dry("task._target_=interview.TalkTask", *speaker)
+    assert (result.code, result.err) == (0, "")
+    assert "user         big at https://api.openai.com/v1" in result.out
+    assert "You heard (the user's answer)" in result.out

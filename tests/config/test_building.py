@@ -31,6 +31,32 @@ def test_the_default_task_is_pocket_math_with_the_options_of_the_files():
     assert task.sampling.max_tokens == 9
 
 
+def test_a_task_gets_its_other_speakers_from_predictors_and_teachers(tmp_path):
+    user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
+    judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=n")
+    config = compose([*user, *judge, f"runs_dir={tmp_path}"])
+    others = build_task(config, tmp_path / "run").others
+    assert {who: other.describe()["model"] for who, other in others.items()} == {
+        "user": "m",
+        "judge": "n",
+    }
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ("gpt", "task.others is 'gpt', expected predictors or teachers by name"),
+        ("{user: gpt}", "the speaker 'user' is a str"),
+        ("{user: {_target_: dataenvgym.llm.Teacher}}", "task.others.user: .*cannot be made"),
+        ("{user: {_target_: collections.Counter}}", "the speaker 'user' is a Counter"),
+    ],
+)
+def test_what_cannot_be_a_speaker_is_refused(others, message):
+    with pytest.raises(ConfigurationError, match=message):
+        build_task(compose([f"+task.others={others}"]))
+
+
 def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
     agent = build_agent(compose(["agent=random", "seed=4"]))
     assert isinstance(agent, Agent)

@@ -38,6 +38,16 @@ def test_runs_of_versions_without_the_key_keep_their_names():
     assert run_name(compose(["predictor.tool_format=hermes"])) != name
 
 
+def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
+    user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
+    judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=m")
+    name = run_name(compose([*user, *judge]))
+    assert name != run_name(compose([*user])) != run_name(compose([]))
+    for free in ("user.base_url=http://there", "user.max_cost=1.0", "judge.timeout=9.0"):
+        assert run_name(compose([*user, *judge, f"task.others.{free}"])) == name
+    assert run_name(compose([*user, *judge, "task.others.judge.model=n"])) != name
+
+
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", ""])
 def test_a_name_that_is_no_plain_folder_is_refused(name):
     with pytest.raises(ConfigurationError, match="expected the plain name of a folder"):

@@ -7,9 +7,11 @@ import pytest
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation import EvaluationFiles, draw_samples, parse_metrics, rescore
 from dataenvgym.evaluation.rescoring import rescore_folder
-from dataenvgym.interfaces import Reply
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
+from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
 from dataenvgym.tasks.base import TaskAsDomain
 
 
@@ -156,6 +158,28 @@ def test_a_sample_whose_scorer_failed_is_judged_again(guess_task, guesser, tmp_p
     mended = EvaluationFiles(tmp_path / "mended", chunk=3)
     draw_samples(mended, guess_task(tries=1), guesser(), guess_task().instances, 2)
     assert [r.judgement for r in outcome.rescored] == [s.judgement for s in mended.read_samples(2)]
+
+
+def test_a_sample_whose_judge_failed_is_judged_again(guess_task, guesser, tmp_path):
+    class Judged(TaskEnvironment):
+        def respond(self, instance, conversation):
+            verdict = yield Ask("judge", conversation)
+            return Outcome(was_correct=verdict == instance.answer)
+
+    class JudgedTask(guess_task):
+        def make_environment(self):
+            return Judged(self.instances, others=self.others)
+
+    def by(answer):
+        return JudgedTask(others={"judge": ScriptedPredictor(answer)})
+
+    files = EvaluationFiles(tmp_path, chunk=3)
+    failing = by(lambda conversation: Failure(reason="HTTP 503"))
+    draw_samples(files, failing, guesser(), failing.instances, 1)
+    assert {s.error for s in files.read_samples(1)} == {"judge: HTTP 503"}
+    mended = by(lambda conversation: conversation[-1].content)
+    outcome = rescore_folder(files, mended, parse_metrics(["error_rate"], 1), 1)
+    assert {(r.verdict_before, r.error) for r in outcome.rescored} == {("error", None)}
 
 
 def test_an_environment_that_cannot_be_made_is_said_once(guess_task, files):

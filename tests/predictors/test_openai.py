@@ -45,6 +45,15 @@ def test_it_asks_for_its_model_with_the_key(url, stand_in, monkeypatch):
     assert predictor.submit(question("x"), SAMPLING).result() == Reply(text="gpt|x")
 
 
+def test_closed_it_connects_again_when_it_is_asked_again(url):
+    predictor = OpenAIPredictor("gpt", base_url=url, api_key_variable=None)
+    predictor.close()
+    for text in ("a", "b"):
+        assert predictor.predict([question(text)], SAMPLING) == [Reply(text=f"gpt|{text}")]
+        predictor.close()
+        predictor.close()
+
+
 def test_a_model_that_there_is_not_is_asked_for_once(url, stand_in):
     predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
     with pytest.raises(ServerError, match=r"HTTP 404: The model `gtp` does not exist\."):

@@ -85,7 +85,7 @@ class CodeEnvironment(TaskEnvironment):
 
     def begin(self, instance: TaskInstance) -> Conversation:
         self._problem = problem_of(instance)
-        return super().begin(instance)
+        return self.prompt_template.conversation(instance.instruction)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         problem = self._problem

@@ -28,7 +28,7 @@ class MathEnvironment(TaskEnvironment):
     def begin(self, instance: TaskInstance) -> Conversation:
         if instance.answer is None:
             raise InvalidInstanceError(f"instance {instance.id!r} has no gold answer to score with")
-        return super().begin(instance)
+        return self.prompt_template.conversation(instance.instruction)
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         assert instance.answer is not None  # begin() has seen to it

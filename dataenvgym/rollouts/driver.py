@@ -1,0 +1,142 @@
+"""Brings rollouts to their end: each is ready, in the hands of a thread, or waits for a speaker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.rollouts.faults import STUDENT
+from dataenvgym.rollouts.instance_rollout import Rollout
+from dataenvgym.rollouts.speakers import Speaker
+
+Answer = Reply | Failure
+Ready = tuple[int, Future[Answer] | Answer | None]
+"""The position of a rollout, and the reply that it waited for; None if it has yet to begin."""
+
+
+class Driver:
+    """Threads take rollouts that are ready, and step them to their next ask.
+
+    A speaker with `submit` is asked there and then, and its reply makes the rollout ready. The
+    others are asked in the thread that calls `run`, once all rollouts wait for them: first those
+    that environments ask, and the student when no environment waits. Nothing else passes between
+    threads.
+
+    Args:
+        speakers: in the order in which they are asked.
+        chunk_size: among how many neighboring rollouts a batch is made.
+    """
+
+    def __init__(
+        self, speakers: Sequence[Speaker], rollouts: Sequence[Rollout], chunk_size: int
+    ) -> None:
+        self._speakers = {speaker.name: speaker for speaker in speakers}
+        self._rollouts = rollouts
+        self._chunk_size = chunk_size
+        self._ready: SimpleQueue[Ready | None] = SimpleQueue()  # None: it is over
+        self._futures: set[Future[Answer]] = set()
+        self._waiting: list[int] = []  # for a speaker without `submit`
+        self._n_moving = len(rollouts)  # neither ended nor among those
+        self._lock = threading.Lock()  # of the two
+        self._stalled: SimpleQueue[None] = SimpleQueue()  # filled when nothing moves
+        self._over = False
+
+    def run(self, pool: ThreadPoolExecutor, threads: int) -> None:
+        """Bring all rollouts to their end, or raise what is for the caller."""
+        if not self._rollouts:
+            return
+        for position in range(len(self._rollouts)):
+            self._ready.put((position, None))
+        workers = [pool.submit(self._work) for _ in range(threads)]
+        try:
+            while waiting := self._next_round():
+                for ready in list(self._answered(waiting)):
+                    self._ready.put(ready)
+            for worker in workers:
+                worker.result()
+        finally:
+            self._end()
+            wait(workers)
+            for future in self._futures:
+                future.cancel()
+
+    # --- in the caller's thread ---
+
+    def _next_round(self) -> list[int]:
+        """The rollouts whose speakers are asked next, in their order; none if it is over."""
+        self._stalled.get()
+        with self._lock:
+            students = [i for i in self._waiting if self._rollouts[i].ask.who == STUDENT]
+            others = [i for i in self._waiting if self._rollouts[i].ask.who != STUDENT]
+            asked, self._waiting = (others, students) if others else (students, [])
+            self._n_moving += len(asked)
+        if not asked or self._over:
+            self._end()
+            return []
+        return sorted(asked)
+
+    def _answered(self, waiting: Sequence[int]) -> Iterator[tuple[int, Answer]]:
+        for name, speaker in self._speakers.items():
+            chunks: dict[tuple[int, str], list[int]] = {}
+            for i in waiting:
+                if (ask := self._rollouts[i].ask).who == name:
+                    alike = i // self._chunk_size, ask.sampling.model_dump_json()
+                    chunks.setdefault(alike, []).append(i)
+            for chunk in chunks.values():
+                replies = speaker.predict([self._rollouts[i] for i in chunk])
+                yield from zip(chunk, replies, strict=True)
+
+    # --- in the pool ---
+
+    def _work(self) -> None:
+        try:
+            while (ready := self._ready.get()) is not None and not self._over:
+                self._advance(*ready)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """End this thread's work, and by that the next one's and the caller's."""
+        self._over = True
+        self._ready.put(None)
+        self._stalled.put(None)
+
+    def _advance(self, position: int, reply: Future[Answer] | Answer | None) -> None:
+        rollout = self._rollouts[position]
+        if reply is None:
+            rollout.begin()
+        elif isinstance(reply, Future):
+            self._futures.discard(reply)
+            rollout.answer(self._speakers[rollout.ask.who].result(reply, rollout))
+        else:
+            rollout.answer(reply)
+        if rollout.live and self._submit(position, rollout):
+            return  # it is another thread's now, which may have ended it already
+        with self._lock:
+            if rollout.live:
+                self._waiting.append(position)
+            self._n_moving -= 1
+            if not self._n_moving:
+                self._stalled.put(None)
+
+    def _submit(self, position: int, rollout: Rollout) -> bool:
+        """Whether the reply is on its way; if not, it waits for a round, or has failed."""
+        who = rollout.ask.who
+        if (speaker := self._speakers.get(who)) is None:
+            there = ", ".join(name for name in self._speakers if name != STUDENT) or "none"
+            rollout.fail(
+                f"{who}: the environment asks it, and there is no such speaker (there are: "
+                f"{there}): give one, with task.others.{who} or rollout(..., others=...)"
+            )
+            return False
+        future = speaker.submit(rollout)
+        if isinstance(future, Failure):
+            rollout.answer(future)
+        if not isinstance(future, Future):
+            return False
+        self._futures.add(future)
+        future.add_done_callback(lambda done: self._ready.put((position, done)))
+        return True

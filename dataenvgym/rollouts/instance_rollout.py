@@ -1,0 +1,142 @@
+"""One instance on its way through its task environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import cache
+from typing import Any
+
+from dataenvgym.errors import SpeakerError
+from dataenvgym.interfaces import Ask, EnvironmentInterface, Failure, Reply, SamplingParameters
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    Message,
+    TaskInstance,
+    checked_scores,
+)
+from dataenvgym.rollouts.faults import STUDENT, describe
+from dataenvgym.seeding import derive_seed
+
+
+class Rollout:
+    """One instance on its way through its environment. Its methods never raise: they `fail` it.
+
+    Attributes:
+        ask: what it waits for a reply to, of the student or of another speaker.
+        live: whether it has neither ended nor failed.
+    """
+
+    def __init__(
+        self,
+        instance: TaskInstance,
+        make_environment: Callable[[], EnvironmentInterface],
+        sampling: SamplingParameters,
+    ):
+        self.instance = instance
+        self.live = True
+        self.ask: Ask
+        self._make_environment = make_environment
+        self._sampling = sampling
+        self._environment: EnvironmentInterface | None = None
+        self._asks = self._converse()
+        self._conversation: Conversation = ()
+        self._reward = 0.0
+        self._was_correct = False
+        self._error: str | None = None
+        self._note: str | None = None
+        self._scores: dict[str, float] = {}
+
+    def begin(self) -> None:
+        """Go to the first ask."""
+        self._advance(None)
+
+    def answer(self, reply: Reply | Failure) -> None:
+        """Go from the reply to the next ask, or to the end."""
+        if isinstance(reply, Failure):
+            self.fail(reply.reason)
+            return
+        try:
+            reply.text.encode()
+        except UnicodeEncodeError as error:  # so nothing could keep it
+            where = f"{error.reason} at position {error.start}"
+            self.fail(f"{self.ask.who}: the reply is no Unicode text: {where}")
+        else:
+            self._advance(reply.text)
+
+    def fail(self, reason: str) -> None:
+        """End it with an error."""
+        self._error = reason
+        self.live = False
+        self.close()
+
+    def close(self) -> None:
+        """Give the environment's resources back; the result stands, even if that fails."""
+        environment, self._environment = self._environment, None
+        try:
+            self._asks.close()
+            if environment is not None and hasattr(environment, "close"):
+                environment.close()
+        except Exception as error:
+            describe("environment (while closing)", error, self.instance)
+
+    def completed(self) -> CompletedTaskInstance:
+        failed = self._error is not None
+        return CompletedTaskInstance(
+            instance=self.instance,
+            transcript=self._conversation,
+            reward=0.0 if failed else self._reward,
+            was_correct=not failed and self._was_correct,
+            error=self._error,
+            note=self._note,
+            scores={} if failed else self._scores,
+        )
+
+    def _advance(self, text: str | None) -> None:
+        try:
+            self.ask = self._asks.send(text)
+        except StopIteration:
+            self.live = False
+            self.close()
+        except SpeakerError as error:
+            self.fail(str(error))
+        except Exception as error:
+            self.fail(describe("environment", error, self.instance))
+
+    def _converse(self) -> Generator[Ask, Any, None]:
+        """The whole conversation, which waits wherever it needs a reply."""
+        environment = self._environment = self._make_environment()
+        seed = derive_seed(self._sampling.seed, "rollout", self.instance.id)
+        options = {"instance": self.instance}
+        shown, _ = yield from _calling(environment, "reset", seed=seed, options=options)
+        while True:
+            self._conversation = shown
+            text = yield Ask(STUDENT, shown, self._sampling)
+            said = Message(role="assistant", content=text)
+            self._conversation = (*shown, said)  # if what follows fails, it may be judged again
+            result = yield from _calling(environment, "step", text)
+            shown, reward, terminated, truncated, info = result
+            scores = checked_scores(info.get("scores", {}), "info['scores']")
+            self._reward += float(reward)
+            if terminated or truncated:
+                self._conversation = shown
+                self._scores = scores
+                self._was_correct = bool(info.get("was_correct", False))
+                self._note = str(info["note"]) if "note" in info else None
+                return
+
+
+def _calling(
+    environment: EnvironmentInterface, name: str, *action: str, **options: Any
+) -> Generator[Ask, str, Any]:
+    """Call `reset` or `step`, and pass on what the environment asks, if it leaves that to us."""
+    if not _leaves_asks(type(environment), name):
+        return getattr(environment, name)(*action, **options)
+    return (yield from getattr(environment, f"{name}_asking")(*action, **options))
+
+
+@cache
+def _leaves_asks(kind: type, name: str) -> bool:
+    """Whether `step_asking` does what `step` does: not where a subclass overrides `step` alone."""
+    owner = next((c for c in kind.__mro__ if {name, f"{name}_asking"} & vars(c).keys()), object)
+    return f"{name}_asking" in vars(owner)

@@ -1,0 +1,96 @@
+"""A model that speaks in a rollout, the student or another one, and whose failures those are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from dataenvgym.errors import PredictionError
+from dataenvgym.interfaces import Failure, PredictorInterface, Reply
+from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe
+from dataenvgym.rollouts.instance_rollout import Rollout
+
+_MOST_IN_VAIN = 3
+
+
+class Speaker:
+    """Asks a predictor for rollouts; what raises for one of them is a `Failure` under its name."""
+
+    def __init__(self, name: str, predictor: PredictorInterface) -> None:
+        self.name = name
+        self._predictor = predictor
+        self._submit = getattr(predictor, "submit", None)
+
+    def submit(self, rollout: Rollout) -> Future[Reply | Failure] | Failure | None:
+        """Ask for one reply without waiting for it; None if there is only `predict`."""
+        if self._submit is None:
+            return None
+        try:
+            future: Future[Reply | Failure] = self._submit(
+                rollout.ask.conversation, rollout.ask.sampling
+            )
+        except TO_THE_CALLER:
+            raise
+        except Exception as error:
+            return Failure(reason=describe(self.name, error, rollout.instance))
+        return future
+
+    def result(self, future: Future[Reply | Failure], rollout: Rollout) -> Reply | Failure:
+        """What came of `submit`."""
+        try:
+            reply = future.result()
+        except TO_THE_CALLER:
+            raise
+        except Exception as error:
+            return Failure(reason=describe(self.name, error, rollout.instance))
+        return self._checked(reply, "submit")
+
+    def predict(self, chunk: Sequence[Rollout]) -> Sequence[Reply | Failure]:
+        """One reply or failure for each rollout, whose asks are sampled alike.
+
+        An exception is not for all of them.
+        """
+        asked = [rollout.ask.conversation for rollout in chunk]
+        try:
+            replies = list(self._predictor.predict(asked, chunk[0].ask.sampling))
+        except TO_THE_CALLER:
+            raise
+        except Exception as error:
+            reason = describe(self.name, error, chunk[0].instance, among=len(chunk))
+            if len(chunk) == 1 or isinstance(error, OF_ALL):
+                return [Failure(reason=reason)] * len(chunk)
+            return self._one_by_one(chunk, reason)
+        if len(replies) != len(chunk):
+            raise PredictionError(
+                f"{self._title}.predict gave {len(replies)} replies to {len(chunk)} "
+                "conversations, expected one Reply or Failure for each"
+            )
+        return [self._checked(reply, "predict") for reply in replies]
+
+    def _one_by_one(self, chunk: Sequence[Rollout], reason: str) -> Sequence[Reply | Failure]:
+        """One reply or failure for each rollout of a chunk at which `predict` raised, for `reason`.
+
+        Where the first `_MOST_IN_VAIN` are not answered either, the others are not asked: the
+        predictor fails whatever it is asked.
+        """
+        replies: list[Reply | Failure] = []
+        for rollout in chunk:
+            in_vain = len(replies) >= _MOST_IN_VAIN and all(isinstance(r, Failure) for r in replies)
+            replies += [Failure(reason=reason)] if in_vain else self.predict([rollout])
+        return replies
+
+    def _checked(self, reply: Any, method: str) -> Reply | Failure:
+        """What the predictor's `method` gave, if it is what that must give."""
+        if not isinstance(reply, Reply | Failure):
+            raise PredictionError(
+                f"{self._title}.{method} gave {reply!r}, expected a Reply or a Failure"
+            )
+        if isinstance(reply, Failure) and self.name != STUDENT:
+            return Failure(reason=f"{self.name}: {reply.reason}")
+        return reply
+
+    @property
+    def _title(self) -> str:
+        name = type(self._predictor).__name__
+        return name if self.name == STUDENT else f"{self.name}: {name}"

@@ -1,0 +1,105 @@
+"""How a task environment asks other models: a user, a partner, a judge.
+
+    def respond(self, instance, conversation):
+        said = yield Ask("user", what_the_user_saw)
+        return Outcome(messages=(Message(role="user", content=said),), done=False)
+
+The generator waits at each `Ask` until somebody sends the reply: `rollout`, which answers the asks
+of many environments at once, or `answered`, for an environment that is stepped by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from types import GeneratorType
+from typing import Any, TypeVar
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    DataEnvGymError,
+    EvaluationError,
+    SpeakerError,
+    did_you_mean,
+)
+from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply
+
+T = TypeVar("T")
+
+
+def asks_of(
+    turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int
+) -> Generator[Ask, str, T]:
+    """Pass on what `begin` or `respond` asks, with seeds; return what it returns.
+
+    Args:
+        turn: what a generator of a domain made.
+        where: such as "MyEnvironment.respond()", for messages.
+        seeds: the seed of each ask, by its number in this turn.
+        most: how often it may ask.
+
+    Raises:
+        EvaluationError: if it asks more often, or yields something that is not an `Ask`.
+    """
+    with closing(turn):
+        reply: str | None = None
+        number = 0
+        while True:
+            try:
+                ask = turn.send(reply)
+            except StopIteration as end:
+                returned: T = end.value
+                return returned
+            if not isinstance(ask, Ask):
+                raise EvaluationError(
+                    f"{where} yielded {ask!r}, expected an Ask: yield Ask('user', conversation)"
+                )
+            if number == most:
+                raise EvaluationError(
+                    f"{where} asked more than {most} times in one turn: end it earlier, or set "
+                    "max_asks of the class to a larger number"
+                )
+            if ask.sampling.temperature > 0.0:
+                seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
+                ask = replace(ask, sampling=seeded)
+            reply = yield ask
+            number += 1
+
+
+def answered(
+    asks: Generator[Ask, str, T], others: Mapping[str, PredictorInterface], environment: object
+) -> T:
+    """Run the generator to its end, each ask answered by `others[ask.who]`.
+
+    Raises:
+        ConfigurationError: if there is no such speaker.
+        SpeakerError: if it does not answer.
+    """
+    with closing(asks):
+        try:
+            ask = next(asks)
+            while True:
+                ask = asks.send(_reply(ask, others, environment).text)
+        except StopIteration as end:
+            returned: T = end.value
+            return returned
+
+
+def _reply(ask: Ask, others: Mapping[str, PredictorInterface], environment: object) -> Reply:
+    if ask.who not in others:
+        there = ", ".join(others) or "none"
+        raise ConfigurationError(
+            f"{type(environment).__name__} asks {ask.who!r}, and has no such speaker (it has: "
+            f"{there}).{did_you_mean(ask.who, others)} Make it with others={{{ask.who!r}: "
+            "PREDICTOR}; in a configuration, that is task.others"
+        )
+    try:
+        (reply,) = others[ask.who].predict([ask.conversation], ask.sampling)
+    except DataEnvGymError:
+        raise
+    except Exception as error:
+        raise SpeakerError(f"{ask.who}: {type(error).__name__}: {error}") from error
+    if isinstance(reply, Failure):
+        raise SpeakerError(f"{ask.who}: {reply.reason}")
+    return reply

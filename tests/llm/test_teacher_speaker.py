@@ -1,0 +1,53 @@
+"""A teacher as a speaker of a conversation: it keeps its cache, its budget and its transcript."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import BudgetSpentError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.llm import Teacher
+from dataenvgym.llm.transcript import read_calls
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Message, TaskInstance
+from dataenvgym.rollouts import rollout
+from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
+
+INSTANCES = [TaskInstance(id=f"i{k}", task="t", instruction=f"Say {k}") for k in range(40)]
+DRAWN = SamplingParameters(temperature=1.0, max_tokens=9)
+
+
+class Judged(TaskEnvironment):
+    def respond(self, instance, conversation):
+        verdict = yield Ask("judge", (Message(role="user", content=instance.instruction),), DRAWN)
+        return Outcome(was_correct=verdict == instance.instruction)
+
+
+def judged_by(teacher):
+    student = ScriptedPredictor(lambda conversation: "?")
+    sampling = SamplingParameters()
+    return rollout(student, INSTANCES, Judged, sampling=sampling, others={"judge": teacher})
+
+
+def make(server, folder, **options):
+    options = {"base_url": server.url, "api_key_variable": None, "concurrency": 40} | options
+    return Teacher("m", cache=folder / "cache", directory=folder / "run", **options)
+
+
+def test_a_judge_is_asked_all_at_once_and_its_calls_are_written_down_and_cached(server, tmp_path):
+    teacher = make(server, tmp_path)
+    completed = judged_by(teacher)
+    assert all(c.was_correct for c in completed)
+    calls = list(read_calls(tmp_path / "run"))
+    assert {call.purpose for call in calls} == {"judge"}
+    assert len({call.sampling.seed for call in calls}) == len(calls) == 40
+    assert judged_by(teacher) == completed
+    assert (teacher.usage.requests, teacher.usage.cached) == (40, 40)
+    assert len(server.requests) == 40
+
+
+def test_a_judge_whose_budget_is_spent_says_so_to_the_caller(server, tmp_path):
+    teacher = make(server, tmp_path, max_requests=10)
+    with pytest.raises(BudgetSpentError, match=r"the speaker 'judge': .*max_requests is 10"):
+        judged_by(teacher)
+    assert teacher.usage.requests == 10
