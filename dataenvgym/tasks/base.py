@@ -37,6 +37,7 @@ class TaskOptions(TypedDict, total=False):
     split: Split
     chunk_size: int
     threads: int
+    student: str
 
 
 class Task:
@@ -55,6 +56,8 @@ class Task:
         sampling: how the predictor draws its replies.
         chunk_size: how many conversations one `predict` call gets.
         threads: how many task environments step at the same time.
+        student: the pocket student that has learned some of it, by the name of its weights in
+            `dataenvgym/pocket`; what `student=pocket` stands for.
 
     Raises:
         ConfigurationError: if a part is missing, or there is no such split.
@@ -72,6 +75,7 @@ class Task:
         sampling: SamplingParameters = GREEDY,
         chunk_size: int = 128,
         threads: int = 4,
+        student: str = "pocket",
     ):
         own = type(self)
         if source is None and own.load is Task.load:
@@ -86,6 +90,7 @@ class Task:
         self.sampling = SamplingParameters.model_validate(sampling)
         self.chunk_size = chunk_size
         self.threads = threads
+        self.student = student
         self._domain = domain
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
