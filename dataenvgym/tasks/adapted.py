@@ -17,7 +17,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, EnvironmentDomain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
 from dataenvgym.tasks.source import SPLITS, Split
@@ -118,7 +118,7 @@ class AdaptedTask(Task):
         return report_of(self.inner, completed)
 
 
-class _AdaptedDomain(Domain):
+class _AdaptedDomain(EnvironmentDomain):
     """The domain of a task of another class, by the methods that the task has of its own."""
 
     def __init__(self, task: TaskInterface) -> None:

@@ -7,8 +7,8 @@ domain, what they are.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, Self, TypedDict
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
@@ -21,7 +21,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.rollouts import rollout
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, EnvironmentDomain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
 from dataenvgym.tasks.reports import report_on
@@ -203,12 +203,18 @@ class Task:
             tries += rollout(
                 predictor,
                 instances,
-                self.make_environment,
+                self._making(instances),
                 sampling=sampling.model_copy(update={"seed": seed}),
                 chunk_size=self.chunk_size,
                 threads=self.threads,
             )
         return tries
+
+    def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
+        """Makes an environment for these problems, whatever split they are from."""
+        if type(self).make_environment is not Task.make_environment:
+            return self.make_environment
+        return partial(self.domain.make_environment, instances)
 
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         """Put every problem of the split to the predictor, in order.
@@ -282,7 +288,7 @@ def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
     )
 
 
-class TaskAsDomain(Domain):
+class TaskAsDomain(EnvironmentDomain):
     """The domain of a task that has none, but makes its environments itself."""
 
     def __init__(self, task: Task) -> None:

@@ -129,3 +129,19 @@ class Domain(ABC):
             instruction=plain.prompt[-1].content,
             answer=record.output,
         )
+
+
+class EnvironmentDomain(Domain):
+    """A domain of which nothing but the environments is known."""
+
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """The record as a problem with its output as the gold answer, if that solves it.
+
+        Otherwise the environment reads gold answers in another form, and would call every reply
+        wrong.
+        """
+        problem = super().problem_of_record(record)
+        try:
+            return problem if problem and self.judge(problem, record.output) else None
+        except Exception:  # whatever an environment does with a problem that is not its own
+            return None
