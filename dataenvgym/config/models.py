@@ -4,8 +4,8 @@
     hf/<base>[:<adapter>]     transformers, in this process
     openai/<name>             a model behind an OpenAI-compatible API (it cannot be trained)
 
-<base> is "pocket" (the pocket student that the task names), a folder, or a name on the Hugging Face hub; <adapter> is a folder. They are
-parsed into the overrides that one would otherwise type.
+<base> is "pocket" (the pocket student that the task names), a folder, or a name on the Hugging Face
+hub; <adapter> is a folder. They are parsed into the overrides that one would otherwise type.
 """
 
 from __future__ import annotations

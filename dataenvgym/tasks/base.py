@@ -165,8 +165,11 @@ class Task:
         Raises:
             ConfigurationError: if the splits have sources of their own.
         """
-        if self.source is None:
-            raise ConfigurationError(f"task {self.name!r} has no one source for all splits")
+        if self.source is None or not self.source.has_one_source:
+            raise ConfigurationError(
+                f"{type(self).__name__} is not read from one file, so its splits cannot be taken "
+                f"together: choose one of {', '.join(self.splits)}"
+            )
         whole = self.on("validation")
         whole.source = self.source.whole()
         whole._loaded = {}
