@@ -135,6 +135,18 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
 
 
 @runtime_checkable
+class ShownStudentInterface(PredictorInterface, Protocol):
+    """The student as a teaching environment shows it to an agent."""
+
+    def trial(self, records: Any, /) -> PerformanceReport:
+        """How it would do if it were trained on these records; it is as before afterwards.
+
+        See `TeachingEnvironment.trial`. Each trial costs a training and an evaluation.
+        """
+        ...
+
+
+@runtime_checkable
 class TaskInterface(Protocol):
     """A set of problems that can be put to a predictor."""
 
@@ -158,6 +170,8 @@ class DataGenerationAgentInterface(Protocol):
     starts its memory anew, and the run warns of it.
 
     It may ask `predictor`, and not change it: its `train`, `load` and `reset` raise AgentError.
+    In a teaching environment it may also try records without keeping them
+    (`predictor.trial(records)`, see `ShownStudentInterface`).
     """
 
     def __call__(

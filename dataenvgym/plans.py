@@ -126,7 +126,8 @@ class Situation:
     Attributes:
         completed: the evaluated validation instances.
         skills: what the engine can be asked for, besides examples; may be empty.
-        predictor: the student as it is now, for policies that let it try.
+        predictor: the student as it is now, for policies that let it try; in an episode it also
+            tries records without keeping them (`ShownStudentInterface`).
         iteration: the iteration that is planned, from 1 on.
     """
 
@@ -170,7 +171,8 @@ class Engine(Protocol):
         `task_of(task).domain.prompt_template.frame(record)` (`dataenvgym.tasks.adapted`) puts
         an instruction into the task's prompt.
 
-        `predictor` is the student as it is now, for engines that let it try. An engine that cannot
+        `predictor` is the student as it is now, for engines that let it try (in an episode also
+        on records: see `ShownStudentInterface`). An engine that cannot
         make them all returns what it has; it raises `BudgetSpentError` only if that is nothing.
         """
         ...

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from dataenvgym.environments.marks import MARKS_FILE
 from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
+_SCRATCH = ".trial-"
 WARNINGS_FILE = "warnings.jsonl"
 """What the runner warned the user of, one a line."""
 
@@ -93,6 +95,20 @@ class EpisodeDirectory:
         names = ("summary.json", MARKS_FILE, WARNINGS_FILE, INDEX_FILE, f"{INDEX_FILE}-journal")
         for name in names:
             (self.path / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder in it that is gone after the block."""
+        folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=self.path))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def clear_scratch(self) -> None:
+        """Remove scratch folders that a kill left."""
+        for folder in self.path.glob(f"{_SCRATCH}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
         """Remove it if it is temporary."""

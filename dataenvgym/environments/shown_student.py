@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,23 +14,38 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TrainingRun,
 )
-from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.records import Conversation, PerformanceReport, TrainingDatum
 
 
 class ShownStudent:
-    """Passes everything on to `predictor` but what would change it.
+    """Passes everything on to `predictor` but what would change it; tries records by `trial`.
 
     The environment alone trains the student. One that an agent trained or reset would do so in no
     resumed run, which would then go on with another student than the undisturbed one.
+
+    Args:
+        predictor: the student.
+        trial: `TeachingEnvironment.trial`, where records may be tried.
     """
 
-    def __init__(self, predictor: PredictorInterface) -> None:
+    def __init__(
+        self,
+        predictor: PredictorInterface,
+        trial: Callable[[Any], PerformanceReport] | None = None,
+    ) -> None:
         self._predictor = predictor
+        self._trial = trial
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
         return self._predictor.predict(conversations, sampling)
+
+    def trial(self, records: Any) -> PerformanceReport:
+        """See `ShownStudentInterface`; AgentError where records cannot be tried."""
+        if self._trial is None:
+            raise AgentError("records can be tried by agents, policies and engines only")
+        return self._trial(records)
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> NoReturn:
         """Raise AgentError."""

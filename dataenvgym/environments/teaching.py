@@ -48,6 +48,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TrainablePredictorInterface,
 )
+from dataenvgym.progress import tell
 from dataenvgym.quality.judging import RecordJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.run_warnings import warn_run
@@ -133,6 +134,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self._student = Student(predictor, self._episode, self.options)
         self._history = History()
         self._checks = RecordChecks()
+        self._has_tried = False
 
     # --- gymnasium's side ---
 
@@ -173,6 +175,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             self._episode.clear()
             write_identity(self.directory, identity)
         self._episode.adopt()
+        self._episode.clear_scratch()
         keeps_records = self.options.mode == "accumulate"
         self._history = History.of(self._root, finished, keeps_records=keeps_records)
         self._checks = RecordChecks.for_task(
@@ -241,6 +244,47 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         )
         self._finish(files, result, checked.accepted, began)
         return self._observation(completed), result.reward, self.is_over, False, self._info()
+
+    def trial(self, records: Any) -> PerformanceReport:
+        """How the student would do after a step with these records; nothing is kept of it.
+
+        The records are checked, and the student is trained and evaluated, as in a step from here,
+        so that a step with the same records gives the same report. Then the student, the folder
+        and all counters are as before. Agents, policies and engines try records by
+        `predictor.trial(records)`.
+
+        The cost is that of a step: a training, an evaluation, and the questions of quality checks.
+        Its seconds count as the phase "trial" of the iteration.
+
+        Raises:
+            InvalidRecordError: as `step`.
+            ResetNeeded: before the first `reset`.
+        """
+        if not self._history.results:
+            raise ResetNeeded("trial() needs an episode in progress: call reset() first")
+        records = self._parse_records(records)
+        previous = self._history.last
+        number = previous.iteration + 1
+        if self.clock.iteration != number:
+            self.clock.start(number)
+        began = time.perf_counter()
+        if not self._has_tried:
+            self._has_tried = True
+            warn_run(_TRIED)
+        with self._episode.scratch() as folder:
+            try:
+                report = self._tried(records, IterationFiles(folder, number))
+            except BaseException as error:
+                self._student.go_back(previous.adapter, error)
+                raise
+            self._student.load(previous.adapter)
+        seconds = time.perf_counter() - began
+        self.clock.add("trial", seconds)
+        gain = report.score - previous.report.score
+        score = f"{report.score:.3f} ({gain:+.3f})"
+        tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
+        shown: PerformanceReport = self.observe((), report)["report"]
+        return shown
 
     def render(self) -> str | None:
         """The episode as text; None without a render mode, with a warning as gymnasium's own.
@@ -342,14 +386,25 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
         if (checked := files.read_checked()) is None:
-            judge = RecordJudge(self.quality, ShownStudent(self.predictor))
-            stamped = stamp(records, files.number)
-            checked = self._checks.check(stamped, judge, iteration=files.number)
-            checked = checked.counting(judge.unjudged)
+            checked = self._judged(files.number, records)
             if checked.dropped and not checked.accepted:
                 warn_run(f"no record was accepted: {_counts(checked.reasons)}")
             files.write_checked(checked)
         return checked
+
+    def _judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
+        judge = RecordJudge(self.quality, ShownStudent(self.predictor))
+        checked = self._checks.check(stamp(records, number), judge, iteration=number)
+        return checked.counting(judge.unjudged)
+
+    def _tried(self, records: Sequence[TrainingDatum], files: IterationFiles) -> PerformanceReport:
+        """The report after a training on the records, all of it in `files`."""
+        files.clear()
+        clock = PhaseClock()  # its phases are not those of the iteration
+        accepted = self._judged(files.number, records).accepted
+        self._student.train(accepted, files, self._history, seed=self._seed, clock=clock)
+        _, report = evaluated(self.task, self.predictor, self.labeler, files, clock)
+        return report
 
     def _evaluate(
         self, files: IterationFiles
@@ -421,6 +476,12 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             "n_records_total": float(last.n_records_total),
             "n_dropped": float(sum(last.dropped.values())),
         }
+
+
+_TRIED = (
+    "records were tried on the student without being kept: each trial costs a training and an "
+    "evaluation on the validation split, which agents without trials do not have"
+)
 
 
 def _counts(reasons: Mapping[str, int]) -> str:

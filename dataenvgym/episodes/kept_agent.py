@@ -71,7 +71,7 @@ class KeptAgent:
         return action
 
     def _action(self, observation: dict[str, Any]) -> Any:
-        predictor = ShownStudent(self.teaching.predictor)
+        predictor = ShownStudent(self.teaching.predictor, self.teaching.trial)
         if self.teaching.takes_records:  # `refuse_misfit` saw to it that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
             is_no_surprise = is_spent(agent)

@@ -216,7 +216,7 @@ class SkillTree(TeachingEnvironment):
             return plan, []
         rng = derive_rng(self._seed, number, "engine")
         records = self._parse_records(
-            self.engine.generate(assignments, ShownStudent(self.predictor), rng)
+            self.engine.generate(assignments, ShownStudent(self.predictor, self.trial), rng)
         )
         if not records:
             asked = sum(one.count for one in assignments)

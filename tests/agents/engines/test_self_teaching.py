@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -9,8 +10,11 @@ from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsisten
 from dataenvgym.agents.engines.self_consistency import majority
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Message, TaskInstance
 from dataenvgym.scoring import answers_equal
-from dataenvgym.tasks import report_on
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment, report_on
+from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -196,3 +200,64 @@ def test_the_configuration_makes_it(task, name, kind):
 
     engine = build_agent(compose([f"agent/engine={name}"]), task=task).engine
     assert isinstance(engine, kind)
+
+
+# --- several turns ------------------------------------------------------------------------------
+
+
+class Guessing(TaskEnvironment):
+    """The student guesses a number in two tries; it is told higher or lower."""
+
+    max_turns = 2
+
+    def respond(self, instance, conversation):
+        guess, gold = int(conversation[-1].content), int(instance.answer)
+        hint = Message(role="user", content="higher" if guess < gold else "lower")
+        right = guess == gold
+        return Outcome(() if right else (hint,), float(right), done=right, was_correct=right)
+
+
+class GuessTask(Task):
+    name = "guess"
+
+    def load(self, split):
+        return [
+            TaskInstance(id=f"{split}{n}", task="guess", instruction=f"{split} {n}?", answer=str(n))
+            for n in (5, 7)
+        ]
+
+    def make_environment(self):
+        return Guessing()
+
+
+@pytest.mark.parametrize("kind", [SelfConsistencyEngine, RejectionSamplingEngine])
+def test_records_have_all_turns_of_the_try(kind):
+    student = ScriptedPredictor(lambda c: "7" if c[-1].content == "higher" else "5")
+    records = generate(kind(GuessTask(), samples=2), student, Assignment(2))
+    five, seven = sorted(records, key=lambda r: r.kind, reverse=True)
+    assert (five.kind, five.output) == ("supervised", "5")
+    assert [m.content for m in seven.messages] == ["train 7?", "5", "higher", "7"]
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)")
+def test_code_that_was_mended_after_a_failure_is_learned_with_the_failure():
+    task = PocketCodeTask(n_train=20, n_validation=2, n_test=2, max_turns=2)
+    gold = {i.instruction: i.data["solution"] for i in task.on("train").instances}
+
+    def answer(conversation):
+        if len(conversation) > 1:
+            return gold[conversation[0].content]
+        return "def wrong(x):\n    return x"
+
+    try:
+        records = generate(
+            RejectionSamplingEngine(task, samples=1), ScriptedPredictor(answer), Assignment(3)
+        )
+    finally:
+        task.close()
+    assert len(records) == 3
+    for record in records:
+        question, first, feedback, second = record.messages
+        assert first.content.startswith("def wrong")
+        assert feedback.content.endswith("give all of it again.")
+        assert second.content == gold[question.content]

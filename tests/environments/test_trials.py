@@ -1,0 +1,187 @@
+"""Trying records without keeping them: the environment is as before, and the report is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gymnasium.error import ResetNeeded
+
+from dataenvgym.environments import IterationFiles, OpenEnded, SkillList, SkillTree
+from dataenvgym.environments.shown_student import ShownStudent
+from dataenvgym.episodes import run_episode
+from dataenvgym.errors import AgentError, InvalidRecordError
+from dataenvgym.interfaces import SamplingParameters, ShownStudentInterface
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.records import parse_training_data
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Chooser:
+    """Tries two batches in each iteration and returns the better one: all of the four records."""
+
+    name = "chooser"
+
+    def __init__(self):
+        self.iteration = 1
+        self.scores = []
+
+    def __call__(self, completed, predictor):
+        assert isinstance(predictor, ShownStudentInterface)
+        batches = [lessons(self.iteration, 1), lessons(self.iteration, 4)]
+        self.scores.append([predictor.trial(batch).score for batch in batches])
+        return max(zip(self.scores[-1], batches, strict=True))[1]
+
+    def step(self):
+        self.iteration += 1
+
+    def state_dict(self):
+        return {"iteration": self.iteration}
+
+    def load_state_dict(self, state):
+        self.iteration = state["iteration"]
+
+
+def lessons(iteration, count):
+    numbers = [1000 * iteration + 7 * n for n in range(count)]
+    return [{"instruction": f"word{n} {n}?", "output": f"#### {n}"} for n in numbers]
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The files that an undisturbed run and a resumed one have in common, byte for byte."""
+    names = ("records.jsonl", "completed.jsonl", "submitted.jsonl", "dropped.jsonl")
+    found = [p for p in folder.rglob("*") if p.name in names or p.parent.name == "agent"]
+    return {str(p.relative_to(folder)): p.read_bytes() for p in found}
+
+
+def everything_below(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("mode", ["incremental", "accumulate"])
+def test_a_trial_reports_what_the_step_comes_to_and_leaves_all_as_before(
+    task, student, records, tmp_path, mode
+):
+    environment = SkillList(task, student, directory=tmp_path, mode=mode)
+    environment.reset(seed=3)
+    environment.step(records[:1])
+    chance = environment.np_random.bit_generator.state
+    before = everything_below(tmp_path), environment.results, student.trainings, student.records
+    report = environment.trial(records[1:])
+    after = everything_below(tmp_path), environment.results, student.trainings, student.records
+    assert after == before
+    assert environment.np_random.bit_generator.state == chance
+    assert not list(tmp_path.glob(".trial-*"))
+    observation, *_ = environment.step(records[1:])
+    assert observation["report"] == report
+    assert environment.clock.seconds["trial"] > 0
+
+
+def test_records_are_checked_as_in_a_step(task, student, records):
+    environment = OpenEnded(task, student, max_records=2)
+    environment.reset(seed=0)
+    report = environment.trial(records)
+    assert report.score == pytest.approx(12 / 40)
+    assert report.skills == ()  # which this environment hides
+    with pytest.raises(InvalidRecordError, match="record 0"):
+        environment.trial([{"instruction": "a"}])
+
+
+def test_a_trial_that_fails_leaves_the_student_as_before(
+    task, student, records, tmp_path, monkeypatch
+):
+    environment = SkillList(task, student, directory=tmp_path)
+    environment.reset(seed=0)
+    before = everything_below(tmp_path)
+
+    def interrupt(predictor: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(task, "evaluate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        environment.trial(records)
+    assert student.trainings == 0
+    assert everything_below(tmp_path) == before
+
+
+def test_there_is_nothing_to_try_before_reset_and_outside_of_an_episode(task, student, records):
+    with pytest.raises(ResetNeeded, match="reset"):
+        OpenEnded(task, student).trial(records)
+    with pytest.raises(AgentError, match="tried by agents"):
+        ShownStudent(student).trial(records)
+
+
+def test_an_agent_tries_two_batches_and_gives_the_better_one(task, student, tmp_path):
+    agent = Chooser()
+    environment = SkillList(task, student, directory=tmp_path, replay=0)
+    summary = run_episode(environment, agent, iterations=2)
+    assert agent.scores == [[11 / 40, 14 / 40], [15 / 40, 18 / 40]]
+    assert [one.val_score for one in summary.iterations] == [10 / 40, 14 / 40, 18 / 40]
+    told = [warning for warning in summary.warnings if "without being kept" in warning.text]
+    assert len(told) == 1
+
+
+def test_a_run_killed_in_a_trial_ends_with_the_same_files(task, student, tmp_path):
+    class Killed(Exception):
+        pass
+
+    def taught_in(name):
+        environment = SkillList(task, student, directory=tmp_path / name)
+        run_episode(environment, Chooser(), iterations=2)
+
+    taught_in("a")
+    student.reset()
+    trainings = 0
+
+    def train(data, run, train=student.train):
+        nonlocal trainings
+        trainings += 1
+        if trainings == 5:  # the second trial of the second iteration
+            raise Killed
+        train(data, run)
+
+    student.train = train
+    with pytest.raises(Killed):
+        taught_in("b")
+    (tmp_path / "b" / ".trial-left" / "002").mkdir(parents=True)  # as a real kill leaves it
+    taught_in("b")
+    assert files_below(tmp_path / "a") == files_below(tmp_path / "b")
+    assert not list((tmp_path / "b").glob(".trial-*"))
+
+
+def test_the_engine_of_a_skill_tree_may_try_records_too(task, student, records):
+    class Trying:
+        skills = ("ascending",)
+        scores: list[float] = []
+
+        def generate(self, plan, predictor, rng):
+            self.scores.append(predictor.trial(records).score)
+            return records[:1]
+
+    environment = SkillTree(task, student, Trying())
+    environment.reset(seed=0)
+    explore = {"kind": "explore", "skill": "ascending", "subskills": 1, "records_each": 1}
+    observation, *_ = environment.step((explore,))
+    assert Trying.scores == [14 / 40]
+    assert observation["report"].score == 11 / 40
+    files = IterationFiles(environment.directory / "iterations", 1)
+    assert len(files.read_submitted()) == 1
+
+
+@pytest.mark.slow
+def test_a_real_student_answers_as_before_and_learns_the_same(tmp_path):
+    task = PocketMathTask(n_train=20, n_validation=20, n_test=20)
+    student = InProcessPredictor("pocket", threads=1)
+    environment = SkillList(task, student, directory=tmp_path)
+    environment.reset(seed=0)
+    lessons = parse_training_data(
+        {"instruction": i.instruction, "output": f"#### {i.answer}"}
+        for i in task.on("train").instances
+    )
+    environment.step(lessons[:8])
+    asked = [task.domain.prompt(i) for i in task.instances]
+    before = student.predict(asked, SamplingParameters(temperature=1.0, seed=1))
+    report = environment.trial(lessons[8:])
+    assert student.predict(asked, SamplingParameters(temperature=1.0, seed=1)) == before
+    observation, *_ = environment.step(lessons[8:])
+    assert observation["report"] == report

@@ -1,0 +1,97 @@
+"""Transcripts become records, and records become problems."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TaskInstance,
+    TextDatum,
+    ToolCall,
+)
+from dataenvgym.tasks.lessons import lesson_of, problem_of, record_of
+from dataenvgym.tasks.math.domain import MathDomain
+
+SYSTEM = Message(role="system", content="Be brief.")
+
+
+def user(text):
+    return Message(role="user", content=text)
+
+
+def student(text, *calls):
+    return Message(role="assistant", content=text, tool_calls=calls)
+
+
+def tried(*transcript) -> CompletedTaskInstance:
+    instance = TaskInstance(id="i", task="t", instruction="?", skill="s")
+    return CompletedTaskInstance(
+        instance=instance, transcript=transcript, reward=1.0, was_correct=True
+    )
+
+
+def test_one_turn_is_a_supervised_record_with_the_whole_prompt():
+    prompt = (SYSTEM, user("1+1?"), student("2"), user("2+2?"))
+    record = record_of(tried(*prompt, student("4")), prompt)
+    assert isinstance(record, SupervisedDatum)
+    assert (record.prompt, record.output, record.provenance.skill) == (prompt, "4", "s")
+
+
+def test_several_turns_are_a_chat_record_with_all_that_the_student_said():
+    turns = (user("Guess."), student("5"), user("higher"), student("7"))
+    record = record_of(tried(SYSTEM, *turns), (SYSTEM, turns[0]))
+    assert isinstance(record, ChatDatum)
+    assert (record.system, record.messages, record.provenance.skill) == ("Be brief.", turns, "s")
+
+
+def test_what_follows_on_the_last_message_is_left_out():
+    record = record_of(tried(user("Hi"), student("Bye"), user("You won.")), (user("Hi"),))
+    assert (record.instruction, record.output) == ("Hi", "Bye")
+
+
+def test_calls_of_tools_are_a_chat_record():
+    call = student("", ToolCall(name="add", arguments={"a": 1}))
+    turns = (user("1+1?"), call, Message(role="tool", content="2"), student("2"))
+    assert record_of(tried(*turns), turns[:1]).messages == turns
+
+
+@pytest.mark.parametrize(
+    "transcript",
+    [
+        (),
+        (user("Hi"),),
+        (user("Hi"), student("")),
+        (user("Hi"), user("there"), student("a"), user("b"), student("c")),
+    ],
+)
+def test_what_is_not_a_lesson_gives_no_record(transcript):
+    assert record_of(tried(*transcript), transcript[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("record", "output"),
+    [
+        (SupervisedDatum(instruction="q", output="a"), "a"),
+        (KTODatum(instruction="q", output="a", desirable=True), "a"),
+        (KTODatum(instruction="q", output="a", desirable=False), None),
+        (PreferenceDatum(instruction="q", chosen="a", rejected="b"), "a"),
+        (ChatDatum(messages=(user("q"), student("a"))), "a"),
+        (ChatDatum(messages=(user("q"), student("a", ToolCall(name="x")))), None),
+        (TextDatum(text="q"), None),
+    ],
+)
+def test_the_lesson_of_a_record_is_the_right_answer_to_its_prompt(record, output):
+    lesson = lesson_of(record)
+    assert (lesson and (lesson.instruction, lesson.output)) == (output and ("q", output))
+
+
+def test_a_record_of_any_kind_is_a_problem_if_the_domain_says_so():
+    pair = PreferenceDatum(instruction="1+1?", chosen="It is\n#### 2", rejected="#### 3")
+    assert problem_of(MathDomain(), pair).answer == "2"
+    assert problem_of(MathDomain(), TextDatum(text="1+1 is 2")) is None
