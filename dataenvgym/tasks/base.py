@@ -38,6 +38,7 @@ class TaskOptions(TypedDict, total=False):
     chunk_size: int
     threads: int
     others: Mapping[str, PredictorInterface | TeacherInterface] | None
+    student: str
 
 
 class Task:
@@ -58,6 +59,8 @@ class Task:
         threads: how many task environments step at the same time.
         others: the models that its environments ask, by name: predictors or teachers (see
             `TaskEnvironment`).
+        student: the pocket student that has learned some of it, by the name of its weights in
+            `dataenvgym/pocket`; what `student=pocket` stands for.
 
     Raises:
         ConfigurationError: if a part is missing, or there is no such split.
@@ -76,6 +79,7 @@ class Task:
         chunk_size: int = 128,
         threads: int = 4,
         others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
+        student: str = "pocket",
     ):
         own = type(self)
         if source is None and own.load is Task.load:
@@ -90,6 +94,7 @@ class Task:
         self.sampling = SamplingParameters.model_validate(sampling)
         self.chunk_size = chunk_size
         self.threads = threads
+        self.student = student
         self._domain = domain
         self.others = speakers_of(others)
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
@@ -165,8 +170,11 @@ class Task:
         Raises:
             ConfigurationError: if the splits have sources of their own.
         """
-        if self.source is None:
-            raise ConfigurationError(f"task {self.name!r} has no one source for all splits")
+        if self.source is None or not self.source.has_one_source:
+            raise ConfigurationError(
+                f"{type(self).__name__} is not read from one file, so its splits cannot be taken "
+                f"together: choose one of {', '.join(self.splits)}"
+            )
         whole = self.on("validation")
         whole.source = self.source.whole()
         whole._loaded = {}
