@@ -140,7 +140,7 @@ def _evaluate(arguments: Namespace, console: Console) -> None:
         temperature = task_of(task).sampling.temperature
         title += f", {samples} samples of each problem at temperature {temperature}"
     problems = read_evaluation(directory).get("problems")
-    if problems is not None and split != ALL and getattr(task, "has_one_source", False):
+    if problems is not None and split != ALL and task_of(task).has_one_source:
         problems += f"; --split {ALL} takes all"
     _show(results, files, title, problems, console)
     if arguments.output is not None:

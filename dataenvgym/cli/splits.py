@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from dataenvgym.config.run_directory import read_config
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.tasks.source import SPLITS
+from dataenvgym.tasks.adapted import AdaptedTask, known_instances, task_of
+from dataenvgym.tasks.source import SPLITS, Split
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,19 +30,9 @@ def on_split(task: TaskInterface, split: str) -> TaskInterface:
         raise ConfigurationError(
             f"--split is {split!r}, expected one of {', '.join(names)}.{did_you_mean(split, names)}"
         )
-    choose = getattr(task, "whole" if split == ALL else "on", None)
-    if choose is not None:
-        return cast(TaskInterface, choose() if split == ALL else choose(split))
-    if split == ALL:
-        raise ConfigurationError(
-            f"{type(task).__name__} is not read from one file, so --split {ALL} cannot be: choose "
-            f"one of {', '.join(SPLITS)}"
-        )
-    if split != "validation":
-        raise ConfigurationError(
-            f"{type(task).__name__} has no splits (no method `on`), so --split {split} cannot be"
-        )
-    return task
+    found = task_of(task)
+    chosen = found.whole() if split == ALL else found.on(cast(Split, split))
+    return chosen.inner if isinstance(chosen, AdaptedTask) else chosen
 
 
 def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Path]) -> str:
@@ -50,7 +41,7 @@ def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Pa
     Args:
         students: runs, or adapters of runs, that the student is from.
     """
-    if not getattr(task, "has_one_source", False):
+    if not task_of(task).has_one_source:
         return "validation"
     sources = _sources(config)
     learned = any(_sources(run) == sources for path in students if (run := _run_of(path)))
@@ -62,9 +53,7 @@ def problems_of(task: TaskInterface, limit: int | None) -> str | None:
 
     None if it is all of them, or if the task cannot tell.
     """
-    share = getattr(task, "share", None)
-    part: str | None = None if share is None else share()
-    n = len(getattr(task, "instances", ()))
+    part, n = task_of(task).share(), len(known_instances(task))
     if limit is None or limit >= n:
         return part
     return f"the first {limit} of {part or f'{n} problems'}"

@@ -4,8 +4,8 @@
     hf/<base>[:<adapter>]     transformers, in this process
     openai/<name>             a model behind an OpenAI-compatible API (it cannot be trained)
 
-<base> is "pocket", a folder, or a name on the Hugging Face hub; <adapter> is a folder. They are
-parsed into the overrides that one would otherwise type.
+<base> is "pocket" (the pocket student that the task names), a folder, or a name on the Hugging Face
+hub; <adapter> is a folder. They are parsed into the overrides that one would otherwise type.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
+_POCKET = "${oc.select:task.student,pocket}"  # as in student/pocket.yaml
 _PREDICTORS = {"vllm": "vllm", "hf": "in_process", "openai": "openai"}
 
 
@@ -36,7 +37,7 @@ def model_overrides(text: str) -> list[str]:
     return [
         f"predictor={_PREDICTORS[kind]}",
         f"student={'pocket' if base == 'pocket' else 'hf'}",
-        f"student.path={_quoted(base)}",
+        f"student.path={_POCKET if base == 'pocket' else _quoted(base)}",
         f"student.adapter={_quoted(adapter) if adapter else 'null'}",
     ]
 

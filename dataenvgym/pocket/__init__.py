@@ -1,17 +1,27 @@
-"""The pocket student: a small Llama that ships with the package.
+"""The pocket students: small Llamas that ship with the package.
 
 `student_path()` is a folder in Hugging Face format (weights, tokenizer, chat template) that
-transformers, LLaMA-Factory and vLLM load alike. `python -m dataenvgym.pocket.build` made it.
+transformers, LLaMA-Factory and vLLM load alike. `python -m dataenvgym.pocket.build` made that of
+math and code, `pocket-v2`; a task names its student (`Task.student`), so that the weights of
+another domain leave its figures alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+_WEIGHTS = Path(__file__).parent / "weights"
 STUDENT = "pocket-v2"
-"""Name and version of the weights; every published figure belongs to one version."""
+"""The one that "pocket" stands for; every published figure belongs to one version of weights."""
 
 
 def student_path() -> Path:
-    """The folder of the pocket student."""
-    return Path(__file__).parent / "weights" / STUDENT
+    """The folder of the one that "pocket" stands for."""
+    return _WEIGHTS / STUDENT
+
+
+def students() -> Mapping[str, Path]:
+    """The folders of all pocket students, by name."""
+    folders = sorted(folder for folder in _WEIGHTS.iterdir() if folder.is_dir())
+    return {"pocket": student_path(), **{folder.name: folder for folder in folders}}

@@ -33,8 +33,8 @@ class InProcessPredictor:
     methods may be called from any thread; what computes on CPU computes one call at a time.
 
     Args:
-        student: "pocket" for the student that comes with the package, a folder in Hugging Face
-            format, or a name on its hub. It must have a chat template.
+        student: "pocket", or the name of another pocket student (`Task.student`), a folder in
+            Hugging Face format, or a name on its hub. It must have a chat template.
         trainer: who trains (anything with `train`, see `TrainerInterface`); the in-process trainer
             with its default options if None.
         adapter: the folder of what the student has learnt already; `reset` goes back to it.
@@ -223,10 +223,10 @@ class InProcessPredictor:
 
 def resolve_student(student: str | Path) -> str:
     """The student's folder, or its name on the hub."""
-    if student == "pocket":
-        from dataenvgym.pocket import student_path
+    from dataenvgym.pocket import students
 
-        return str(student_path())
+    if (pocket := students().get(str(student))) is not None:
+        return str(pocket)
     path = Path(student).expanduser()
     if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
         raise ConfigurationError(

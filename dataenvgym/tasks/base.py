@@ -37,6 +37,7 @@ class TaskOptions(TypedDict, total=False):
     split: Split
     chunk_size: int
     threads: int
+    student: str
 
 
 class Task:
@@ -55,6 +56,8 @@ class Task:
         sampling: how the predictor draws its replies.
         chunk_size: how many conversations one `predict` call gets.
         threads: how many task environments step at the same time.
+        student: the pocket student that has learned some of it, by the name of its weights in
+            `dataenvgym/pocket`; what `student=pocket` stands for.
 
     Raises:
         ConfigurationError: if a part is missing, or there is no such split.
@@ -72,6 +75,7 @@ class Task:
         sampling: SamplingParameters = GREEDY,
         chunk_size: int = 128,
         threads: int = 4,
+        student: str = "pocket",
     ):
         own = type(self)
         if source is None and own.load is Task.load:
@@ -86,6 +90,7 @@ class Task:
         self.sampling = SamplingParameters.model_validate(sampling)
         self.chunk_size = chunk_size
         self.threads = threads
+        self.student = student
         self._domain = domain
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
 
@@ -160,8 +165,11 @@ class Task:
         Raises:
             ConfigurationError: if the splits have sources of their own.
         """
-        if self.source is None:
-            raise ConfigurationError(f"task {self.name!r} has no one source for all splits")
+        if self.source is None or not self.source.has_one_source:
+            raise ConfigurationError(
+                f"{type(self).__name__} is not read from one file, so its splits cannot be taken "
+                f"together: choose one of {', '.join(self.splits)}"
+            )
         whole = self.on("validation")
         whole.source = self.source.whole()
         whole._loaded = {}

@@ -97,8 +97,6 @@ class RowSource(Source):
         return len(self.places) == len(SPLITS) and len(set(self.places.values())) == 1
 
     def whole(self) -> Source:
-        if not self.has_one_source:
-            return super().whole()
         whole = copy.copy(self)
         whole.places = {"validation": next(iter(self.places.values()))}
         whole._totals = {}

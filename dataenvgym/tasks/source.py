@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 
 Split = Literal["train", "validation", "test"]
@@ -17,7 +16,8 @@ class Source(ABC):
     """The problems of each split; `load` is all it needs.
 
     Attributes:
-        has_one_source: whether all three splits are parts of one thing, such as a file.
+        has_one_source: whether all three splits are parts of one thing, such as a file; they can
+            then be taken together (`whole`).
     """
 
     has_one_source: bool = False
@@ -41,12 +41,5 @@ class Source(ABC):
         return None
 
     def whole(self) -> Source:
-        """All problems of the one source, as the validation split.
-
-        Raises:
-            ConfigurationError: if the splits have sources of their own.
-        """
-        raise ConfigurationError(
-            f"the problems have no one source for all splits, so they cannot be taken together: "
-            f"choose one of {', '.join(self.splits)}"
-        )
+        """All problems of the one source, as the validation split."""
+        raise NotImplementedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataenvgym.config import compose
+from dataenvgym.config import build_task, compose
 from dataenvgym.config.models import model_overrides
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.errors import ConfigurationError
@@ -58,3 +58,11 @@ def test_what_comes_later_wins():
 
 def test_it_counts_as_what_it_stands_for():
     assert {o.section for o in parse_overrides(["model=hf/pocket"])} == {"student", "predictor"}
+
+
+@pytest.mark.parametrize("chosen", [["student=pocket"], ["model=hf/pocket"], []])
+def test_the_pocket_student_is_the_one_that_the_task_names(chosen):
+    assert compose(chosen).predictor.student == "pocket"
+    config = compose([*chosen, "+task.student=pocket-tools-v1"])
+    assert config.predictor.student == "pocket-tools-v1"
+    assert build_task(config).student == "pocket-tools-v1"

@@ -3,8 +3,11 @@ import pytest
 import dataenvgym.tasks
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import Failure, Reply, TaskInterface
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks import Outcome, Source, Task, TaskEnvironment
+from dataenvgym.tasks.math.domain import MathDomain
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 
 class EchoEnvironment(TaskEnvironment):
@@ -165,3 +168,65 @@ def test_load_may_be_a_generator():
             yield from super().load(split)
 
     assert len(Lazy().instances) == 3
+
+
+class Digits(Source):
+    def load(self, split):
+        numbers = {"train": (1, 2), "validation": (3, 4, 5)}[split]
+        return [
+            TaskInstance(id=str(n), task="digits", instruction=f"{n} + 1?", answer=str(n + 1))
+            for n in numbers
+        ]
+
+    @property
+    def splits(self):
+        return ("train", "validation")
+
+    def share(self, split, chosen):
+        return f"{chosen} of 5"
+
+
+def test_a_task_is_a_source_and_a_domain_put_together():
+    task = Task(Digits(), MathDomain(), name="digits", split="train")
+    assert (task.name, task.splits, task.share()) == ("digits", ("train", "validation"), "2 of 5")
+    assert (task.on("validation").share(), task.has_one_source) == ("3 of 5", False)
+    student = ScriptedPredictor(lambda c: "#### 2" if c[-1].content == "1 + 1?" else "#### 7")
+    assert [c.was_correct for c in task.evaluate(student)] == [True, False]
+    assert [c.instance.id for c in task.attempt(student, samples=2)] == ["1", "2", "1", "2"]
+    assert [g.output for i in task.instances if (g := task.domain.gold_record(i))] == [
+        "#### 2",
+        "#### 3",
+    ]
+    with pytest.raises(ConfigurationError, match=r"Task is not read from one file.*train, valid"):
+        task.whole()
+
+
+def test_a_class_may_name_its_domain_in_place_of_making_environments():
+    class Sums(Task):
+        name = "sums"
+        domain = MathDomain(PromptTemplate("Be brief."))
+
+        def load(self, split):
+            return Digits().load("train")
+
+    task = Sums(split="test")
+    assert task.make_environment().reset(seed=0)[0][0].content == "Be brief."
+    assert task.domain.overlap_key("1 + 1?") == "1 1 +"
+
+
+def test_a_part_that_is_missing_is_refused_with_both_ways_to_give_it():
+    with pytest.raises(ConfigurationError, match=r"Task has no source: .*source=.*`load\(split\)`"):
+        Task(domain=MathDomain())
+    with pytest.raises(ConfigurationError, match=r"Task has no domain: .*`make_environment\(\)`"):
+        Task(Digits())
+
+
+def test_the_domain_of_a_task_with_environments_alone_judges_by_them():
+    task = EchoTask()
+    domain = task.domain
+    instance = task.on("train").instances[0]
+    assert domain.prompt(instance)[0].content == "Say a."
+    assert (domain.judge(instance, "a"), domain.judge(instance, "b")) == (True, False)
+    assert domain.gold_record(instance).output == "a"
+    assert domain.prompt_template == PLAIN
+    assert task.on("test").domain is not domain

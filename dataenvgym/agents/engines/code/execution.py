@@ -67,9 +67,10 @@ class ExecutionEngine(LLMEngine):
         super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         if show_tests < 0:
             raise ConfigurationError(f"show_tests is {show_tests}, expected 0 or more")
-        domain = None if task is None else task_of(task).domain
+        found = None if task is None else task_of(task)
+        domain = found.domain if found else None
         if not isinstance(domain, CodeDomain):
-            name = getattr(task, "name", type(task).__name__)
+            name = found.name if found else None
             raise ConfigurationError(
                 f"the execution engine runs code in the task's sandbox, and task {name!r} has "
                 "none: choose a task with code, or agent/engine=llm"
