@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py"))
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
-SHORT = {"custom_task.py": [], "math/open_ended.py": ["1"], "gymnasium_loop.py": []}
+SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
 REDUCED = {
     **{f"{task}/{kind}.py": ["1"] for task in ("math", "code") for kind in KINDS},
     "self_teaching.py": ["rejection_sampling", "1"],
