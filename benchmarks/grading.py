@@ -8,8 +8,8 @@ math-verify runs in this one process, without time limits, once on answers betwe
 as it is meant to be used (`plain`), and once on the bare text, which is faster because it finds
 no formula in most of it (`bare`). Numbers, units and text, most kinds of the mixture, are settled
 at once; kinds of which each pair goes to the worker processes are a second set, reported apart,
-and so is how long the neighbours of a pair that has to be killed wait. Writes `benchmarks/results/grading.json` and
-a table to standard output.
+and so is how long the neighbours of a pair that has to be killed wait. Writes
+`benchmarks/results/grading.json` and a table to standard output.
 """
 
 from __future__ import annotations
