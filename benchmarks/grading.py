@@ -6,10 +6,10 @@ All grade textually unique pairs of the kinds below, generated anew for every re
 nothing can be remembered from pair to pair; each grader is warmed up on pairs of its own. Plain
 math-verify runs in this one process, without time limits, once on answers between dollar signs,
 as it is meant to be used (`plain`), and once on the bare text, which is faster because it finds
-no formula in most of it (`bare`). The fast path settles all kinds of the mixture, so that kinds
-which it has to hand to the worker processes are a second set, reported apart, and so is how long
-the neighbours of a pair that has to be killed wait. Writes `benchmarks/results/grading.json` and
-a table to standard output.
+no formula in most of it (`bare`). Numbers, units and text, most kinds of the mixture, are settled
+at once; kinds of which each pair goes to the worker processes are a second set, reported apart,
+and so is how long the neighbours of a pair that has to be killed wait. Writes
+`benchmarks/results/grading.json` and a table to standard output.
 """
 
 from __future__ import annotations

@@ -3,17 +3,23 @@
 The same on the command line, with real sizes:
 
     dataenvgym study agent=random,skill_list "seed=range(10)" predictor.threads=1
+
+Options: seeds, iterations.
 """
+
+import sys
 
 from dataenvgym.studies import run_study
 
+seeds = sys.argv[1] if len(sys.argv) > 1 else "range(3)"
+iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 2
 results = run_study(
     [
         "agent=random,skill_list",
-        "seed=range(3)",
+        f"seed={seeds}",
         "task.n_validation=100",
         "task.n_test=100",
-        "episode.iterations=2",
+        f"episode.iterations={iterations}",
         "agent.records_per_iteration=60",
         "predictor.threads=1",
     ],

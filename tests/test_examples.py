@@ -14,11 +14,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py")}
 EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py imports
-EXTERNAL = [Path("llamafactory_vllm.py"), Path("llm_teacher.py")]  # need LLaMA-Factory or vLLM
-SHORT = {"custom_task.py": [], "math/open_ended.py": ["1"], "gymnasium_loop.py": []}
+EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
+KINDS = ("open_ended", "skill_list", "skill_tree")
+SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
 REDUCED = {
+    **{f"{task}/{kind}.py": ["1"] for task in ("math", "code") for kind in KINDS},
+    "self_teaching.py": ["rejection_sampling", "1"],
+    "study.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
-}  # of those that take many minutes
+}  # one iteration shows that it runs; `test_learning.py` shows that students learn
 README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
 
 
@@ -60,8 +64,8 @@ def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_roun
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [str(name) for name in EXAMPLES if name not in EXTERNAL])
-def test_every_example_runs_whole(name, tmp_path):
+@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in [*SHORT, *EXTERNAL]])
+def test_every_other_example_runs(name, tmp_path):
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
     assert run(ROOT / "examples" / name, *REDUCED.get(name, ()), folder=tmp_path).strip()
@@ -78,7 +82,7 @@ def test_a_policy_trained_in_simulation_beats_random_there(tmp_path):
 
 @pytest.mark.external
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", [str(name) for name in EXTERNAL])
+@pytest.mark.parametrize("name", EXTERNAL)
 def test_every_example_with_external_programs_runs_whole(name, tmp_path):
     scores = re.findall(r"validation (0\.\d+)", run(ROOT / "examples" / name, folder=tmp_path))
     assert len(scores) == 3

@@ -13,7 +13,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.agents import PocketEngine
 from dataenvgym.config import build_environment, compose
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.registration import (
     MAX_ITERATIONS,
@@ -38,13 +38,20 @@ def test_registering_twice_changes_nothing_and_warns_of_nothing(recwarn):
     assert not recwarn.list
 
 
+def quick_student() -> InProcessPredictor:
+    """The real pocket student; one step is all its training."""
+    return InProcessPredictor(trainer=InProcessTrainer(threads=1, max_steps=1))
+
+
 def small(name: str) -> gymnasium.Env:
     """The environment of that id, with the real pocket student and few problems."""
     if "Code" in name and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
     if name in TASK_ENVIRONMENTS:
         return gymnasium.make(name)
-    return gymnasium.make(name, task=PocketMathTask(n_validation=20, n_test=20))
+    return gymnasium.make(
+        name, task=PocketMathTask(n_validation=20, n_test=20), predictor=quick_student()
+    )
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -103,12 +110,7 @@ def make_math() -> gymnasium.Env:
 
 def make_teaching() -> gymnasium.Env:
     task = PocketMathTask(n_validation=20, n_test=20)
-    trainer = InProcessTrainer(threads=1, max_steps=1)
-    from dataenvgym.predictors import InProcessPredictor
-
-    return gymnasium.make(
-        "dataenvgym/OpenEnded-v0", task=task, predictor=InProcessPredictor(trainer=trainer)
-    )
+    return gymnasium.make("dataenvgym/OpenEnded-v0", task=task, predictor=quick_student())
 
 
 def sync(make):

@@ -107,11 +107,12 @@ class _Watch:
 
     def until_end(self) -> None:
         while self._open or not self._over:
-            for fd, _ in self._poll.poll(self._pause()):
+            ready = self._poll.poll(self._pause())
+            for fd, _ in ready:
                 self._serve(fd)
             self._now = time.monotonic()
             if self._over:
-                if self._open and self._patience is not None and self._now > self._patience:
+                if self._open and self._has_drained(idle=not ready):
                     return
             elif self._cause is not None:
                 if self._patience is not None and self._now > self._patience:
@@ -124,6 +125,15 @@ class _Watch:
                 self._next_look = self._now + _LOOK_EVERY
                 if (cause := self._look()) is not None:
                     self._end(cause)
+
+    def _has_drained(self, *, idle: bool) -> bool:
+        """Whether to give up on output of which we have not seen the end.
+
+        What is there is read first: on a busy machine we may come late. A process beyond our reach
+        may write for ever.
+        """
+        assert self._patience is not None
+        return self._now > self._patience + (0 if idle else _DEATH)
 
     def _pause(self) -> float:
         """Milliseconds until something is due."""

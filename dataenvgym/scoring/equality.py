@@ -1,7 +1,8 @@
 """The fast path: whether two answers are equal, where that can be settled exactly and at once.
 
-`settle` answers True, False or None. True and False are proofs under the rules below; None means
-that a computer algebra system has to look (see `dataenvgym.scoring.grading`).
+`settle` answers True, False or None. True and False are proofs under the rules below, given what
+`ask` knows of the formulas in the two answers; None means that a computer algebra system has to
+look (see `dataenvgym.scoring.grading`).
 
 - Numbers are compared exactly: 18.90 is 18.9, 1/3 is not 0.33. Only a decimal of six places or
   more may also be the rounding of another number: 0.333333 is 1/3.
@@ -22,21 +23,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dataenvgym.scoring.algebra import MAX_POWER_BITS, proportional
-from dataenvgym.scoring.algebra import NotClosedFormError as _Unsettled
-from dataenvgym.scoring.normalise import clean, unwrap_text
-from dataenvgym.scoring.quantities import compare_quantities
+from dataenvgym.scoring.normalise import clean, tokens, unwrap_text
+from dataenvgym.scoring.numerals import MAX_POWER_BITS
+from dataenvgym.scoring.quantities import Ask, compare_formulas, compare_numbers
 from dataenvgym.scoring.reading import read, read_list
 from dataenvgym.scoring.values import (
     LIST,
     SEQUENCE,
     UNION,
     Equation,
+    Formula,
     Group,
     HugePower,
     Opaque,
     Quantity,
     Reading,
+    Word,
 )
 
 MAX_LENGTH = 2_000
@@ -44,11 +46,16 @@ MAX_LENGTH = 2_000
 
 _LETTERS = re.compile(r"[A-Za-z]{1,3}(?: [A-Za-z]{1,3})+")
 _MAX_COMPARISONS = 2_500
+_MAX_QUESTIONS = 100
 _BRACKETS = ("(", "[")
 
 
-def settle(gold: str, answer: str) -> bool | None:
-    """Whether `answer` equals `gold`; None if this module cannot tell. Symmetric."""
+def _knows_nothing(one: str, other: str) -> None:
+    return None
+
+
+def settle(gold: str, answer: str, ask: Ask = _knows_nothing) -> bool | None:
+    """Whether `answer` equals `gold`; None if this module cannot tell. Symmetric as `ask` is."""
     if not gold or not answer or len(gold) > MAX_LENGTH or len(answer) > MAX_LENGTH:
         return bool(gold.strip()) and gold.strip() == answer.strip()
     one, other = clean(gold), clean(answer)
@@ -56,10 +63,10 @@ def settle(gold: str, answer: str) -> bool | None:
         return False
     if one == other:
         return True
-    return _settle_texts(one, other)
+    return _settle_texts(one, other, ask)
 
 
-def _settle_texts(one: str, other: str) -> bool | None:
+def _settle_texts(one: str, other: str, ask: Ask) -> bool | None:
     flat, flat_other = unwrap_text(one), unwrap_text(other)
     if flat == flat_other:
         return True
@@ -75,33 +82,113 @@ def _settle_texts(one: str, other: str) -> bool | None:
         left = listed
     elif isinstance(left, Group) and (listed := read_list(other)):
         right = listed
-    try:
-        verdict = compare(left, right)
-    except _Unsettled:
-        return None
+    verdict = _Comparison(ask).compare(left, right)
     return None if same_letters and not verdict else verdict
 
 
-def compare(one: Reading, other: Reading) -> bool | None:
-    """Whether two readings are equal; None if that is uncertain."""
-    if isinstance(one, Equation) or isinstance(other, Equation):
-        return _compare_equations(one, other)
-    if isinstance(one, Opaque) or isinstance(other, Opaque):
-        return _compare_opaque(one, other)
-    if isinstance(one, Quantity) and isinstance(other, Quantity):
-        return compare_quantities(one, other)
-    if isinstance(one, Group) and isinstance(other, Group):
-        return _compare_groups(one, other)
-    if isinstance(one, Group) or isinstance(other, Group):
-        return _compare_with_group(one, other)
-    if isinstance(one, HugePower) or isinstance(other, HugePower):
-        return _compare_with_huge(one, other)
-    return one == other
+class _Comparison:
+    """Compares two readings; each method answers None where that is uncertain."""
+
+    def __init__(self, ask: Ask):
+        self._ask = ask
+
+    def compare(self, one: Reading, other: Reading) -> bool | None:
+        if isinstance(one, Equation) or isinstance(other, Equation):
+            return self._equations(one, other)
+        if isinstance(one, Opaque) or isinstance(other, Opaque):
+            return _compare_opaque(one, other)
+        if isinstance(one, Formula) or isinstance(other, Formula):
+            return self._formulas(one, other)
+        if isinstance(one, Quantity) and isinstance(other, Quantity):
+            return compare_numbers(one, other)
+        if isinstance(one, Group) and isinstance(other, Group):
+            return self._groups(one, other)
+        if isinstance(one, Group) or isinstance(other, Group):
+            return self._with_group(one, other)
+        if isinstance(one, HugePower) or isinstance(other, HugePower):
+            return _compare_with_huge(one, other)
+        return one == other
+
+    def _formulas(self, one: Reading, other: Reading) -> bool | None:
+        """An expression and anything else; letters that are no word equal no word."""
+        if isinstance(one, Quantity | Formula) and isinstance(other, Quantity | Formula):
+            return compare_formulas(one, other, self._ask)
+        formula, word = (one, other) if isinstance(one, Formula) else (other, one)
+        if isinstance(word, Word) and isinstance(formula, Formula):
+            return False if formula.text.replace(" ", "").isalpha() else None
+        return None
+
+    def _equations(self, one: Reading, other: Reading) -> bool | None:
+        if isinstance(one, Equation) and isinstance(other, Equation):
+            return self._two_equations(one, other)
+        equation, plain = (one, other) if isinstance(one, Equation) else (other, one)
+        if isinstance(equation, Equation) and equation.name:
+            return self.compare(equation.right, plain)
+        return None
+
+    def _two_equations(self, one: Equation, other: Equation) -> bool | None:
+        if not one.name or not other.name:
+            return None
+        constants = isinstance(one.right, Quantity) and isinstance(other.right, Quantity)
+        if one.name != other.name:
+            return False if constants else None
+        return self.compare(one.right, other.right) or (False if constants else None)
+
+    def _with_group(self, one: Reading, other: Reading) -> bool | None:
+        """A group and something else: only a group of one, or of equals, may be its single item."""
+        group, single = (one, other) if isinstance(one, Group) else (other, one)
+        if not isinstance(group, Group) or group.left in (SEQUENCE, UNION):
+            return None if isinstance(group, Group) and group.left == UNION else False
+        verdicts = {self.compare(item, single) for item in group.items}
+        if verdicts == {True}:
+            return True if len(group.items) == 1 else None
+        return None if None in verdicts and False not in verdicts else False
+
+    def _groups(self, one: Group, other: Group) -> bool | None:
+        if one.variable and other.variable and one.variable != other.variable:
+            return None
+        if UNION in (one.left, other.left):
+            return self._unordered(one.items, other.items) or None
+        if "\\{" in (one.left, other.left):
+            sets = {one.left, other.left} <= {"\\{", LIST}
+            return self._unordered(one.items, other.items) if sets else False
+        if one.left == other.left == LIST:
+            return self._lists(one, other)
+        if not _brackets_agree(one, other):
+            return False
+        return self._ordered(one.items, other.items)
+
+    def _lists(self, one: Group, other: Group) -> bool | None:
+        verdict = self._unordered(one.items, other.items)
+        if verdict and len(one.items) != len(other.items):
+            return None
+        return verdict
+
+    def _ordered(self, ones: Sequence[Reading], others: Sequence[Reading]) -> bool | None:
+        if len(ones) != len(others):
+            return False
+        verdicts = [self.compare(one, other) for one, other in zip(ones, others, strict=True)]
+        if False in verdicts:
+            return False
+        return None if None in verdicts else True
+
+    def _unordered(self, ones: Sequence[Reading], others: Sequence[Reading]) -> bool | None:
+        """Whether each item on either side has an equal one on the other."""
+        if len(ones) == len(others) and self._ordered(ones, others):
+            return True
+        numbers = all(isinstance(item, Quantity) for item in (*ones, *others))
+        if len(ones) * len(others) > (_MAX_COMPARISONS if numbers else _MAX_QUESTIONS):
+            return None
+        table = [[self.compare(one, other) for other in others] for one in ones]
+        lines = table + [list(column) for column in zip(*table, strict=True)]
+        if all(True in line for line in lines):
+            return True
+        return False if any(set(line) == {False} for line in lines) else None
 
 
 def _compare_opaque(one: Reading, other: Reading) -> bool | None:
     if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return True if one.text.split() == other.text.split() else None
+        return tokens(one.text) == tokens(other.text) or None
     return None
 
 
@@ -110,76 +197,9 @@ def _compare_with_huge(one: Reading, other: Reading) -> bool | None:
     if isinstance(one, HugePower) and isinstance(other, HugePower):
         return None
     plain = other if isinstance(one, HugePower) else one
-    if not isinstance(plain, Quantity):
-        return False
-    value = plain.value.rational()
-    if value is None or value.numerator.bit_length() > MAX_POWER_BITS:
+    if isinstance(plain, Quantity) and plain.value.numerator.bit_length() > MAX_POWER_BITS:
         return None
     return False
-
-
-def _compare_equations(one: Reading, other: Reading) -> bool | None:
-    if isinstance(one, Equation) and isinstance(other, Equation):
-        return _compare_two_equations(one, other)
-    equation, plain = (one, other) if isinstance(one, Equation) else (other, one)
-    if isinstance(equation, Equation) and equation.name:
-        return compare(equation.right, plain)
-    return None
-
-
-def _compare_two_equations(one: Equation, other: Equation) -> bool | None:
-    same_name = bool(one.name) and one.name == other.name
-    if same_name and compare(one.right, other.right):
-        return True
-    sides = (one.left, one.right, other.left, other.right)
-    values = [side.value for side in sides if isinstance(side, Quantity) and not side.rounded]
-    if len(values) == len(sides) and proportional(values[0] + -values[1], values[2] + -values[3]):
-        return True
-    if one.name and other.name and _is_constant(one.right) and _is_constant(other.right):
-        return compare(one.right, other.right) if same_name else False
-    return None
-
-
-def _is_constant(reading: Reading) -> bool:
-    return isinstance(reading, Quantity) and reading.value.rational() is not None
-
-
-def _compare_with_group(one: Reading, other: Reading) -> bool | None:
-    """A group and something else: only a group of one, or of equals, may be its single item."""
-    group, single = (one, other) if isinstance(one, Group) else (other, one)
-    if not isinstance(group, Group) or group.left in (SEQUENCE, UNION):
-        return None if isinstance(group, Group) and group.left == UNION else False
-    verdicts = {compare(item, single) for item in group.items}
-    if verdicts == {True}:
-        return True if len(group.items) == 1 else None
-    return None if None in verdicts and False not in verdicts else False
-
-
-def _compare_groups(one: Group, other: Group) -> bool | None:
-    if one.variable and other.variable and one.variable != other.variable:
-        return None
-    if UNION in (one.left, other.left):
-        return _unordered(one.items, other.items) or None
-    if "\\{" in (one.left, other.left):
-        return _compare_sets(one, other)
-    if one.left == other.left == LIST:
-        return _compare_lists(one, other)
-    if not _brackets_agree(one, other):
-        return False
-    return _ordered(one.items, other.items)
-
-
-def _compare_sets(one: Group, other: Group) -> bool | None:
-    if {one.left, other.left} <= {"\\{", LIST}:
-        return _unordered(one.items, other.items)
-    return False
-
-
-def _compare_lists(one: Group, other: Group) -> bool | None:
-    verdict = _unordered(one.items, other.items)
-    if verdict and len(one.items) != len(other.items):
-        return None
-    return verdict
 
 
 def _brackets_agree(one: Group, other: Group) -> bool:
@@ -188,25 +208,3 @@ def _brackets_agree(one: Group, other: Group) -> bool:
     if half_open or (one.left in _BRACKETS and other.left in _BRACKETS and len(one.items) == 2):
         return (one.left, one.right) == (other.left, other.right)
     return True
-
-
-def _ordered(ones: Sequence[Reading], others: Sequence[Reading]) -> bool | None:
-    if len(ones) != len(others):
-        return False
-    verdicts = [compare(one, other) for one, other in zip(ones, others, strict=True)]
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
-
-
-def _unordered(ones: Sequence[Reading], others: Sequence[Reading]) -> bool | None:
-    """Whether each item on either side has an equal one on the other."""
-    if len(ones) == len(others) and _ordered(ones, others):
-        return True
-    if len(ones) * len(others) > _MAX_COMPARISONS:
-        return None
-    table = [[compare(one, other) for other in others] for one in ones]
-    lines = table + [list(column) for column in zip(*table, strict=True)]
-    if all(True in line for line in lines):
-        return True
-    return False if any(set(line) == {False} for line in lines) else None

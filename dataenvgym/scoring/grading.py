@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dataenvgym.errors import UnparsableAnswerError
@@ -17,7 +17,7 @@ from dataenvgym.scoring.pool import shared_pool
 from dataenvgym.scoring.process import Reply, Request
 from dataenvgym.scoring.reading import read
 from dataenvgym.scoring.units import split_unit
-from dataenvgym.scoring.values import Equation, Group, Opaque, Reading
+from dataenvgym.scoring.values import Equation, Formula, Group, Opaque, Reading
 
 TIME_LIMIT = 5.0
 """Seconds that the check of one pair may take."""
@@ -47,21 +47,29 @@ def grade_pairs(
 ) -> list[Verdict]:
     """Compare pairs of (gold, answer), both without delimiters such as `\\boxed{}`.
 
-    Plain pairs are settled here, exactly; the others in worker processes, several at once, each
-    within `time_limit` seconds, after which its worker is killed. May be called from any thread
-    and from several; it sets no alarm. An empty answer equals nothing.
+    Numbers and text are compared here, exactly; formulas, which may be items of a list or sides
+    of an equation, in worker processes, several at once, each within `time_limit` seconds, after
+    which its worker is killed. May be called from any thread and from several; it sets no alarm.
+    An empty answer equals nothing.
 
     Returns:
         One verdict per pair, in order.
     """
-    verdicts = [_settled(gold, answer) for gold, answer in pairs]
-    open_at = [index for index, verdict in enumerate(verdicts) if verdict is None]
-    if open_at:
-        requests = [Request(*map(_for_worker, pairs[index])) for index in open_at]
-        replies = shared_pool().run(requests, time_limit)
-        for index, reply in zip(open_at, replies, strict=True):
-            verdicts[index] = Verdict(reply.value, reply.error, reply.exhausted)
-    return [verdict for verdict in verdicts if verdict is not None]
+    replies: dict[Request, Reply] = {}
+    verdicts: dict[int, Verdict] = {}
+    while len(verdicts) < len(pairs):
+        questions: dict[Request, None] = {}
+        for index in range(len(pairs)):
+            if index not in verdicts:
+                verdict = _verdict(*pairs[index], replies)
+                if isinstance(verdict, Verdict):
+                    verdicts[index] = verdict
+                else:
+                    questions.update(dict.fromkeys(verdict))
+        if questions:
+            answers = shared_pool().run(list(questions), time_limit)
+            replies.update(zip(questions, answers, strict=True))
+    return [verdicts[index] for index in range(len(pairs))]
 
 
 def answers_equal(gold: str, answer: str, *, time_limit: float = TIME_LIMIT) -> bool:
@@ -99,9 +107,26 @@ def gold_problems(golds: Sequence[str], *, time_limit: float = TIME_LIMIT) -> li
     return problems
 
 
-def _settled(gold: str, answer: str) -> Verdict | None:
-    equal = settle(gold, answer)
-    return None if equal is None else Verdict(equal)
+def _verdict(gold: str, answer: str, replies: Mapping[Request, Reply]) -> Verdict | list[Request]:
+    """The verdict of a pair, or what the workers have to be asked first."""
+    asked: list[Request] = []
+
+    def ask(one: str, other: str) -> bool | None:
+        asked.append(request := Request(one, other))
+        reply = replies.get(request)
+        return reply.value if reply and reply.error is None else None
+
+    if (equal := settle(gold, answer, ask)) is not None:
+        return Verdict(equal)
+    if unanswered := [request for request in asked if request not in replies]:
+        return unanswered
+    whole = Request(_for_worker(gold), _for_worker(answer))
+    failed = [request for request in asked if replies[request].error is not None]
+    decisive = failed[0] if failed else whole
+    if decisive not in replies:
+        return [whole]
+    reply = replies[decisive]
+    return Verdict(reply.value, reply.error, reply.exhausted)
 
 
 def _for_worker(text: str) -> str:
@@ -122,7 +147,9 @@ def _is_plain(reading: Reading) -> bool:
         return all(map(_is_plain, reading.items))
     if isinstance(reading, Equation):
         return (bool(reading.name) or _is_plain(reading.left)) and _is_plain(reading.right)
-    return not isinstance(reading, Opaque)
+    return not isinstance(reading, Opaque) and (
+        not isinstance(reading, Formula) or reading.is_letter
+    )
 
 
 def _reported_problem(gold: str, reply: Reply) -> str | None:

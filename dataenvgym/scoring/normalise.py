@@ -96,6 +96,9 @@ _BOLD = re.compile(r"^\s*\*\*(.+?)\*\*[\s.:]*$", re.DOTALL)
 _SPACES = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _CURRENCY = re.compile(r"(?:\bUS)?\\?[$€£¥₹₩₽¢]")
+_TOKEN = re.compile(r"\d+(?:\.\d*)?|\.\d+|\\[A-Za-z]+|\S", re.ASCII)
+_FRACTION_OF_DIGITS = re.compile(r"\\frac ?(\d)(\d)(?!\d)", re.ASCII)
+_LONE_BRACES = re.compile(r"\{ ?(\w|\\[A-Za-z]+) ?\}(?! ?[\w.])", re.ASCII)
 _SIMPLE = re.compile(r"[\w+./ -]*[\w]", re.ASCII)
 
 
@@ -123,6 +126,11 @@ def unwrap_text(text: str) -> str:
     if r"\text" not in text:
         return text
     return _SPACES.sub(" ", re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", text)).strip()
+
+
+def tokens(text: str) -> list[str]:
+    """The signs of a cleaned formula: alike for `\\sqrt{2} x` and `\\sqrt2x`."""
+    return _TOKEN.findall(_LONE_BRACES.sub(r" \1", _FRACTION_OF_DIGITS.sub(r"\\frac \1 \2", text)))
 
 
 def _ascii_signs(text: str) -> str:

@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
-from dataenvgym.scoring.algebra import ClosedForm, rational
+from dataenvgym.scoring.normalise import tokens
+from dataenvgym.scoring.numerals import read_number
 from dataenvgym.scoring.units import UNIT_LETTERS, units_clash
-from dataenvgym.scoring.values import Quantity
+from dataenvgym.scoring.values import Formula, Quantity
 
 _ROUNDING = Fraction(5, 10**7)
 _RELATIVE_ROUNDING = Fraction(1, 10**4)
 
+Ask = Callable[[str, str], bool | None]
+"""Whether two formulas are equal by algebra; None if that is not known."""
 
-def compare_quantities(one: Quantity, other: Quantity) -> bool | None:
-    """Whether both state the same quantity; None if that takes more than exact arithmetic.
 
-    Raises:
-        NotClosedFormError: the comparison itself outgrows exact arithmetic.
-    """
+def compare_numbers(one: Quantity, other: Quantity) -> bool:
+    """Whether two numbers state the same quantity."""
     if units_clash(one.unit, other.unit):
         return False
+    rounded = one.rounded or other.rounded
     if one.percent == other.percent:
-        return _compare_values(one, other)
+        return _same_number(one.value, other.value, rounded)
     percentage, plain = (one, other) if one.percent else (other, one)
-    if plain.value.same_as(percentage.value / rational(100)):
-        return True
-    size = plain.value.rational()
-    if size is not None and abs(size) < 1:
-        return None if percentage.rounded or plain.rounded else False
-    return _compare_values(percentage, plain)
+    if abs(plain.value) < 1:
+        return _same_number(percentage.value / 100, plain.value, rounded)
+    return percentage.value == plain.value * 100 or _same_number(
+        percentage.value, plain.value, rounded
+    )
 
 
-def _compare_values(one: Quantity, other: Quantity) -> bool | None:
-    if one.value.same_as(other.value):
-        return True
-    left, right = one.value.rational(), other.value.rational()
-    if one.uncertain or other.uncertain:
+def compare_formulas(one: Quantity | Formula, other: Quantity | Formula, ask: Ask) -> bool | None:
+    """Whether two expressions, of which one at least is a formula, state the same quantity."""
+    if units_clash(one.unit, other.unit):
+        return False
+    if one.percent != other.percent:
         return None
-    if left is not None and right is not None:
-        return (one.rounded or other.rounded) and _is_rounding(left, right)
-    if one.rounded or other.rounded:
+    if isinstance(one, Formula) and isinstance(other, Formula):
+        if tokens(one.text) == tokens(other.text):
+            return True
+        if one.is_letter and other.is_letter:
+            return False
+        return ask(one.text, other.text)
+    formula, number = (one, other) if isinstance(one, Formula) else (other, one)
+    if isinstance(formula, Formula) and isinstance(number, Quantity):
+        if (verdict := _compare_with_letter(formula, number)) is not None:
+            return verdict
+        if formula.is_letter and not number.rounded:
+            return False
+    return ask(one.text, other.text)
+
+
+def _compare_with_letter(formula: Formula, number: Quantity) -> bool | None:
+    """Whether `4m` is the number, which may have a unit too; None for other formulas."""
+    value, letter = read_number(formula.text[:-1].rstrip()), formula.text[-1:]
+    if value is None or letter not in UNIT_LETTERS:
         return None
-    letter = _extra_letter(one.value, other.value)
-    return letter in UNIT_LETTERS and not units_clash(letter, one.unit or other.unit)
+    return value.value == number.value and not units_clash(letter, formula.unit or number.unit)
 
 
-def _extra_letter(one: ClosedForm, other: ClosedForm) -> str:
-    """`m` for the values `4m` and `4`, in either order; empty for all others."""
-    number = one.rational() if one.rational() is not None else other.rational()
-    form = other if one.rational() is not None else one
-    if number is None or len(form.numerator) != 1:
-        return ""
-    (((radicand, monomial), coefficient),) = form.numerator.items()
-    if radicand != 1 or len(monomial) != 1 or coefficient != number:
-        return ""
-    name, power = monomial[0]
-    return name if power == 1 else ""
-
-
-def _is_rounding(one: Fraction, other: Fraction) -> bool:
-    """Whether one may be the other, rounded to six places and with four digits or more left."""
+def _same_number(one: Fraction, other: Fraction, rounded: bool) -> bool:
+    """Whether both are equal, or equal to six places of which four digits or more are left."""
     distance = abs(one - other)
-    return distance <= _ROUNDING and distance <= _RELATIVE_ROUNDING * max(abs(one), abs(other))
+    return one == other or (
+        rounded
+        and distance <= _ROUNDING
+        and distance <= _RELATIVE_ROUNDING * max(abs(one), abs(other))
+    )

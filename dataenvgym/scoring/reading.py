@@ -1,8 +1,7 @@
 """What an answer says: cleaned text read as a number, a word, a list, an interval, an equation.
 
 `read` tries these in turn (see `dataenvgym.scoring.values`), structure before arithmetic. It never
-guesses: text that could mean two things is `Opaque`, and what an `Opaque` equals is left to a
-computer algebra system.
+guesses: what a `Formula` or an `Opaque` equals is left to a computer algebra system.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from dataenvgym.scoring.algebra import HugePowerError, NotClosedFormError
-from dataenvgym.scoring.expression import parse_expression
 from dataenvgym.scoring.normalise import unwrap_text
 from dataenvgym.scoring.numerals import is_grouped, read_number, read_numeral
 from dataenvgym.scoring.units import split_unit
@@ -19,6 +16,7 @@ from dataenvgym.scoring.values import (
     LIST,
     UNION,
     Equation,
+    Formula,
     Group,
     HugePower,
     Opaque,
@@ -30,7 +28,6 @@ from dataenvgym.scoring.values import (
 MAX_ITEMS = 200
 MAX_BRACKETS = 100
 
-_TOWER = re.compile(r"(?:[2-9]|[1-9]\d+)(?:\^(?:[2-9]|[1-9]\d+))+")
 _WORD = re.compile(r"[^\W\d_][^\W\d_' .!?-]*(?:[' .!?-]+[^\W\d_]+)*[.!?]*")
 _SHORT_WORDS = frozenset({"yes", "no", "odd", "all", "any", "one", "two", "six", "ten", "red"})
 _WRAPPED_WORD = re.compile(r"\\text\s*\{([^{}]*)\}")
@@ -185,7 +182,7 @@ def _read_inequality(signs: list[str], sides: list[str]) -> Group | None:
     upper = _exact(r"\infty" if is_last else sides[at + 1])
     left = "[" if at and signs[at - 1] in _CLOSED else "("
     right = "]" if not is_last and signs[at] in _CLOSED else ")"
-    if not isinstance(lower, Quantity) or not isinstance(upper, Quantity):
+    if isinstance(lower, HugePower) or isinstance(upper, HugePower):
         return None
     return Group(left, right, (lower, upper), sides[at])
 
@@ -195,22 +192,16 @@ def _read_expression(text: str) -> Reading:
     percent = number.endswith("%")
     if percent:
         number = number[:-1].rstrip()
-    reading = read_number(number) or read_numeral(number) or _exact(number)
-    if isinstance(reading, Quantity):
-        return replace(reading, unit=unit, percent=percent)
-    return reading if isinstance(reading, HugePower) else Opaque(text)
+    reading = _exact(number)
+    return (
+        reading if isinstance(reading, HugePower) else replace(reading, unit=unit, percent=percent)
+    )
 
 
-def _exact(text: str) -> Quantity | HugePower | Opaque:
+def _exact(text: str) -> Quantity | Formula | HugePower:
     text = unwrap_text(text)
-    try:
-        expression = parse_expression(text)
-    except HugePowerError:
-        flat = text.replace("{", "").replace("}", "").replace(" ", "")
-        return HugePower() if _TOWER.fullmatch(flat) else Opaque(text)
-    except NotClosedFormError:
-        return Opaque(text)
-    return Quantity(expression.value, expression.rounded, expression.uncertain)
+    reading = read_number(text) or read_numeral(text)
+    return reading if isinstance(reading, Quantity | HugePower) else Formula(text)
 
 
 def _encloses(text: str) -> bool:

@@ -45,7 +45,9 @@ def symbolically_equal(gold: str, answer: str) -> bool:
     by_value = _numerically_equal(one, other)
     if by_value is not None:
         return by_value
-    return bool(verify([one], [other], allow_set_relation_comp=True, timeout_seconds=None))
+    if verify([one], [other], allow_set_relation_comp=True, timeout_seconds=None):
+        return True
+    return _equals_symbol(one, other)
 
 
 def _parse(text: str) -> Any | None:
@@ -57,6 +59,14 @@ def _parse(text: str) -> Any | None:
         parsing_timeout=None,
     )
     return found[0] if found else None
+
+
+def _equals_symbol(one: Any, other: Any) -> bool:
+    """Whether one is a symbol that the other comes to (`x+0`): math-verify compares their names."""
+    if not (isinstance(one, sympy.Symbol) or isinstance(other, sympy.Symbol)):
+        return False
+    both = isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr)
+    return both and sympy.simplify(one - other) == 0
 
 
 def _numerically_equal(one: Any, other: Any) -> bool | None:

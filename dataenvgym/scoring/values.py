@@ -1,20 +1,20 @@
 """The values that answers are read as.
 
-Quantity    a number or expression held exactly, with its unit or percent sign
+Quantity    a number held exactly, with its unit or percent sign
 Numeral     digits in a stated base: `101_2`
 HugePower   a tower of powers too large to compute
 Word        plain language: `Tuesday`, `no solution`
 Group       items in brackets, in a bare list (`1,2`), in a sequence (`4 3 1`) or in a union;
             an interval is a group of two, and `x > 3` is read as the interval it describes
 Equation    two sides
-Opaque      anything else
+Formula     an expression that a computer algebra system has to read
+Opaque      anything else: a matrix, a chain of relations, text without a certain meaning
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from dataenvgym.scoring.algebra import ClosedForm
+from fractions import Fraction
 
 SEQUENCE = " "
 LIST = ""
@@ -23,13 +23,29 @@ UNION = "\\cup"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number or expression; `rounded` and `uncertain` as in `Expression`."""
+    """A number, and the text that it was read from, without unit and percent sign.
 
-    value: ClosedForm
+    `rounded` says that it is a decimal of so many places that it may be rounded.
+    """
+
+    value: Fraction
+    text: str
     rounded: bool = False
-    uncertain: bool = False
     unit: str = ""
     percent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """Text, without unit and percent sign, whose value only algebra can tell."""
+
+    text: str
+    unit: str = ""
+    percent: bool = False
+
+    @property
+    def is_letter(self) -> bool:
+        return len(self.text) == 1 and self.text.isalpha()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +92,9 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Text without a certain meaning."""
+    """Text that means something as a whole only, if at all."""
 
     text: str
 
 
-Reading = Quantity | Numeral | HugePower | Word | Group | Equation | Opaque
+Reading = Quantity | Formula | Numeral | HugePower | Word | Group | Equation | Opaque

@@ -13,6 +13,8 @@ from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import PreferenceDatum
 
+from ..students import Student
+
 SMALL = ["task.n_train=200", "task.n_validation=60", "task.n_test=20"]
 STRATEGIES = [
     *("random", "open_ended", "skill_list", "open_ended_no_state", "skill_list_no_state"),
@@ -29,22 +31,11 @@ COMBINATIONS = [
 ]
 
 
-class Guesser:
+def guesser(task):
     """Knows three skills, and guesses elsewhere: otherwise in every sample."""
-
-    def __init__(self, task):
-        instances = [*task.instances, *task.on("train").instances]
-        self.known = {
-            i.instruction: i.answer for i in instances if i.skill in ("sum", "odds", "length")
-        }
-
-    def predict(self, conversations, sampling):
-        return ScriptedPredictor(lambda c: self._answer(c[-1].content, sampling.seed)).predict(
-            conversations, sampling
-        )
-
-    def _answer(self, question, seed):
-        return f"#### {self.known.get(question, seed % 3)}"
+    instances = [*task.instances, *task.on("train").instances]
+    known = {i.instruction: i.answer for i in instances if i.skill in ("sum", "odds", "length")}
+    return Student(lambda question, sampling: f"#### {known.get(question, sampling.seed % 3)}")
 
 
 def made(overrides: str):
@@ -52,7 +43,7 @@ def made(overrides: str):
     config = compose([*overrides.split(), *SMALL, "agent.records_per_iteration=40"])
     task = build_task(config)
     agent = build_agent(config, task=task)
-    student = Guesser(task)
+    student = guesser(task)
     completed = task.evaluate(student)
     shows_skills = config.environment.id.startswith("dataenvgym/SkillList")
     check_fit(task, agent, shows_skills=shows_skills)

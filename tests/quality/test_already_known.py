@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from dataenvgym.errors import ConfigurationError, PredictionError
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import (
     ChatDatum,
@@ -16,27 +18,22 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
+from ..students import Student
+
 LOST = Failure(reason="lost")
 TASK = PocketMathTask()
 
 
-class Student:
-    """Answers `answers[prompt]`, a list by try: the greedy one first. Counts its calls."""
+def student_of(answers: dict[str, list[str]]) -> Student:
+    """Answers `answers[prompt]`, a list by try: the greedy one first."""
+    tries = Counter[str]()
 
-    def __init__(self, answers: dict[str, list[str]]) -> None:
-        self.answers = answers
-        self.calls: list[tuple[int, SamplingParameters]] = []
-        self.tries: dict[str, int] = {}
+    def say(prompt: str, sampling: SamplingParameters) -> str | Failure:
+        tries[prompt] += 1
+        text = answers.get(prompt, ["#### none"] * 9)[tries[prompt] - 1]
+        return LOST if text == "FAIL" else text
 
-    def predict(self, conversations, sampling):
-        self.calls.append((len(conversations), sampling))
-        return [self._reply(c[-1].content) for c in conversations]
-
-    def _reply(self, prompt: str) -> Reply | Failure:
-        number = self.tries.get(prompt, 0)
-        self.tries[prompt] = number + 1
-        text = self.answers.get(prompt, ["#### none"] * 9)[number]
-        return LOST if text == "FAIL" else Reply(text=text)
+    return Student(say)
 
 
 def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
@@ -44,16 +41,16 @@ def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
 
 
 def test_a_record_whose_greedy_answer_is_right_does_not_pass():
-    student = Student({"a": ["so it is #### 1.0"], "b": ["#### 2"], "c": ["FAIL"]})
+    student = student_of({"a": ["so it is #### 1.0"], "b": ["#### 2"], "c": ["FAIL"]})
     records = [record("a"), record("b"), record("c"), record("d", "no final answer")]
     assert AlreadyKnownCheck(TASK).passes(records, student) == [False, True, LOST, True]
 
 
 def test_what_is_not_a_problem_of_the_task_passes():
-    student = Student({"a": ["Paris it is"]})
+    student = student_of({"a": ["Paris it is"]})
     records = [record("a", "Paris it is"), record("b").model_copy(update={"system": "Be brief."})]
     assert AlreadyKnownCheck(TASK).passes(records, student) == [True, True]
-    assert student.calls == []
+    assert student.asked == []
 
 
 def test_tries_besides_the_greedy_answer_have_to_be_right_too():
@@ -65,10 +62,10 @@ def test_tries_besides_the_greedy_answer_have_to_be_right_too():
         "never": ["#### 2"],
     }
     records = [record(name) for name in answers]
-    student = Student(answers)
+    student = student_of(answers)
     check = AlreadyKnownCheck(TASK, samples=4, share=0.75)
     assert check.passes(records, student) == [False, False, True, LOST, True]
-    sizes, samplings = zip(*student.calls, strict=True)
+    sizes, samplings = tuple(map(len, student.asked)), tuple(student.samplings)
     assert sizes == (5, 4, 4, 4, 4)  # whoever is wrong at once is asked no more
     assert [s.temperature for s in samplings] == [0.0, 1.0, 1.0, 1.0, 1.0]
     assert len({s.seed for s in samplings[1:]}) == 4
@@ -80,29 +77,25 @@ def test_failed_tries_that_change_nothing_are_no_doubt():
         "new": ["#### 1", "FAIL", "#### 2", "#### 2", "#### 2"],
     }
     check = AlreadyKnownCheck(TASK, samples=4, share=0.75)
-    passes = check.passes([record(name) for name in answers], Student(answers))
+    passes = check.passes([record(name) for name in answers], student_of(answers))
     assert passes == [False, True]
 
 
 def test_a_student_that_answers_nothing_at_all_ends_the_check():
-    class Gone(Student):
-        def _reply(self, prompt: str) -> Reply | Failure:
-            return LOST
-
     check = AlreadyKnownCheck(PocketMathTask(chunk_size=2))
     with pytest.raises(PredictionError, match=r"none of 4 questions .* greeting: lost.*checks"):
-        check.passes([record(str(i)) for i in range(4)], Gone({}))
+        check.passes([record(str(i)) for i in range(4)], Student(lambda prompt, sampling: LOST))
 
 
 def test_questions_that_a_student_cannot_answer_do_not_end_the_check():
-    student = Student({"long": ["FAIL"], "longer": ["FAIL"]})
+    student = student_of({"long": ["FAIL"], "longer": ["FAIL"]})
     check = AlreadyKnownCheck(TASK)
     assert check.passes([record("long"), record("longer")], student) == [LOST, LOST]
-    assert [n for n, _ in student.calls] == [2, 1]
+    assert [len(asked) for asked in student.asked] == [2, 1]
 
 
 def test_only_right_answers_to_a_prompt_can_be_known():
-    student = Student({p: ["#### 1"] for p in ("good", "bad", "chosen", "chat", "tool")})
+    student = student_of({p: ["#### 1"] for p in ("good", "bad", "chosen", "chat", "tool")})
     chat = (Message(role="user", content="chat"), Message(role="assistant", content="#### 1"))
     call = Message(role="assistant", content="#### 1", tool_calls=(ToolCall(name="x"),))
     records = [
@@ -118,11 +111,11 @@ def test_only_right_answers_to_a_prompt_can_be_known():
 
 
 def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
-    student = Student({})
+    student = student_of({})
     check = AlreadyKnownCheck(PocketMathTask(chunk_size=4))
     assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
-    assert [size for size, _ in student.calls] == [4, 4, 2]
-    assert {s.max_tokens for _, s in student.calls} == {16}
+    assert [len(asked) for asked in student.asked] == [4, 4, 2]
+    assert {s.max_tokens for s in student.samplings} == {16}
 
 
 @pytest.mark.parametrize(

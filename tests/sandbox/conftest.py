@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from dataenvgym.sandbox import Sandbox, open_sandbox
+
+from .waiting import eventually, processes_with
 
 
 @pytest.fixture(scope="session")
@@ -37,30 +37,7 @@ def any_box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
         yield opened
 
 
-def processes_with(word: str) -> list[int]:
-    """The host's processes in whose command line or environment the word stands."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                text = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
-            except OSError:
-                continue
-            if word.encode() in text:
-                found.append(int(folder.name))
-    return found
-
-
 @pytest.fixture
 def gone() -> Callable[[str], bool]:
-    """Whether within two seconds no process of the host has a word in its command line."""
-
-    def wait(word: str) -> bool:
-        deadline = time.monotonic() + 2
-        while left := processes_with(word):
-            if time.monotonic() > deadline:
-                return not left
-            time.sleep(0.02)
-        return True
-
-    return wait
+    """Whether soon no process of the host has a word in its command line."""
+    return lambda word: eventually(lambda: not processes_with(word))

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from dataenvgym.scoring import grade_pairs
 from dataenvgym.scoring.equality import settle
 
 
@@ -13,6 +14,12 @@ def _both_ways(gold: str, answer: str) -> bool | None:
     verdict = settle(gold, answer)
     assert settle(answer, gold) == verdict
     return verdict
+
+
+def _with_algebra(gold: str, answer: str) -> bool:
+    verdict, back = grade_pairs([(gold, answer), (answer, gold)])
+    assert (verdict.error, back) == (None, verdict)
+    return verdict.equal
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,6 @@ def _both_ways(gold: str, answer: str) -> bool | None:
         ("10000", "10,000"),
         ("10000", "10{,}000"),
         ("10000", r"10\,000"),
-        ("1.5e3", r"1.5\times10^3"),
         ("123456789012345678901234567890", "123,456,789,012,345,678,901,234,567,890"),
     ],
 )
@@ -51,8 +57,6 @@ def test_one_number_has_many_spellings(gold: str, answer: str) -> None:
     ("gold", "answer"),
     [
         ("1/3", "0.33"),
-        (r"\sqrt2", "1.414"),
-        (r"2\pi", "6.28"),
         ("1e-7", "2e-7"),
         ("0", "0.0000001"),
         (r"\frac{1}{2^{99}}", r"\frac{1}{2^{98}}"),
@@ -99,7 +103,7 @@ def test_a_unit_may_be_missing(gold: str, answer: str) -> None:
     assert _both_ways(gold, answer) is True
 
 
-@pytest.mark.parametrize(("gold", "answer"), [("5 cm", "5 m"), ("7 am", "7 pm"), ("2x", "2")])
+@pytest.mark.parametrize(("gold", "answer"), [("5 cm", "5 m"), ("7 am", "7 pm")])
 def test_a_unit_is_not_just_any_letter_or_any_other_unit(gold: str, answer: str) -> None:
     assert _both_ways(gold, answer) is False
 
@@ -157,7 +161,6 @@ def test_a_numeral_belongs_to_its_base(gold: str, answer: str, equal: bool) -> N
         ("0 1", "01", False),
         ("c a b", "C A B", True),
         ("c a b", "a b c", False),
-        ("x y", "yx", True),
     ],
 )
 def test_numbers_with_spaces_between_them_are_a_sequence(
@@ -229,9 +232,7 @@ def test_intervals_differ_by_their_brackets_and_may_be_inequalities(
         ("no", "on", False),
         ("yes", "no", False),
         ("A", "B", False),
-        ("nan", "5", False),
         ("5", "five", False),
-        (r"\infty", r"-\infty", False),
     ],
 )
 def test_words_are_compared_as_words(gold: str, answer: str, equal: bool) -> None:
@@ -260,10 +261,51 @@ def test_words_are_compared_as_words(gold: str, answer: str, equal: bool) -> Non
         ("x_1", "x_2", False),
         ("2x+3", "2x+4", False),
         (r"\sqrt{2}+\sqrt{3}", r"\sqrt{5}", False),
+        ("1.5e3", r"1.5\times10^3", True),
+        (r"\sqrt2", "1.414", False),
+        (r"2\pi", "6.28", False),
+        ("x y", "yx", True),
+        ("nan", "5", False),
+        (r"\infty", r"-\infty", False),
+        ("f(x)=2x+3", "3+2x", True),
+        ("x+y=1", "y=1-x", True),
+        ("x=2x-5", "x=5", True),
+        ("2x", "2", False),
     ],
 )
-def test_closed_forms_are_compared_exactly(gold: str, answer: str, equal: bool) -> None:
-    assert _both_ways(gold, answer) is equal
+def test_formulas_are_compared_by_algebra(gold: str, answer: str, equal: bool) -> None:
+    assert _with_algebra(gold, answer) is equal
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "equal"),
+    [
+        (r"(0,\frac{\pi}{6}]", r"(0, \pi/6]", True),
+        (r"(0,\frac{\pi}{6}]", r"(0, \pi/6)", False),
+        (r"1+\sqrt2,1-\sqrt2", r"1-\sqrt2 \text{ and } \sqrt2+1", True),
+        (r"(1+\sqrt2,1-\sqrt2)", r"(1-\sqrt2,1+\sqrt2)", False),
+        (r"\{1,\sqrt4\}", r"\{2,1\}", True),
+        (r"x\le\sqrt8", r"(-\infty,2\sqrt2]", True),
+        (r"(x,y)=(\sqrt4,1)", "(2,1)", True),
+    ],
+)
+def test_items_of_groups_are_compared_by_algebra_one_by_one(
+    gold: str, answer: str, equal: bool
+) -> None:
+    assert _with_algebra(gold, answer) is equal
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"3+\sqrt{2}", r"3 + \sqrt 2"),
+        (r"\frac{x}{2}", r"\frac x2"),
+        ("x^{2}", "x^2"),
+        (r"(3,\infty)", r"(3, \infty)"),
+    ],
+)
+def test_spelling_alone_needs_no_algebra(one: str, other: str) -> None:
+    assert _both_ways(one, other) is True
 
 
 @pytest.mark.parametrize(
@@ -274,9 +316,6 @@ def test_closed_forms_are_compared_exactly(gold: str, answer: str, equal: bool) 
         ("5", "5 = x", True),
         ("1,2", "x=1 or x=2", True),
         ("(1,2)", "(x,y)=(1,2)", True),
-        ("f(x)=2x+3", "3+2x", True),
-        ("x+y=1", "y=1-x", True),
-        ("x=2x-5", "x=5", True),
         ("x=5", "y=5", False),
         ("x=5", "x=6", False),
     ],
@@ -334,15 +373,13 @@ def _random_number(rng: Random, depth: int) -> tuple[str, float]:
 
 def test_verdicts_on_random_expressions_agree_with_their_values() -> None:
     rng = Random(0)
-    numbers = [_random_number(rng, rng.randint(0, 2)) for _ in range(400)]
-    settled = 0
-    for (one, left), (other, right) in zip(numbers, rng.sample(numbers, 400), strict=True):
+    numbers = [_random_number(rng, rng.randint(0, 2)) for _ in range(80)]
+    pairs, expected = [], []
+    for (one, left), (other, right) in zip(numbers, rng.sample(numbers, 80), strict=True):
         shifted, moved = rng.choice([(f"{one}+0", left), (f"{one}+1-1", left), (other, right)])
-        verdict = settle(one, shifted)
-        if verdict is not None:
-            settled += 1
-            assert verdict == math.isclose(left, moved, rel_tol=1e-9, abs_tol=1e-9), (one, shifted)
-    assert settled > 300
+        pairs.append((one, shifted))
+        expected.append(math.isclose(left, moved, rel_tol=1e-9, abs_tol=1e-9))
+    assert [verdict.equal for verdict in grade_pairs(pairs)] == expected
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@ import pytest
 
 import dataenvgym.tasks
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
-from dataenvgym.interfaces import Failure, Reply, TaskInterface
+from dataenvgym.interfaces import TaskInterface
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Outcome, Source, Task, TaskEnvironment
 from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+
+from ..students import Student, lost
 
 
 class EchoEnvironment(TaskEnvironment):
@@ -35,32 +37,26 @@ class EchoTask(Task):
         return EchoEnvironment(self.instances)
 
 
-class Parrot:
-    def predict(self, conversations, sampling):
-        return [Reply(text=c[-1].content[4:-1]) for c in conversations]
+def parrot():
+    return Student(lambda question, sampling: question[4:-1])
 
 
 def test_a_task_evaluates_a_predictor_on_its_split_and_sums_up():
     task = EchoTask()
     assert isinstance(task, TaskInterface)
-    completed = task.evaluate(Parrot())
+    completed = task.evaluate(parrot())
     assert [c.instance.id for c in completed] == ["c", "d", "e"]
     report = task.generate_performance_report(completed)
     assert (report.task, report.accuracy, report.n) == ("echo", 1.0, 3)
 
 
 def test_sampling_and_chunks_are_those_of_the_task():
-    seen = []
-
-    class Watching(Parrot):
-        def predict(self, conversations, sampling):
-            seen.append((len(conversations), sampling.max_tokens))
-            return super().predict(conversations, sampling)
-
     from dataenvgym.interfaces import SamplingParameters
 
-    EchoTask(chunk_size=2, sampling=SamplingParameters(max_tokens=9)).evaluate(Watching())
-    assert seen == [(2, 9), (1, 9)]
+    student = parrot()
+    EchoTask(chunk_size=2, sampling=SamplingParameters(max_tokens=9)).evaluate(student)
+    assert [len(asked) for asked in student.asked] == [2, 1]
+    assert [sampling.max_tokens for sampling in student.samplings] == [9, 9]
 
 
 def test_the_other_split_is_another_view_of_the_same_task():
@@ -74,8 +70,8 @@ def test_the_other_split_is_another_view_of_the_same_task():
 
 def test_instances_are_loaded_once():
     task = EchoTask()
-    task.evaluate(Parrot())
-    task.on("train").on("validation").evaluate(Parrot())
+    task.evaluate(parrot())
+    task.on("train").on("validation").evaluate(parrot())
     assert task.loads == ["validation"]
 
 
@@ -93,17 +89,13 @@ def test_no_instances_and_repeated_ids_are_refused(words, complaint):
     task = EchoTask()
     task.words = {"validation": words}
     with pytest.raises(InvalidInstanceError, match=complaint):
-        task.evaluate(Parrot())
+        task.evaluate(parrot())
 
 
 def test_an_evaluation_in_which_everything_failed_has_no_score():
-    class Gone:
-        def predict(self, conversations, sampling):
-            return [Failure(reason="HTTP 503")] * len(conversations)
-
     task = EchoTask()
     with pytest.raises(EvaluationError, match="HTTP 503"):
-        task.generate_performance_report(task.evaluate(Gone()))
+        task.generate_performance_report(task.evaluate(Student(lost)))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ def test_the_domain_in_the_documentation_works_as_it_stands():
     namespace = {}
     exec("\n".join(code), namespace)
     task = namespace["EchoTask"]()
-    completed = task.evaluate(Parrot())
+    completed = task.evaluate(parrot())
     assert [c.was_correct for c in completed] == [True, True]
 
 

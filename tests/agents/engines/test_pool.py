@@ -15,11 +15,12 @@ from dataenvgym.agents import (
     UncertaintySelection,
 )
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.storage import write_jsonl
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+
+from ...students import Student, lost
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")
@@ -111,42 +112,32 @@ def test_influence_takes_what_is_most_like_the_errors():
         generate(engine, Assignment(2, skill="sum"))
 
 
-class Torn:
+def torn(skill):
     """Gives the same answer each time, except to problems of one skill."""
 
-    def __init__(self, skill, failing=False):
-        self.skill = skill
-        self.failing = failing
-        self.calls = 0
+    def say(question, sampling):
+        return f"#### {sampling.seed if recognize(question)[0].name == skill else 7}"
 
-    def predict(self, conversations, sampling):
-        self.calls += len(conversations)
-        return [self._answer(c[-1].content, sampling.seed) for c in conversations]
-
-    def _answer(self, question, seed):
-        if self.failing:
-            return Failure(reason="away")
-        torn = recognize(question)[0].name == self.skill
-        return Reply(text=f"#### {seed}" if torn else "#### 7")
+    return Student(say)
 
 
 def test_uncertainty_takes_what_the_student_answers_differently_each_time():
     engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=200), TASK)
-    records = generate(engine, Assignment(10), predictor=Torn("odds"))
+    records = generate(engine, Assignment(10), predictor=torn("odds"))
     assert {r.provenance.skill for r in records} == {"odds"}
     assert len(records) == 10
 
 
 def test_uncertainty_tries_only_some_candidates_for_each_record():
-    student = Torn("odds")
+    student = torn("odds")
     engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=4), TASK)
     assert len(generate(engine, Assignment(5), predictor=student)) == 5
-    assert student.calls == 3 * 4 * 5
+    assert student.n_asked == 3 * 4 * 5
 
 
 def test_uncertainty_without_any_answer_still_takes_records():
     engine = PoolEngine(UncertaintySelection(TASK, samples=2, breadth=2), TASK)
-    assert len(generate(engine, Assignment(5), predictor=Torn("odds", failing=True))) == 5
+    assert len(generate(engine, Assignment(5), predictor=Student(lost))) == 5
 
 
 def test_a_file_of_records_is_a_pool(tmp_path):

@@ -10,39 +10,26 @@ import pytest
 from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
 from dataenvgym.agents.engines.selections import RandomSelection
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 
+from ...students import Student, Wavering
+
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))
 
 
-class Student:
+def sometimes(rates, failing=()):
     """Answers rightly with the probability that each skill has."""
+    return Wavering(_solve, rates, failing=failing, wrong="#### 1000")
 
-    def __init__(self, rates, failing=False):
-        self.rates = rates
-        self.failing = failing
-        self.temperatures = set()
-        self.tries = 0
 
-    def predict(self, conversations, sampling):
-        self.temperatures.add(sampling.temperature)
-        self.tries += len(conversations)
-        rng = np.random.default_rng(sampling.seed)
-        return [self._answer(c[-1].content, rng.random()) for c in conversations]
-
-    def _answer(self, question, chance):
-        if self.failing:
-            return Failure(reason="away")
-        skill, _ = recognize(question)
-        digits = "".join(c if c.isdigit() else " " for c in question).split()
-        right = skill.answer(tuple(map(int, digits)))
-        ok = chance < self.rates.get(skill.name, 0.0)
-        return Reply(text=f"#### {right}" if ok else "#### 1000")
+def _solve(question):
+    skill, _ = recognize(question)
+    digits = "".join(c if c.isdigit() else " " for c in question).split()
+    return skill.name, skill.answer(tuple(map(int, digits)))
 
 
 def generate(student, plan=PLAN, engine=None, seed=0, **options):
@@ -51,7 +38,7 @@ def generate(student, plan=PLAN, engine=None, seed=0, **options):
 
 
 def test_each_pair_is_a_right_answer_and_the_students_own_wrong_one():
-    pairs = generate(Student({"sum": 0.5, "largest": 0.5}))
+    pairs = generate(sometimes({"sum": 0.5, "largest": 0.5}))
     assert len(pairs) == 30
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
@@ -65,36 +52,36 @@ def test_each_pair_is_a_right_answer_and_the_students_own_wrong_one():
 
 
 def test_more_problems_are_tried_until_there_are_enough_errors():
-    student = Student({"sum": 0.85, "largest": 0.85})
+    student = sometimes({"sum": 0.85, "largest": 0.85})
     assert len(generate(student, rounds=6, most_tries=20.0)) == 30
-    assert student.tries > 100
+    assert student.n_asked > 100
 
 
 def test_the_skills_with_more_errors_have_more_pairs():
-    student = Student({"sum": 0.0, "largest": 0.9})
+    student = sometimes({"sum": 0.0, "largest": 0.9})
     skills = Counter(pair.provenance.skill for pair in generate(student))
     assert skills["sum"] > 20
     assert skills["largest"] < 10
 
 
 def test_a_student_without_errors_gives_no_pairs_and_is_not_tried_for_ever():
-    student = Student({"sum": 1.0, "largest": 1.0})
+    student = sometimes({"sum": 1.0, "largest": 1.0})
     assert list(generate(student, most_tries=4.0)) == []
-    assert student.tries <= 4 * 30
+    assert student.n_asked <= 4 * 30
 
 
 def test_failed_calls_are_no_errors():
-    assert list(generate(Student({}, failing=True))) == []
+    assert list(generate(sometimes({}, failing=SKILLS))) == []
 
 
 def test_tries_are_drawn_at_the_temperature():
-    student = Student({})
+    student = sometimes({})
     generate(student, temperature=0.0)
     assert student.temperatures == {0.0}
 
 
 def test_the_same_generator_gives_the_same_pairs():
-    student = Student({"sum": 0.5, "largest": 0.5})
+    student = sometimes({"sum": 0.5, "largest": 0.5})
     one, two, three = (generate(student, seed=seed) for seed in (4, 4, 5))
     assert one == two != three
 
@@ -104,7 +91,7 @@ def test_another_engine_may_write_the_problems_and_its_state_is_kept():
     preference = PreferenceEngine(pool, TASK)
     assert preference.fit.needs == "counts"
     assert tuple(preference.skills) == tuple(sorted(SKILLS))
-    pairs = preference.generate((Assignment(20),), Student({}), np.random.default_rng(0))
+    pairs = preference.generate((Assignment(20),), sometimes({}), np.random.default_rng(0))
     assert len(pairs) == 20
     assert preference.state_dict() == pool.state_dict()
     assert len(preference.state_dict()["taken"]) >= 20
@@ -141,35 +128,37 @@ class Capitals(Task):
         return Capital()
 
 
-class Parrot:
-    def predict(self, conversations, sampling):
-        return [Reply(text="Paris ") for _ in conversations]
-
-
 CAPITALS = (
     SupervisedDatum(instruction="Capital of France?", output="Paris"),
     SupervisedDatum(instruction="Capital of Peru?", output="Lima"),
 )
 
 
+def says_paris(question, sampling):
+    return "Paris "
+
+
 def test_the_tasks_environment_says_what_is_wrong():
     engine = PreferenceEngine(Writer(*CAPITALS), Capitals())
-    (pair,) = engine.generate((Assignment(2),), Parrot(), np.random.default_rng(0))
+    student = Student(says_paris)
+    (pair,) = engine.generate((Assignment(2),), student, np.random.default_rng(0))
     assert (pair.instruction, pair.chosen, pair.rejected) == ("Capital of Peru?", "Lima", "Paris ")
 
 
 def test_a_record_that_is_not_a_problem_of_the_task_makes_no_pair():
-    assert list(generate(Parrot(), engine=Writer(*CAPITALS), plan=(Assignment(2),))) == []
+    assert (
+        list(generate(Student(says_paris), engine=Writer(*CAPITALS), plan=(Assignment(2),))) == []
+    )
 
 
 def test_a_spent_budget_without_any_pair_is_the_engines_error():
     with pytest.raises(BudgetSpentError):
-        generate(Student({}), engine=Writer())
+        generate(sometimes({}), engine=Writer())
 
 
 def test_records_of_another_kind_are_refused():
     with pytest.raises(ConfigurationError, match="kind 'text'"):
-        generate(Student({}), engine=Writer(TextDatum(text="a")))
+        generate(sometimes({}), engine=Writer(TextDatum(text="a")))
     with pytest.raises(ConfigurationError, match="rounds is 0"):
         PreferenceEngine(PocketEngine(TASK), TASK, rounds=0)
 
@@ -183,5 +172,5 @@ def test_an_engine_that_wrote_nothing_is_not_asked_again():
             return []
 
     silent = Silent()
-    assert list(generate(Student({}), engine=silent)) == []
+    assert list(generate(sometimes({}), engine=silent)) == []
     assert silent.asked == 1

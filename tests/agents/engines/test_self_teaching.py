@@ -9,7 +9,7 @@ import pytest
 from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsistencyEngine
 from dataenvgym.agents.engines.self_consistency import majority
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.scoring import answers_equal
@@ -17,22 +17,23 @@ from dataenvgym.tasks import Outcome, Task, TaskEnvironment, report_on
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
+from ...students import Student
 
-class Student:
-    """Answers from the problem's gold answer and the number of the sample, as it is told."""
 
-    def __init__(self, task: PocketMathTask, say) -> None:
-        self.gold = {i.instruction: i for i in task.on("train").instances}
-        self.say = say
-        self.calls = 0
-        self.seeds: list[int] = []
+def student_of(task: PocketMathTask, say) -> Student:
+    """Says what `say` makes of a problem and the number of the sample, of eight in turn."""
+    gold = golds(task)
 
-    def predict(self, conversations, sampling):
+    def answer(question, sampling):
         assert sampling.temperature > 0
-        sample, self.calls = self.calls % 8, self.calls + 1
-        self.seeds.append(sampling.seed)
-        said = [self.say(self.gold[c[-1].content], sample) for c in conversations]
-        return [Reply(text=s) if isinstance(s, str) else s for s in said]
+        return say(gold[question], (len(student.asked) - 1) % 8)
+
+    student = Student(answer)
+    return student
+
+
+def golds(task: PocketMathTask) -> dict[str, TaskInstance]:
+    return {i.instruction: i for i in task.on("train").instances}
 
 
 @pytest.fixture(scope="module")
@@ -53,41 +54,41 @@ def mostly(n_right: int):
 
 
 def test_what_the_student_says_most_often_becomes_the_record(task):
-    student = Student(task, mostly(6))
+    student = student_of(task, mostly(6))
     records = generate(SelfConsistencyEngine(task), student, Assignment(20, skill="reversed"))
     assert len(records) == 20
     for record in records:
-        problem = student.gold[record.instruction]
+        problem = golds(task)[record.instruction]
         assert record.output == f"#### {problem.answer}"
         assert record.provenance.skill == problem.skill == "reversed"
-    assert len(set(student.seeds)) == 8
+    assert len({s.seed for s in student.samplings}) == 8
 
 
 def test_a_common_error_becomes_a_record_as_well_for_gold_is_not_read(task):
-    student = Student(task, lambda p, sample: "#### 7777")
+    student = student_of(task, lambda p, sample: "#### 7777")
     records = generate(SelfConsistencyEngine(task), student, Assignment(5))
     assert {r.output for r in records} == {"#### 7777"}
 
 
 def test_where_too_few_agree_there_is_no_record_and_the_search_ends(task):
-    student = Student(task, mostly(5))
+    student = student_of(task, mostly(5))
     assert generate(SelfConsistencyEngine(task), student, Assignment(20)) == []
-    assert student.calls <= 8 * 4
+    assert len(student.asked) <= 8 * 4
 
 
 def test_what_the_student_is_sure_of_can_be_left_out(task):
     engine = SelfConsistencyEngine(task, most_agreement=0.99)
-    assert generate(engine, Student(task, mostly(8)), Assignment(3)) == []
-    assert len(generate(engine, Student(task, mostly(7)), Assignment(3))) == 3
+    assert generate(engine, student_of(task, mostly(8)), Assignment(3)) == []
+    assert len(generate(engine, student_of(task, mostly(7)), Assignment(3))) == 3
 
 
 def test_failed_calls_have_no_vote(task):
     def say(problem, sample):
         return Failure(reason="timeout") if sample < 3 else f"#### {problem.answer}"
 
-    assert generate(SelfConsistencyEngine(task), Student(task, say), Assignment(3)) == []
+    assert generate(SelfConsistencyEngine(task), student_of(task, say), Assignment(3)) == []
     engine = SelfConsistencyEngine(task, agreement=0.6)
-    assert len(generate(engine, Student(task, say), Assignment(3))) == 3
+    assert len(generate(engine, student_of(task, say), Assignment(3))) == 3
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_what_a_task_does_not_read_is_compared_as_a_whole(task):
 
         on, make_environment, sampling = task.on, task.make_environment, task.sampling
 
-    student = Student(task, lambda p, sample: "yes " if sample < 6 else f"no {sample}")
+    student = student_of(task, lambda p, sample: "yes " if sample < 6 else f"no {sample}")
     records = generate(SelfConsistencyEngine(Unread()), student, Assignment(3))
     assert [r.output for r in records] == ["yes "] * 3
 
@@ -118,14 +119,14 @@ def test_what_a_task_does_not_read_is_compared_as_a_whole(task):
 
 
 def test_what_the_scorer_calls_right_becomes_the_record_however_rare_it_is(task):
-    student = Student(task, mostly(1))
+    student = student_of(task, mostly(1))
     records = generate(RejectionSamplingEngine(task), student, Assignment(20, skill="sum"))
     assert len(records) == 20
-    assert all(r.output == f"#### {student.gold[r.instruction].answer}" for r in records)
+    assert all(r.output == f"#### {golds(task)[r.instruction].answer}" for r in records)
 
 
 def test_what_is_never_right_becomes_no_record(task):
-    assert generate(RejectionSamplingEngine(task), Student(task, mostly(0)), Assignment(9)) == []
+    assert generate(RejectionSamplingEngine(task), student_of(task, mostly(0)), Assignment(9)) == []
 
 
 # --- both ---------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ def test_what_is_never_right_becomes_no_record(task):
 
 @pytest.mark.parametrize("kind", [SelfConsistencyEngine, RejectionSamplingEngine])
 def test_a_plan_gets_its_skills_and_no_problem_twice_ever(task, kind):
-    engine, student = kind(task), Student(task, mostly(8))
+    engine, student = kind(task), student_of(task, mostly(8))
     plan = (Assignment(8, skill="sum"), Assignment(5, skill="gone"), Assignment(30))
     first = generate(engine, student, *plan)
     assert Counter(r.provenance.skill for r in first)["sum"] >= 8
@@ -148,14 +149,14 @@ def test_a_plan_gets_its_skills_and_no_problem_twice_ever(task, kind):
 @pytest.mark.parametrize("kind", [SelfConsistencyEngine, RejectionSamplingEngine])
 def test_the_same_seed_writes_the_same_records(task, kind):
     written = [
-        generate(kind(task), Student(task, mostly(7)), Assignment(10), seed=seed)
+        generate(kind(task), student_of(task, mostly(7)), Assignment(10), seed=seed)
         for seed in (1, 1, 2)
     ]
     assert written[0] == written[1] != written[2]
 
 
 def test_more_records_than_there_are_problems_gives_those_there_are(task):
-    engine, student = SelfConsistencyEngine(task), Student(task, mostly(8))
+    engine, student = SelfConsistencyEngine(task), student_of(task, mostly(8))
     assert len(generate(engine, student, Assignment(500))) == 400
 
 

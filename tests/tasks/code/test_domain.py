@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
 from dataenvgym.errors import SandboxError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import WrongAnswerCheck
 from dataenvgym.records import (
@@ -21,6 +21,8 @@ from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.task import CodeTask
 from dataenvgym.tasks.rows import Row
+
+from ...students import Student
 
 RIGHT = "```python\ndef add(x):\n    return x + 1\n```"
 WRONG = "```python\ndef add(x):\n    return x\n```"
@@ -163,10 +165,8 @@ def test_programs_that_write_the_same_are_of_one_class(task):
 
 
 def test_gold_solutions_and_the_students_own_right_answers_become_records(task):
-    class Student:
-        def predict(self, conversations, sampling):
-            texts = {0: "def add(x): return x", 1: "def add(x): return x + 1"}
-            return [Reply(text=texts[sampling.seed % 2]) for _ in conversations]
+    def say(question, sampling):
+        return "def add(x): return x + 1" if sampling.seed % 2 else "def add(x): return x"
 
     row = {"instruction": "Plus one, as add.", "entry_point": "add", "tests": [[[5], {}, 6]]}
     row["solution"] = "def add(x):\n    return 1 + x\n"
@@ -176,5 +176,5 @@ def test_gold_solutions_and_the_students_own_right_answers_become_records(task):
     assert gold.output == row["solution"]
     assert gold.instruction == "Plus one, as add.\nReply with code."
     engine = RejectionSamplingEngine(task, samples=12)
-    (own,) = engine.generate((Assignment(1),), Student(), np.random.default_rng(0))
+    (own,) = engine.generate((Assignment(1),), Student(say), np.random.default_rng(0))
     assert own.output == "def add(x): return x + 1"

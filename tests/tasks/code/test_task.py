@@ -7,9 +7,10 @@ import pytest
 from dataenvgym.config import build_task, compose
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation import EvaluationFiles, draw_samples
-from dataenvgym.interfaces import Reply
 from dataenvgym.sandbox import Limits
 from dataenvgym.tasks.code.task import CodeTask
+
+from ...students import Knowing, Student
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")  # which skips where there is none
 
@@ -28,22 +29,16 @@ def write(path, n):
     return path
 
 
-class Solver:
+def solver(task, says="{}"):
     """Answers with the gold solution, or with what it is told to say."""
-
-    def __init__(self, task, says=None):
-        self.solutions = {i.instruction: i.answer for i in task.instances}
-        self.says = says
-
-    def predict(self, conversations, sampling):
-        return [Reply(text=self.says or self.solutions[c[0].content]) for c in conversations]
+    return Knowing({i.instruction: i.answer for i in task.instances}, says)
 
 
 def test_right_solutions_score_one_and_others_zero(tmp_path):
     task = CodeTask({"test": write(tmp_path / "p.jsonl", 6)}, split="test")
-    right = task.evaluate(Solver(task))
+    right = task.evaluate(solver(task))
     assert task.generate_performance_report(right).accuracy == 1.0
-    wrong = task.evaluate(Solver(task, "```python\ndef f(x):\n    return x + 3\n```"))
+    wrong = task.evaluate(solver(task, "```python\ndef f(x):\n    return x + 3\n```"))
     assert [c.was_correct for c in wrong] == [False] * 3 + [True] + [False] * 2
     assert all(c.error is None and c.note for c in wrong if not c.was_correct)
     task.close()
@@ -69,7 +64,7 @@ def test_one_sandbox_serves_all_environments_threads_and_splits(tmp_path):
     assert not opened
     for split in ("train", "test"):
         part = task.on(split)
-        done = part.evaluate(Solver(part))
+        done = part.evaluate(solver(part))
         assert all(c.error == "environment: RuntimeError: no" for c in done)
     assert opened == [3]
     task.close()
@@ -78,28 +73,25 @@ def test_one_sandbox_serves_all_environments_threads_and_splits(tmp_path):
 
 def test_a_pickled_task_judges_in_a_sandbox_of_its_own(tmp_path):
     task = CodeTask({"test": write(tmp_path / "p.jsonl", 2)}, split="test", max_turns=2)
-    before = task.evaluate(Solver(task))
+    before = task.evaluate(solver(task))
     again = pickle.loads(pickle.dumps(task))
-    assert again.evaluate(Solver(again)) == before
+    assert again.evaluate(solver(again)) == before
     assert again.domain.sandbox.box() is not task.domain.sandbox.box()
     task.close()
     again.close()
 
 
 def test_a_backend_that_cannot_work_is_told_of_before_anything_is_asked(tmp_path, monkeypatch):
-    class Nobody:
-        def predict(self, conversations, sampling):
-            raise AssertionError("asked")
-
     monkeypatch.setenv("PATH", "/nowhere")
     path = write(tmp_path / "p.jsonl", 2)
     task = CodeTask({"test": path}, split="test")
+    never = Student(lambda question, sampling: pytest.fail("asked"))
     for again in range(2):
         with pytest.raises(ConfigurationError, match="apt-get install bubblewrap"):
-            task.evaluate(Nobody())
+            task.evaluate(never)
         with pytest.raises(ConfigurationError, match="apt-get install bubblewrap"):
             draw_samples(
-                EvaluationFiles(tmp_path / f"{again}", chunk=2), task, Nobody(), task.instances, 1
+                EvaluationFiles(tmp_path / f"{again}", chunk=2), task, never, task.instances, 1
             )
 
 
@@ -149,15 +141,12 @@ def test_humaneval_goes_through_the_task_with_fenced_bare_and_body_only_answers(
     task = build_task(compose(["task=humaneval", "task.limit=15"]))
     answers = {i.instruction: i.answer for i in task.instances}
 
-    class Student:
-        def __init__(self, form):
-            self.form = form
+    def student(form):
+        def say(question, sampling):
+            text = question.partition("```python\n")[2][: -len("\n```")]
+            return form(text, answers[text])
 
-        def predict(self, conversations, sampling):
-            texts = [
-                c[-1].content.partition("```python\n")[2][: -len("\n```")] for c in conversations
-            ]
-            return [Reply(text=self.form(text, answers[text])) for text in texts]
+        return Student(say)
 
     forms = {
         "fenced": lambda prompt, answer: f"Hier:\n\n```python\n{answer}```\nFertig.",
@@ -166,7 +155,7 @@ def test_humaneval_goes_through_the_task_with_fenced_bare_and_body_only_answers(
         "empty": lambda prompt, answer: f"```python\n{prompt}    pass\n```",
     }
     accuracies = {
-        name: task.generate_performance_report(task.evaluate(Student(form))).accuracy
+        name: task.generate_performance_report(task.evaluate(student(form))).accuracy
         for name, form in forms.items()
     }
     task.close()

@@ -6,13 +6,14 @@ from itertools import pairwise
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.interfaces import Reply
 from dataenvgym.tasks.math import reasoning_gym as module
 from dataenvgym.tasks.math.reasoning_gym import (
     EVALUATES_ANSWERS,
     ReasoningGymEnvironment,
     ReasoningGymTask,
 )
+
+from ...students import Knowing
 
 SIZES = {"train": 30, "validation": 20, "test": 20}
 SPLITS = tuple(SIZES)
@@ -28,20 +29,14 @@ def task(installed):
     return ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES)
 
 
-class Oracle:
+def oracle(task, form="<answer>{}</answer>"):
     """Knows every answer, and says it as asked for."""
-
-    def __init__(self, task, form="<answer>{}</answer>"):
-        self.answers = {i.instruction: i.answer for i in task.instances}
-        self.form = form
-
-    def predict(self, conversations, sampling):
-        return [Reply(text=self.form.format(self.answers[c[-1].content])) for c in conversations]
+    return Knowing({i.instruction: i.answer for i in task.instances}, form)
 
 
 @pytest.mark.parametrize("form", ["I think …\n<answer> {} </answer>", "#### {}", "\\boxed{{{}}}"])
 def test_right_answers_score_one(task, form):
-    completed = task.evaluate(Oracle(task, form))
+    completed = task.evaluate(oracle(task, form))
     report = task.generate_performance_report(completed)
     assert (report.accuracy, report.score, report.n_errors) == (1.0, 1.0, 0)
     assert [(s.skill, s.category, s.n) for s in report.skills] == [
@@ -52,7 +47,7 @@ def test_right_answers_score_one(task, form):
 
 def test_an_answer_that_is_wrong_or_not_marked_does_not_count_as_correct(task):
     for form in ("<answer>{}7</answer>", "{}", "<answer></answer>"):
-        assert not any(c.was_correct for c in task.evaluate(Oracle(task, form)))
+        assert not any(c.was_correct for c in task.evaluate(oracle(task, form)))
 
 
 def test_no_question_occurs_twice_in_or_across_splits(installed):

@@ -4,10 +4,11 @@ from collections import Counter
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
-from dataenvgym.interfaces import Reply
 from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.rows import HubDataset
+
+from ...students import Knowing
 
 
 def write(path, answers, *, questions=None):
@@ -22,16 +23,6 @@ def write(path, answers, *, questions=None):
 
 def ids(task, split):
     return [instance.id for instance in task.on(split).instances]
-
-
-class ByQuestion:
-    """Answers from a table."""
-
-    def __init__(self, answers):
-        self.answers = answers
-
-    def predict(self, conversations, sampling):
-        return [Reply(text=f"#### {self.answers[c[-1].content]}") for c in conversations]
 
 
 def test_one_file_is_divided_among_the_splits_without_rest_or_overlap(tmp_path):
@@ -126,7 +117,7 @@ def test_math_folders_and_formats_can_be_given(tmp_path):
     task = MathTask({"test": tmp_path / "MATH"}, name="math", format="math", split="test")
     assert [i.answer for i in task.instances] == ["0", "1", "2"]
     report = task.generate_performance_report(
-        task.evaluate(ByQuestion({"$0$?": 0, "$1$?": 1, "$2$?": 5}))
+        task.evaluate(Knowing({"$0$?": 0, "$1$?": 1, "$2$?": 5}))
     )
     assert [(s.category, s.skill) for s in report.skills] == [("Algebra", "Algebra (Level 1)")]
     assert report.accuracy == pytest.approx(2 / 3)
@@ -188,11 +179,11 @@ def test_the_answers_of_gsm8k_are_right_for_themselves_and_wrong_for_their_neigh
     assert len(golds) == 1319
     questions = [i.instruction for i in task.instances]
 
-    own = task.evaluate(ByQuestion(dict(zip(questions, golds, strict=True))))
+    own = task.evaluate(Knowing(dict(zip(questions, golds, strict=True))))
     assert task.generate_performance_report(own).accuracy == 1.0
 
     following = golds[1:] + golds[:1]
-    completed = task.evaluate(ByQuestion(dict(zip(questions, following, strict=True))))
+    completed = task.evaluate(Knowing(dict(zip(questions, following, strict=True))))
     equal = [answers_equal(a, b) for a, b in zip(golds, following, strict=True)]
     assert [c.was_correct for c in completed] == equal
     assert Counter(equal)[True] < 30

@@ -19,6 +19,8 @@ from dataenvgym.sandbox import open_sandbox
 from dataenvgym.tasks.code.task import CodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
+from ....students import Student
+
 pytestmark = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)"
 )
@@ -191,19 +193,12 @@ def test_a_task_without_a_sandbox_is_refused():
             make()
 
 
-class Student:
+def adds_evenly(question, sampling):
     """Adds rightly to even numbers only; has no code for one of them."""
-
-    temperature = None
-
-    def predict(self, conversations, sampling):
-        return [Reply(text=self._answer(c[-1].content)) for c in conversations]
-
-    def _answer(self, question):
-        k = int(question.split("(")[0].removeprefix("Write add"))
-        if k == 5:
-            return "I do not know."
-        return f"def add{k}(x):\n    return x + {k - k % 2}\n"
+    k = int(question.split("(")[0].removeprefix("Write add"))
+    if k == 5:
+        return "I do not know."
+    return f"def add{k}(x):\n    return x + {k - k % 2}\n"
 
 
 def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
@@ -212,7 +207,7 @@ def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
         ExecutionEngine(Teacher(records), task, batch_size=6, attempts=1), task, rounds=1
     )
     plan = (Assignment(3, skill="sums"),)
-    pairs = engine.generate(plan, Student(), np.random.default_rng(0))
+    pairs = engine.generate(plan, Student(adds_evenly), np.random.default_rng(0))
     assert sorted(pair.instruction.split("(")[0] for pair in pairs) == [
         "Write add3",
         "Write add5",
@@ -221,7 +216,7 @@ def test_the_students_code_that_fails_is_rejected_and_the_teachers_chosen(task):
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
         assert task.domain.judge_record(pair) is True
-        assert pair.rejected == Student()._answer(pair.instruction)
+        assert pair.rejected == adds_evenly(pair.instruction, None)
 
 
 @pytest.mark.parametrize(
