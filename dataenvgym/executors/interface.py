@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from dataenvgym.config.building import (
     build_agent,
@@ -21,7 +21,8 @@ from dataenvgym.config.building import (
 )
 from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.run_directory import run_directory
-from dataenvgym.interfaces import TeachingAgent, TrainablePredictorInterface
+from dataenvgym.config.targets import build_section, check_protocol
+from dataenvgym.interfaces import TeachingAgent
 
 if TYPE_CHECKING:
     import gymnasium
@@ -78,16 +79,16 @@ class ExecutorInterface(Protocol):
         ...
 
 
+def build_executor(config: DictConfig) -> ExecutorInterface:
+    """The executor of `config.executor`."""
+    executor = build_section(config, "executor")
+    return cast(ExecutorInterface, check_protocol(executor, ExecutorInterface, "executor"))
+
+
 def build_episode(
-    config: DictConfig,
-    directory: Path,
-    *,
-    predictor: TrainablePredictorInterface | None = None,
+    config: DictConfig, directory: Path
 ) -> tuple[gymnasium.Env[Any, Any], TeachingAgent]:
     """The environment in `directory` and the agent, checked against each other; no file is touched.
-
-    Args:
-        predictor: the student; built from the configuration if None.
 
     Raises:
         ConfigurationError: if the configuration cannot work.
@@ -95,7 +96,7 @@ def build_episode(
     from dataenvgym.episodes.runner import refuse_misfit, teaching_of
 
     task = build_task(config)
-    student = build_predictor(config) if predictor is None else predictor
+    student = build_predictor(config)
     teacher = build_teacher(config, student, directory)
     agent = build_agent(config, task=task, teacher=teacher)
     environment = build_environment(
