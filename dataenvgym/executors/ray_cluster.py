@@ -102,8 +102,7 @@ def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> 
             seen = ray.get([_look(ray, node["NodeID"], probe) for node in nodes])
         finally:
             probe.unlink(missing_ok=True)
-        blind = [n["NodeManagerHostname"] for n, sees in zip(nodes, seen, strict=True) if not sees]
-        if blind:
+        if blind := [_name(node) for node, sees in zip(nodes, seen, strict=True) if not sees]:
             raise ConfigurationError(
                 f"runs are to be written below {folder.absolute()}, which these machines of the "
                 f"Ray cluster do not see: {', '.join(blind)}. Set runs_dir (for a study, "
@@ -116,6 +115,10 @@ def _existing(folder: Path) -> Path:
     while not folder.is_dir():
         folder = folder.parent
     return folder
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    return f"{node['NodeManagerHostname']} ({node['NodeName']})"
 
 
 def _look(ray: Any, node: str, probe: Path) -> Any:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import time
+
+import psutil
 import pytest
 
+from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.errors import (
     ConfigurationError,
     InvalidRecordError,
@@ -11,6 +18,8 @@ from dataenvgym.errors import (
     WorkerLostError,
 )
 from dataenvgym.executors import ExecutorInterface, InProcessExecutor
+from dataenvgym.executors.errors import CarriedError
+from dataenvgym.executors.worker import Order, Surroundings, run_order
 from dataenvgym.storage import read_json
 
 RAY = pytest.param("ray", marks=pytest.mark.slow)
@@ -21,6 +30,13 @@ elsewhere = pytest.mark.parametrize("executor", ["processes", RAY], indirect=Tru
 
 def status_of(episode):
     return read_json(episode.directory / "summary.json")["status"]
+
+
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
 
 
 def test_it_is_an_executor(executor):
@@ -245,3 +261,58 @@ def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
     (outcome,) = executor_of("ray").run([episode])
     outcome.result()
     assert comparable(episode.directory) == undisturbed(kind)
+
+
+# --- storage --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blind_node(executor_of, folder):
+    """A second node of the Ray cluster, to which the folder `local` is empty."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("needs bubblewrap")
+    ray, executor = pytest.importorskip("ray"), executor_of("ray")
+    (folder / "local").mkdir()
+    address = ray.get_runtime_context().gcs_address
+    bare = ["--tmpfs", str(folder / "local"), "--tmpfs", "/tmp/ray"]  # of Ray's as well
+    machine = ["bwrap", "--dev-bind", "/", "/", *bare, "--die-with-parent"]
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1"]
+    names = [f"--address={address}", "--node-name=blind", "--disable-usage-stats"]
+    with open(folder / "node.log", "wb") as log:
+        node = subprocess.Popen([*machine, *start, *names], stdout=log, stderr=log)
+    try:
+        wait_for(lambda: sum(n["Alive"] for n in ray.nodes()) == 2)
+        yield executor
+    finally:
+        for process in psutil.Process(node.pid).children(recursive=True):
+            if process.name() == "raylet":
+                process.terminate()  # the cluster hears of it at once
+        wait_for(lambda: sum(n["Alive"] for n in ray.nodes()) == 1)
+        node.kill()
+        node.wait()
+
+
+@pytest.mark.slow
+def test_a_machine_that_does_not_see_the_runs_is_named_before_anything_starts(
+    blind_node, scripted, folder
+):
+    with pytest.raises(ConfigurationError, match=r"below \S+/local, which .* see: \S+ \(blind\)"):
+        blind_node.run([scripted("runs_dir=local/runs")])
+    assert not list((folder / "local").iterdir())
+    (outcome,) = blind_node.run([scripted("episode.iterations=1", "runs_dir=shared")])
+    assert outcome.result().status == "finished"
+    assert not list(folder.glob(".dataenvgym-*"))
+
+
+def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
+    order = Order(
+        config=resolved_yaml(scripted().config),
+        fresh=False,
+        is_open=True,
+        surroundings=Surroundings.here(),
+    )
+    reply = run_order(order, lambda told: None)
+    assert isinstance(reply, CarriedError)
+    with pytest.raises(RunDirectoryError, match="does not see the run directory runs/"):
+        raise reply.error()
+    assert not (folder / "runs").exists()
