@@ -122,8 +122,8 @@ class _Tasks:
     def start(self, order: Order) -> _Task:
         number = len(self._started)
         # we replace a lost task ourselves: the run directory is to be cleared of what it left
-        remote = self._ray.remote(_run_task).options(**self._resources, max_retries=0)
-        task = _Task(number, remote.remote(order, number, self._queue))
+        run = self._ray.remote(**self._resources, max_retries=0)(_run_task)
+        task = _Task(number, run.remote(order, number, self._queue))
         self._started.append(task)
         self._running[task.reference] = task
         return task

@@ -158,11 +158,11 @@ def known() -> dict[tuple[str, ...], dict[str, object]]:
 def undisturbed(scripted, known) -> Callable[..., dict[str, object]]:
     """The files of an episode that runs in process, in a call for each number of iterations."""
 
-    def run(*overrides: str, calls: tuple[int, ...] = (2,)) -> dict[str, object]:
-        key = (*overrides, str(calls))
+    def run(*overrides: str, make=scripted, calls: tuple[int, ...] = (2,)) -> dict[str, object]:
+        key = (make.__qualname__, *overrides, str(calls))
         if key not in known:
             for n in calls:
-                episode = scripted(*overrides, f"episode.iterations={n}", "runs_dir=undisturbed")
+                episode = make(*overrides, f"episode.iterations={n}", "runs_dir=undisturbed")
                 (outcome,) = InProcessExecutor().run([episode])
                 outcome.result()
             known[key] = _comparable(episode.directory)

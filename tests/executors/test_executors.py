@@ -60,14 +60,15 @@ def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "ray"], indirect=True)
-def test_the_real_students_weights_are_the_same_as_in_this_process(executor, real, comparable):
-    here, there = real("runs_dir=here"), real("runs_dir=there")
-    for where, episode in ((InProcessExecutor(), here), (executor, there)):
-        (outcome,) = where.run([episode])
-        outcome.result()
-    files = comparable(there.directory)
+def test_the_real_students_weights_are_the_same_as_in_this_process(
+    executor, real, comparable, undisturbed
+):
+    episode = real()
+    (outcome,) = executor.run([episode])
+    outcome.result()
+    files = comparable(episode.directory)
     assert "iterations/002/adapter/adapter_model.safetensors" in files
-    assert files == comparable(here.directory)
+    assert files == undisturbed(make=real)
 
 
 def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(executor, scripted):
