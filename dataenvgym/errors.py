@@ -18,7 +18,6 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── TrainingError           a training that ended without a usable adapter
     ├── PredictionError         a predictor that could not answer at all
     │   ├── ServerError         ... because its server died, or never came up
-    │   └── PredictorLostError  ... because its process died, again and again
     ├── WorkerLostError         a worker process of an executor that died, again and again
     ├── SandboxError            a sandbox that could not run what it was given
     ├── ExternalError           a program outside this process that is not there, or fails
@@ -112,10 +111,6 @@ class ServerError(PredictionError):
     def __init__(self, message: str, *, status: int | None = None):
         super().__init__(message)
         self.status = status
-
-
-class PredictorLostError(PredictionError):
-    """A student's process that died, and died again each time it was started anew."""
 
 
 class WorkerLostError(DataEnvGymError):

@@ -6,10 +6,11 @@ import os
 import signal
 from functools import cache
 from pathlib import Path
+from time import sleep
 from zlib import crc32
 
 from dataenvgym.agents import Agent
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -60,14 +61,11 @@ class Sickly(Pupil):
         return {"name": "Pupil"}
 
 
-class Mortal(InProcessPredictor):
-    """The real student; dies in the middle of its answers, and at the end of a training."""
-
-    calls = 0
+class Mortal(Pupil):
+    """Dies when it answers once it has learned, and at the end of its second training."""
 
     def predict(self, conversations, sampling):
-        self.calls += 1
-        if self.calls == 5:  # three calls are iteration 0's, the next three iteration 1's
+        if self.trainings:
             die_once("answering")
         return super().predict(conversations, sampling)
 
@@ -75,9 +73,6 @@ class Mortal(InProcessPredictor):
         super().train(training_data, run)
         if run.directory.name == "002":
             die_once("training")
-
-    def describe(self):
-        return {**super().describe(), "name": "InProcessPredictor"}
 
 
 # --- agents -------------------------------------------------------------------------------------
@@ -128,6 +123,14 @@ class Hasty(Agent):
 
     def __call__(self, completed, predictor):
         raise KeyboardInterrupt
+
+
+class Endless(Agent):
+    """Thinks forever."""
+
+    def __call__(self, completed, predictor):
+        while True:
+            sleep(0.01)
 
 
 class Impatient(Agent):

@@ -1,77 +1,144 @@
-"""The driver's side of an episode that runs elsewhere: its run directory, and who watches it."""
+"""The driver's side of episodes that run in other processes.
+
+`drive` starts a worker for each episode, passes on to the episode's callbacks what the worker
+tells, and starts another worker where one is lost. `Workers` says what a kind of worker must
+offer: child processes in `processes`, Ray tasks in `ray_executor`.
+"""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import replace
-from typing import Any
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from dataenvgym.config.resolved import resolved_yaml
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.bookkeeping import described
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog
-from dataenvgym.episodes.log import log_to
-from dataenvgym.episodes.report import write_report
 from dataenvgym.episodes.summary import Status, Summary, whole_summary
 from dataenvgym.episodes.warning_log import read_warnings
-from dataenvgym.executors.early_warnings import EarlyWarnings
-from dataenvgym.executors.interface import Episode, build_episode
-from dataenvgym.executors.parcels import Parcel
-from dataenvgym.executors.ray_worker import Told
-from dataenvgym.storage import write_json
+from dataenvgym.errors import WorkerLostError
+from dataenvgym.executors.errors import CarriedError
+from dataenvgym.executors.interface import Episode, Outcome, build_episode
+from dataenvgym.executors.worker import Order, Surroundings, Told
+from dataenvgym.progress import tell
+from dataenvgym.run_warnings import listening
+from dataenvgym.storage import remove_temporaries, write_json
+
+_PATIENCE = 10.0  # seconds that interrupted workers get to end by themselves
+_Worker = TypeVar("_Worker")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A worker has ended without a summary or an error.
+
+    Attributes:
+        how: such as "ended by SIGKILL".
+        said: the last lines of its output.
+    """
+
+    how: str
+    said: str = ""
+
+
+Message = Told | Summary | CarriedError | Lost
+"""What is heard of a worker; all but `Told` are the last."""
+
+
+class Workers(Protocol[_Worker]):
+    """Processes that run orders."""
+
+    def start(self, order: Order) -> _Worker: ...
+
+    def listen(self) -> Iterator[tuple[_Worker, Message]]:
+        """Wait until a worker has something to say, and return what there is."""
+        ...
+
+    def interrupt(self, worker: _Worker) -> None:
+        """Ask it to end. It says nothing from then on."""
+        ...
+
+    def end(self, worker: _Worker, patience: float) -> None:
+        """Wait until it has ended, and force it to after `patience` seconds."""
+        ...
+
+
+def drive(
+    episodes: Sequence[Episode],
+    workers: Workers[Any],
+    *,
+    at_once: int | None = None,
+    opens: bool = False,
+    max_restarts: int = 0,
+) -> list[Outcome]:
+    """Run all episodes to their end; one outcome for each, in their order.
+
+    Args:
+        at_once: start no more workers at a time.
+        opens: open the run directories here, and hold them; otherwise each worker opens its own.
+        max_restarts: how often the lost worker of an episode is replaced.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C here or in a worker; all episodes are then ended.
+    """
+    drives = [DrivenEpisode(episode, opens=opens, max_losses=max_restarts) for episode in episodes]
+    _Drive(workers).run(drives, at_once or len(drives))
+    return [one.outcome for one in drives if one.outcome is not None]
 
 
 class DrivenEpisode:
-    """Opens and locks the run directory, brings it up to date, tells the callbacks, closes it."""
+    """One episode: opens its run directory, tells its callbacks, has its outcome."""
 
-    def __init__(self, episode: Episode) -> None:
-        self.config = episode.config
+    def __init__(self, episode: Episode, *, opens: bool = True, max_losses: int = 0) -> None:
         self.directory = episode.directory
+        self.outcome: Outcome | None = None
         self._episode = episode
+        self._opens = opens
+        self._max_losses = max_losses
+        self._losses = 0
         self._open = ExitStack()
         self._plan: EpisodePlan | None = None
         self._started: list[EpisodeCallback] = []
         self._n_announced = 0
         self._has_ended = False
 
-    @property
-    def config_text(self) -> str:
-        """The configuration's values, as YAML."""
-        return resolved_yaml(self.config)
-
     def open(self) -> None:
         """Check the configuration; then, and only then, lock the run directory and open it."""
-        with EarlyWarnings().gathering():  # the worker builds it again, and warns then
-            build_episode(self.config, self.directory)
-        self._open.enter_context(open_run(self.config, fresh=self._episode.fresh))
+        config = self._episode.config
+        with listening(lambda text: None):  # the worker builds it again, and warns then
+            build_episode(config, self.directory)
+        self._open.enter_context(open_run(config, fresh=self._episode.fresh))
 
-    def files(self) -> Parcel:
-        """All that the run directory holds."""
-        return Parcel.of(self.directory)
+    def order(self) -> Order:
+        """What a worker is to do; opens the run directory the first time."""
+        if self._opens and not self._losses:
+            self.open()
+        return Order(
+            config=resolved_yaml(self._episode.config),
+            fresh=self._episode.fresh,
+            is_open=self._opens,
+            surroundings=Surroundings.here(),
+        )
 
-    def take(self, told: Told) -> None:
-        """Write the files, then tell the callbacks."""
-        if told.files is not None:
-            told.files.write(self.directory)
-        match told.method:
-            case "on_start":
-                self._on_start(*told.arguments)
-            case "on_iteration" if told.arguments[0].iteration < self._n_announced:
-                pass  # a second worker tells of what the first one did
-            case "on_end":
-                self._on_end(*told.arguments)
-            case str(method):
-                self._n_announced += method == "on_iteration"
-                for callback in self._started:
-                    getattr(callback, method)(*told.arguments)
-
-    def finish(self) -> None:
-        """Write the report, and let go of the run directory."""
-        with self._open, log_to(self.directory / "log.txt"):
-            write_report(self.directory)
+    def hear(self, message: Message) -> None:
+        """Pass a message on to the callbacks; raises what ends the episode."""
+        match message:
+            case Told():
+                self._hear_told(message)
+            case CarriedError():
+                raise message.error()
+            case Lost():
+                self._lose(message)
+            case Summary():
+                self._open.close()
+                self.outcome = Outcome(summary=message)
 
     def fail(self, error: BaseException) -> None:
         """Say in the run directory and to the callbacks what ended the episode, and let it go."""
+        self.outcome = Outcome(error=error if isinstance(error, Exception) else None)
         with self._open:
             if self._plan is None or self._has_ended:
                 return
@@ -80,16 +147,41 @@ class DrivenEpisode:
             EventLog(self.directory / "events.jsonl").on_end(summary)
             self._on_end(summary)
 
+    def _hear_told(self, told: Told) -> None:
+        match told.method:
+            case "on_start":
+                self._on_start(*told.arguments)
+            case "on_iteration" if told.arguments[0].iteration < self._n_announced:
+                pass  # a second worker repeats what the first one told
+            case "on_end":
+                self._on_end(*told.arguments)
+            case str(method):
+                self._n_announced += method == "on_iteration"
+                for callback in self._started:
+                    getattr(callback, method)(*told.arguments)
+
+    def _lose(self, lost: Lost) -> None:
+        self._losses += 1
+        name = self.directory.name
+        if self._losses > self._max_losses:
+            times = f", the last of {self._losses}," if self._losses > 1 else ""
+            said = f". It last said:\n{lost.said}\n" if lost.said else ""
+            raise WorkerLostError(
+                f"the process of {name!r}{times} {lost.how}; the same command continues{said}"
+            )
+        remove_temporaries(self.directory)
+        tell(f"the process of {name!r} {lost.how}: another one continues")
+
     def _on_start(self, plan: EpisodePlan) -> None:
         if self._plan is not None:
             return
-        self._plan = replace(plan, directory=self.directory)
+        self._plan = plan
         for callback in self._episode.callbacks:
             self._started.append(callback)
-            callback.on_start(self._plan)
+            callback.on_start(plan)
 
     def _on_end(self, summary: Summary) -> None:
-        """Every callback hears of the end, whatever another one raises then."""
+        """Every callback hears of the end, even if another one raises then."""
         self._has_ended = True
         with ExitStack() as stack:
             for callback in self._started:
@@ -112,3 +204,54 @@ class DrivenEpisode:
             best_iteration=0,
             **changes,
         )
+
+
+class _Drive(Generic[_Worker]):
+    """Episodes and the workers that run them."""
+
+    def __init__(self, workers: Workers[_Worker]) -> None:
+        self._workers = workers
+        self._running: dict[_Worker, DrivenEpisode] = {}
+
+    def run(self, episodes: Sequence[DrivenEpisode], at_once: int) -> None:
+        waiting = list(reversed(episodes))
+        try:
+            while waiting or self._running:
+                while waiting and len(self._running) < at_once:
+                    self._start(waiting.pop())
+                if self._running:
+                    for worker, message in self._workers.listen():
+                        self._hear(worker, message)
+        except BaseException as error:  # Ctrl-C, above all
+            self._end(self._running, error)
+            raise
+
+    def _start(self, one: DrivenEpisode) -> None:
+        try:
+            self._running[self._workers.start(one.order())] = one
+        except Exception as error:
+            one.fail(error)
+
+    def _hear(self, worker: _Worker, message: Message) -> None:
+        if (one := self._running.get(worker)) is None:
+            return  # its episode has ended
+        try:
+            one.hear(message)
+        except Exception as error:
+            self._end({worker: self._running.pop(worker)}, error)
+            return
+        if not isinstance(message, Told):
+            del self._running[worker]
+            self._workers.end(worker, _PATIENCE)
+        if isinstance(message, Lost):
+            self._start(one)
+
+    def _end(self, running: Mapping[_Worker, DrivenEpisode], error: BaseException) -> None:
+        """End the workers, all at the same time, and say so in their run directories."""
+        for worker in running:
+            self._workers.interrupt(worker)
+        deadline = time.monotonic() + _PATIENCE
+        for worker, one in running.items():
+            self._workers.end(worker, max(0.0, deadline - time.monotonic()))
+            with suppress(Exception):  # of another callback: the first error is what counts
+                one.fail(error)

@@ -18,13 +18,6 @@ from dataenvgym.errors import DataEnvGymError
 
 
 @dataclass(frozen=True)
-class Done:
-    """Work that has come to its end, and what it returned."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
 class CarriedError:
     """An exception as data.
 
@@ -43,16 +36,12 @@ class CarriedError:
     trace: str
 
     @classmethod
-    def of(cls, error: BaseException, *, root: str = "", here: str = "") -> CarriedError:
-        """`error` as data, with paths below `root` in its arguments told as paths below `here`."""
+    def of(cls, error: BaseException) -> CarriedError:
         attributes = {k: v for k, v in vars(error).items() if k != "__notes__" and _travels(v)}
-        args = tuple(
-            arg.replace(root, here) if root and isinstance(arg, str) else arg for arg in error.args
-        )
         return cls(
             module=type(error).__module__,
             name=type(error).__qualname__,
-            args=tuple(arg if _travels(arg) else repr(arg) for arg in args),
+            args=tuple(arg if _travels(arg) else repr(arg) for arg in error.args),
             attributes=attributes,
             text=f"{type(error).__name__}: {error}",
             trace="".join(traceback.format_exception(error)),
@@ -72,13 +61,6 @@ class CarriedError:
         assert isinstance(error, BaseException)
         error.add_note(f"In another process:\n{self.trace}")
         return error
-
-
-def opened(reply: Done | CarriedError) -> Any:
-    """The value that was returned; raises the error that was raised."""
-    if isinstance(reply, CarriedError):
-        raise reply.error()
-    return reply.value
 
 
 def _travels(value: Any) -> bool:

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from dataenvgym.config.run_directory import open_run
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
 from dataenvgym.episodes.log import log_to
-from dataenvgym.executors.early_warnings import EarlyWarnings
 from dataenvgym.executors.interface import Episode, Outcome, build_episode, close_speakers_of
+from dataenvgym.run_warnings import listening, warn_run
 
 
 class InProcessExecutor:
-    """The default: needs nothing, and everything is where one looks for it with a debugger."""
+    """The default: needs nothing, and a debugger sees everything."""
 
     def run(self, episodes: Sequence[Episode]) -> list[Outcome]:
         """Run the episodes, one after the other."""
-        return [_run(episode) for episode in episodes]
+        return [
+            run_here(episode, open_run(episode.config, fresh=episode.fresh)) for episode in episodes
+        ]
 
 
-def _run(episode: Episode) -> Outcome:
+def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Outcome:
+    """Run one episode.
+
+    Args:
+        opened: holds the run directory. Entered once the configuration is known to work, so that
+            a typo leaves nothing behind.
+    """
     from dataenvgym.episodes.report import write_report
     from dataenvgym.episodes.runner import run_episode
 
     config, directory = episode.config, episode.directory
     try:
-        # everything is made before the run directory is touched: a typo leaves nothing behind
-        early = EarlyWarnings()
+        early = _EarlyWarnings()
         with early.gathering():
             environment, agent = build_episode(config, directory)
-        with (
-            ExitStack() as stack,
-            open_run(config, fresh=episode.fresh),
-            log_to(directory / "log.txt"),
-        ):
+        with ExitStack() as stack, opened, log_to(directory / "log.txt"):
             stack.callback(close_speakers_of, environment)
             summary = run_episode(
                 environment,
@@ -48,3 +52,19 @@ def _run(episode: Episode) -> Outcome:
     except Exception as error:
         return Outcome(error=error)
     return Outcome(summary=summary)
+
+
+class _EarlyWarnings(EpisodeCallback):
+    """Gathers warnings while an episode is built, and repeats them once its run listens."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        with listening(self._texts.append):
+            yield
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        for text in self._texts:
+            warn_run(text)

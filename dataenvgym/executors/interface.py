@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from dataenvgym.config.building import (
     build_agent,
@@ -21,7 +21,8 @@ from dataenvgym.config.building import (
 )
 from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.run_directory import run_directory
-from dataenvgym.interfaces import TeachingAgent, TrainablePredictorInterface
+from dataenvgym.config.targets import build_section, check_protocol
+from dataenvgym.interfaces import TeachingAgent
 
 if TYPE_CHECKING:
     import gymnasium
@@ -86,16 +87,16 @@ def close_speakers_of(environment: gymnasium.Env[Any, Any]) -> None:
     close_speakers(getattr(task, "others", None) or {})
 
 
+def build_executor(config: DictConfig) -> ExecutorInterface:
+    """The executor of `config.executor`."""
+    executor = build_section(config, "executor")
+    return cast(ExecutorInterface, check_protocol(executor, ExecutorInterface, "executor"))
+
+
 def build_episode(
-    config: DictConfig,
-    directory: Path,
-    *,
-    predictor: TrainablePredictorInterface | None = None,
+    config: DictConfig, directory: Path
 ) -> tuple[gymnasium.Env[Any, Any], TeachingAgent]:
     """The environment in `directory` and the agent, checked against each other; no file is touched.
-
-    Args:
-        predictor: the student; built from the configuration if None.
 
     Raises:
         ConfigurationError: if the configuration cannot work.
@@ -103,7 +104,7 @@ def build_episode(
     from dataenvgym.episodes.runner import refuse_misfit, teaching_of
 
     task = build_task(config, directory)
-    student = build_predictor(config) if predictor is None else predictor
+    student = build_predictor(config)
     teacher = build_teacher(config, student, directory)
     agent = build_agent(config, task=task, teacher=teacher)
     environment = build_environment(

@@ -2,43 +2,42 @@
 
     this process                                child, one for each episode
     waits for all children --- forkserver --->  runs the episode in its run directory
-    tells the callbacks    <----- pipe -------  what happens, and what it came to
+    tells the callbacks    <----- pipe -------  what happens, and its summary or error
 
 The forkserver has imported torch and its like once, so that a child begins within a fraction of a
-second. A child that dies takes nobody with it; when this process goes, by Ctrl-C or by SIGKILL,
+second. A child that dies takes no other with it; when this process ends, by Ctrl-C or by SIGKILL,
 its children end too.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
 
-from dataenvgym.errors import ConfigurationError, WorkerLostError
-from dataenvgym.executors.driving import DrivenEpisode
-from dataenvgym.executors.errors import opened
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.executors.driving import Lost, Message, drive
 from dataenvgym.executors.interface import Episode, Outcome
-from dataenvgym.executors.process_worker import ProcessOrder, run_order
-from dataenvgym.executors.ray_host import Surroundings
-from dataenvgym.executors.ray_worker import Told
+from dataenvgym.executors.worker import Order, Told, run_order
 from dataenvgym.external.processes import end_process_tree, last_lines
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
-_PATIENCE = 10.0  # seconds that children get to end by themselves
+_PATIENCE = 10.0  # seconds that an episode gets to end once the driver is gone
 _HEAVY = (
     "torch",
     "transformers",
@@ -82,50 +81,56 @@ class ProcessExecutor:
         """Run all episodes to their end; one outcome for each, in their order.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C; all episodes are then ended.
+            KeyboardInterrupt: after Ctrl-C here or in a child; all episodes are then ended.
         """
         _preload(episodes)
-        outcomes: dict[int, Outcome] = {}
-        waiting = list(enumerate(episodes))[::-1]
-        running: dict[int, _Child] = {}
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
-            try:
-                while waiting or running:
-                    while waiting and len(running) < self.workers:
-                        i, episode = waiting.pop()
-                        running[i] = _Child(episode, Path(folder) / f"{i}.log")
-                    wait([handle for child in running.values() for handle in child.handles])
-                    for i, child in list(running.items()):
-                        if (outcome := child.listen()) is not None:
-                            outcomes[i] = outcome
-                            del running[i]
-            except BaseException as error:  # Ctrl-C, above all
-                _end(list(running.values()), error)
-                raise
-        return [outcomes[i] for i in range(len(episodes))]
+            return drive(episodes, _Children(Path(folder)), at_once=self.workers)
+
+
+class _Children:
+    """The children of this process.
+
+    Args:
+        folder: for what they write to their standard output and error.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._n_started = 0
+        self._children: list[_Child] = []
+
+    def start(self, order: Order) -> _Child:
+        child = _Child(order, self._folder / f"{self._n_started}.log")
+        self._n_started += 1
+        self._children.append(child)
+        return child
+
+    def listen(self) -> Iterator[tuple[_Child, Message]]:
+        wait([handle for child in self._children for handle in child.handles])
+        for child in list(self._children):
+            for message in child.messages():
+                yield child, message
+
+    def interrupt(self, child: _Child) -> None:
+        child.process.terminate()
+
+    def end(self, child: _Child, patience: float) -> None:
+        self._children.remove(child)
+        child.end(patience)
 
 
 class _Child:
-    """An episode in its process, from our side.
+    """A child process that runs an order, with its standard output and error in `log`."""
 
-    Args:
-        log: a file for what the child writes to its standard output and error.
-    """
-
-    def __init__(self, episode: Episode, log: Path) -> None:
-        self._driven = DrivenEpisode(episode)
+    def __init__(self, order: Order, log: Path) -> None:
         self._log = log
-        self._result: Any = None
+        self._reply: Message | None = None
         context = multiprocessing.get_context("forkserver")
         self._connection, theirs = context.Pipe()
-        order = ProcessOrder(
-            config=self._driven.config_text,
-            fresh=episode.fresh,
-            surroundings=Surroundings.here(),
-            variables=dict(os.environ),
-            log=str(log),
+        self.process: ForkServerProcess = context.Process(
+            target=_run_child, args=(theirs, order, dict(os.environ), str(log))
         )
-        self.process: ForkServerProcess = context.Process(target=run_order, args=(theirs, order))
         with _nameless_main():
             self.process.start()
         theirs.close()
@@ -136,74 +141,88 @@ class _Child:
         sentinel = self.process.sentinel
         return [sentinel] if self._connection.closed else [self._connection, sentinel]
 
-    def listen(self) -> Outcome | None:
-        """Take what the child has told; its outcome if it has ended."""
+    def messages(self) -> Iterator[Message]:
+        """What it has said since; the last message only once the process has ended."""
         has_ended = not self.process.is_alive()
-        try:
-            self._hear()
-        except Exception as error:  # of a callback
-            self.end()
-            return self._failed(error)
-        if not has_ended:
-            return None
-        self.process.join()
-        self._connection.close()
-        if self._result is None:
-            return self._failed(WorkerLostError(self._loss()))
-        try:
-            return Outcome(summary=opened(self._result))
-        except Exception as error:
-            return self._failed(error)
+        for message in self._received():
+            if isinstance(message, Told):
+                yield message
+            else:
+                self._reply = message
+        if has_ended:
+            self.process.join()
+            self._connection.close()
+            yield self._reply or self._loss()
 
-    def fail(self, error: BaseException) -> None:
-        """Say in the run directory and to the callbacks that the episode was ended."""
-        self._driven.fail(error)
-
-    def end(self, patience: float = _PATIENCE) -> None:
-        """End the process, and all that it started; it gets `patience` seconds to do so itself."""
+    def end(self, patience: float) -> None:
+        """Wait for its end; after `patience` seconds end it and all that it started."""
+        self.process.join(patience)
         if (pid := self.process.pid) is not None and self.process.is_alive():
-            end_process_tree(pid, grace=patience)
+            end_process_tree(pid, grace=1.0)
         self.process.join(_PATIENCE)
         self._connection.close()
 
-    def _hear(self) -> None:
+    def _received(self) -> Iterator[Message]:
         with suppress(EOFError, ConnectionError):
             while not self._connection.closed and self._connection.poll():
-                told = self._connection.recv()
-                if isinstance(told, Told):
-                    self._driven.take(told)
-                else:
-                    self._result = told
+                yield self._connection.recv()
             return
         self._connection.close()
 
-    def _failed(self, error: Exception) -> Outcome:
-        self._driven.fail(error)
-        return Outcome(error=error)
-
-    def _loss(self) -> str:
-        code = self.process.exitcode
-        how = f"with exit code {code}"
-        if code is not None and code < 0:
-            how = f"by {signal.Signals(-code).name}"
+    def _loss(self) -> Lost:
+        code = self.process.exitcode or 0
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         said = last_lines(self._log)
-        said = f" It last said:\n{said}\n" if said and said != "(no log)" else " "
-        return (
-            f"the process of {self._driven.directory.name!r} was ended {how}.{said}"
-            "The same command goes on"
-        )
+        return Lost(f"ended {how}", "" if said == "(no log)" else said)
 
 
-def _end(children: Sequence[_Child], error: BaseException) -> None:
-    """End the children, all at the same time, and say so in their run directories."""
-    for child in children:
-        child.process.terminate()
-    deadline = time.monotonic() + _PATIENCE
-    for child in children:
-        child.process.join(max(0.0, deadline - time.monotonic()))
-        child.end(patience=1.0)
-        with suppress(Exception):  # another one's callback: the first error is what counts
-            child.fail(error)
+def _run_child(connection: Connection, order: Order, variables: dict[str, str], log: str) -> None:
+    """Run an order in this process; sends all that there is to tell.
+
+    SIGTERM, and the end of the driver, interrupt the episode: then nothing more is sent.
+
+    Args:
+        variables: the environment variables of the driver.
+    """
+    terminated = threading.Event()
+
+    def interrupt(number: int, frame: object) -> None:
+        terminated.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver to decide
+    signal.signal(signal.SIGTERM, interrupt)
+    _redirect(log)
+    os.environ.clear()
+    os.environ.update(variables)
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+    try:
+        reply = run_order(order, connection.send)
+        if not terminated.is_set():
+            connection.send(reply)
+            return
+    except (KeyboardInterrupt, ConnectionError):
+        pass
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _redirect(path: str) -> None:
+    """Send the episode's output to a file, and the traceback of a crash."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
+    faulthandler.enable()
+
+
+def _end_with(connection: Connection) -> None:
+    """Wait until the driver is gone, then interrupt this process, and end it at last."""
+    try:
+        connection.recv()
+    except (EOFError, OSError):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PATIENCE)
+        os._exit(128 + signal.SIGTERM)
 
 
 def _preload(episodes: Sequence[Episode]) -> None:

@@ -1,32 +1,29 @@
-"""Episodes on the machines of a Ray cluster, each a task with its student in an actor.
+"""Episodes on the machines of a Ray cluster, each a task that writes its run directory.
 
-    driver (this process)                    worker                           actor
-    run directory -> EpisodeOrder ---------> episode in a temporary folder -> the student
-    run directory <- files, events <-------- after every phase             <- adapters, replies
+    driver (this process)                       task, one for each episode
+    opens and holds the run directories ------> runs the episode there, with its student
+    tells the callbacks <------- queue -------  what happens, and its summary or error
 
-The driver alone writes run directories, so it may be killed at any time and the same command goes
-on; a worker that dies is replaced by another one, which goes on from what the driver has; an actor
-that dies is replaced by the worker (see `remote_predictor`).
+The run directories are on storage that all machines see; anything else is refused. The driver may
+be killed at any time, and the same command continues; a task whose process is lost is replaced by
+another one, which continues from the run directory.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
+import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, WorkerLostError
-from dataenvgym.executors.driving import DrivenEpisode
-from dataenvgym.executors.errors import opened
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.executors.driving import Lost, Message, drive
+from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.interface import Episode, Outcome
-from dataenvgym.executors.ray_host import Surroundings
-from dataenvgym.executors.ray_output import raylet_messages_logged
-from dataenvgym.executors.ray_worker import EpisodeOrder, Told, run_order
-from dataenvgym.progress import tell
+from dataenvgym.executors.ray_cluster import cluster, import_ray, refuse_unshared
+from dataenvgym.executors.worker import Order, Told, run_order
 
-_PATIENCE = 10.0  # seconds that a worker gets to clean up
+_PATIENCE = 10.0  # seconds that a process gets to vanish once it is killed
 
 
 class RayExecutor:
@@ -41,12 +38,11 @@ class RayExecutor:
         cpus_per_episode: CPUs that one episode and its student are given, as many as the student
             has threads.
         gpus_per_predictor: GPUs that one student is given. It sees no others.
-        max_restarts: how often a lost worker, or a student's process that is lost in one call, is
-            replaced before the episode is given up.
+        max_restarts: how often the lost process of an episode is replaced before it is given up.
 
     Raises:
-        ConfigurationError: for a value that cannot be, and from `run` if Ray is not installed or
-            has no room for an episode.
+        ConfigurationError: for a value that cannot be, and from `run` if Ray is not installed, has
+            no room for an episode, or has a machine that does not see the run directories.
     """
 
     def __init__(
@@ -85,173 +81,95 @@ class RayExecutor:
         """Run all episodes to their end; one outcome for each, in their order.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C here or in a worker; all episodes are then ended.
+            ConfigurationError: see above; nothing has started then.
+            KeyboardInterrupt: after Ctrl-C here or in a task; all episodes are then ended.
         """
-        with self._cluster():
-            running = [_RunningEpisode(self, episode) for episode in episodes]
-            try:
-                for one in running:
-                    one.begin()
-                while waiting := [one for one in running if one.outcome is None]:
-                    _first_to_tell(waiting).listen()
-            except BaseException as error:  # Ctrl-C, above all
-                for one in running:
-                    one.fail(error)
-                raise
-            finally:
-                _wait_for_cleanup(running)
-            return [one.outcome for one in running if one.outcome is not None]
-
-    @contextmanager
-    def _cluster(self) -> Iterator[None]:
-        """The Ray that there is, or one for the time being."""
-        ray = _ray()
-        if ray.is_initialized():
-            yield
-            return
-        with raylet_messages_logged():
-            yield from self._started()
-
-    def _started(self) -> Iterator[None]:
-        """A Ray that is started or joined here, until the generator is resumed."""
-        ray = _ray()
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        resources = {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                ray.init(
-                    address=self.address,
-                    log_to_driver=False,
-                    logging_level="error",
-                    include_dashboard=None if self.address else False,
-                    **{name: value for name, value in resources.items() if value is not None},
-                )
-        except (ConnectionError, ValueError) as error:
-            raise ConfigurationError(
-                f"Ray cannot be reached or started (executor.address={self.address!r}): {error}"
-            ) from error
-        try:
-            self._refuse_too_small(ray.cluster_resources())
-            yield
-        finally:
-            ray.shutdown()
-
-    def _refuse_too_small(self, resources: dict[str, float]) -> None:
-        """An episode for which there is no room would wait for ever."""
-        if self.address is not None:
-            return  # a cluster may grow
+        own = {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus}
         needs = {"CPU": self.cpus_per_episode, "GPU": self.gpus_per_predictor}
-        names = {"CPU": "cpus_per_episode", "GPU": "gpus_per_predictor"}
-        for kind, needed in needs.items():
-            if needed > (there := resources.get(kind, 0)):
-                raise ConfigurationError(
-                    f"executor.{names[kind]} is {needed:g}, and the Ray cluster here has "
-                    f"{there:g} {kind}s; ask for fewer, or set executor.num_{kind.lower()}s"
-                )
-
-
-class _RunningEpisode:
-    """An episode, and the stream of what its worker tells."""
-
-    def __init__(self, executor: RayExecutor, episode: Episode) -> None:
-        self.outcome: Outcome | None = None
-        self.stream: Any = None
-        self._executor = executor
-        self._driven = DrivenEpisode(episode)
-        self._losses = 0
-
-    def begin(self) -> None:
-        """Open the run directory and hand the episode to a worker."""
-        try:
-            self._driven.open()
-            self._start()
-        except Exception as error:
-            self.fail(error)
-
-    def listen(self) -> None:
-        """Take the next thing that the worker tells."""
-        ray = _ray()
-        try:
+        with cluster(self.address, own, needs):
+            refuse_unshared([episode.directory for episode in episodes], needs)
+            tasks = _Tasks(self.cpus_per_episode, self.gpus_per_predictor)
             try:
-                told = ray.get(next(self.stream))
-            except ray.exceptions.RayTaskError:
-                raise
-            except ray.exceptions.RayError as loss:
-                self._replace_worker(loss)
-                return
-            if isinstance(told, Told):
-                self._driven.take(told)
-                return
-            summary = opened(told)
-            self._driven.finish()
-            self.outcome = Outcome(summary=summary)
-        except Exception as error:
-            self.fail(error)
-
-    def fail(self, error: BaseException) -> None:
-        """End the episode, here and on its worker."""
-        if self.outcome is not None:
-            return
-        if self.stream is not None:
-            _cancel(self.stream)
-        self.outcome = Outcome(error=error if isinstance(error, Exception) else None)
-        self._driven.fail(error)
-
-    def _start(self) -> None:
-        options, driven = self._executor, self._driven
-        order = EpisodeOrder(
-            name=driven.directory.name,
-            config=driven.config_text,
-            files=driven.files(),
-            surroundings=Surroundings.here(),
-            gpus=options.gpus_per_predictor,
-            max_restarts=options.max_restarts,
-        )
-        # a lost worker is replaced by us, to go on from where the run directory stands by then
-        task = _ray().remote(run_order)
-        task = task.options(
-            num_cpus=options.cpus_per_episode, num_returns="streaming", max_retries=0
-        )
-        self.stream = task.remote(order)
-
-    def _replace_worker(self, loss: Exception) -> None:
-        self._losses += 1
-        if self._losses > self._executor.max_restarts:
-            raise WorkerLostError(
-                f"the Ray worker of {self._driven.directory.name!r} died {self._losses} times, at "
-                f"last with: {str(loss).partition(chr(10))[0]} The same command goes on"
-            ) from loss
-        tell(f"the Ray worker of {self._driven.directory.name!r} died: another one continues")
-        self._start()
+                return drive(episodes, tasks, opens=True, max_restarts=self.max_restarts)
+            finally:
+                tasks.close()
 
 
-def _first_to_tell(running: Sequence[_RunningEpisode]) -> _RunningEpisode:
-    """The first episode of which there is something to hear; waits for it."""
-    (stream,), _ = _ray().wait([one.stream for one in running], num_returns=1)
-    return next(one for one in running if one.stream is stream)
+@dataclass(frozen=True)
+class _Task:
+    """A Ray task that runs an order, by a number of its own and Ray's reference to its end."""
+
+    number: int
+    reference: Any
 
 
-def _cancel(stream: Any) -> None:
-    """Have the worker clean up and end; end it if it does not."""
-    ray = _ray()
-    ray.cancel(stream)
-    _, busy = ray.wait([stream.completed()], timeout=_PATIENCE)
-    if busy:
-        ray.cancel(stream, force=True)
+class _Tasks:
+    """The tasks of this driver, and the queue by which they tell what happens."""
+
+    def __init__(self, cpus: float, gpus: float) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        self._ray = import_ray()
+        self._resources = {"num_cpus": cpus, "num_gpus": gpus}
+        node = self._ray.get_runtime_context().get_node_id()
+        here = NodeAffinitySchedulingStrategy(node, soft=True)
+        options = {"num_cpus": 0, "scheduling_strategy": here}
+        self._queue = self._ray.util.queue.Queue(actor_options=options)
+        self._next: Any = None  # reference to what the queue gives next
+        self._started: list[_Task] = []
+        self._running: dict[Any, _Task] = {}
+
+    def start(self, order: Order) -> _Task:
+        number = len(self._started)
+        # we replace a lost task ourselves: the run directory is to be cleared of what it left
+        run = self._ray.remote(**self._resources, max_retries=0)(_run_task)
+        task = _Task(number, run.remote(order, number, self._queue))
+        self._started.append(task)
+        self._running[task.reference] = task
+        return task
+
+    def listen(self) -> Iterator[tuple[_Task, Message]]:
+        if self._next is None:
+            self._next = self._queue.actor.get.remote()
+        (first,), _ = self._ray.wait([self._next, *self._running])
+        if first is self._next:
+            self._next = None
+            number, message = self._ray.get(first)
+            yield self._started[number], message
+        elif (ended := self._end_of(task := self._running.pop(first))) is not None:
+            yield task, ended
+
+    def interrupt(self, task: _Task) -> None:
+        self._ray.cancel(task.reference)
+
+    def end(self, task: _Task, patience: float) -> None:
+        self._running.pop(task.reference, None)  # not there if it is lost
+        _, busy = self._ray.wait([task.reference], timeout=patience)
+        if busy:
+            self._ray.cancel(task.reference, force=True)
+            self._ray.wait([task.reference], timeout=_PATIENCE)
+
+    def close(self) -> None:
+        """Remove the queue."""
+        self._queue.shutdown(force=True)
+
+    def _end_of(self, task: _Task) -> CarriedError | Lost | None:
+        """How a task ended; None if its last message is in the queue."""
+        exceptions = self._ray.exceptions
+        try:
+            self._ray.get(task.reference)
+        except exceptions.RayTaskError as error:  # it could not even begin
+            return CarriedError.of(error.cause)
+        except exceptions.RayError as loss:
+            return Lost(f"was lost: {str(loss).partition(chr(10))[0]}")
+        return None
 
 
-def _wait_for_cleanup(running: Sequence[_RunningEpisode]) -> None:
-    """Give workers the time to end students and remove folders, before Ray is shut down."""
-    if streams := [one.stream.completed() for one in running if one.stream is not None]:
-        _ray().wait(streams, num_returns=len(streams), timeout=_PATIENCE)
+def _run_task(order: Order, number: int, queue: Any) -> None:
+    """Run an order in this process; puts all that there is to tell into the queue."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray interrupts what is cancelled
 
+    def tell(message: Told) -> None:
+        queue.put((number, message))
 
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigurationError(
-            'executor=ray needs Ray, which is not installed: pip install "dataenvgym[ray]"'
-        ) from error
-    return ray
+    queue.put((number, run_order(order, tell)))

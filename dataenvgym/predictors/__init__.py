@@ -9,19 +9,16 @@ learnt            ... what it has learnt, as a folder, and the way there
 vllm              a vLLM server, and adapters that change while it runs
 openai            any model behind an OpenAI-compatible API, not to be trained
 scripted          answers by a function; for tests and examples
-simulated         learning curves in place of a model: an episode in seconds
 """
 
 from dataenvgym.predictors.in_process import InProcessPredictor
 from dataenvgym.predictors.openai import OpenAIPredictor
 from dataenvgym.predictors.scripted import ScriptedPredictor
-from dataenvgym.predictors.simulated import SimulatedPredictor
 from dataenvgym.predictors.vllm import VllmPredictor
 
 __all__ = [
     "InProcessPredictor",
     "OpenAIPredictor",
     "ScriptedPredictor",
-    "SimulatedPredictor",
     "VllmPredictor",
 ]

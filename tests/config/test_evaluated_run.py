@@ -54,7 +54,7 @@ def test_what_only_looks_like_a_reference_is_none(tmp_path):
 
 def test_another_student_brings_its_predictor(run):
     config, _ = compose_for_run(run, ["student=simulated"])
-    assert config.predictor._target_ == "dataenvgym.predictors.SimulatedPredictor"
+    assert config.predictor._target_ == "dataenvgym.simulation.SimulatedPredictor"
     config, _ = compose_for_run(run, ["model=openai/gpt"])
     assert config.predictor.model == "gpt"
     assert config.task.sources == "own.jsonl"

@@ -7,7 +7,7 @@ from dataenvgym.errors import (
     BudgetSpentError,
     ConfigurationError,
     ExternalError,
-    PredictorLostError,
+    PredictionError,
     ServerError,
 )
 from dataenvgym.interfaces import Failure
@@ -79,7 +79,7 @@ def test_single_records_that_could_not_be_judged_pass_and_are_counted():
     assert judge.unjudged == [(RECORDS[2], "failing")]
 
 
-@pytest.mark.parametrize("error", [ServerError("gone"), PredictorLostError("died")])
+@pytest.mark.parametrize("error", [ServerError("gone"), PredictionError("died")])
 def test_a_student_that_is_gone_ends_the_check(error):
     with pytest.raises(type(error)):
         RecordJudge([Raising(error)], STUDENT)(RECORDS)

@@ -10,7 +10,7 @@ from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
     InvalidRecordError,
-    PredictorLostError,
+    PredictionError,
     RunDirectoryError,
     TrainingError,
 )
@@ -288,7 +288,7 @@ class CannotJudgeAll:
 
     def passes(self, records, predictor):
         if self.gone:
-            raise PredictorLostError("the student's process died")
+            raise PredictionError("the student is gone")
         self.judged += len(records)
         return [i % 2 == 0 or Failure(reason="no answer") for i in range(len(records))]
 
@@ -299,7 +299,7 @@ def test_a_student_gone_during_a_check_ends_the_run_there_and_it_is_checked_agai
     check = CannotJudgeAll()
     environment = OpenEnded(task, student, directory=tmp_path, quality=[check])
     environment.reset(seed=0)
-    with pytest.raises(PredictorLostError):
+    with pytest.raises(PredictionError):
         environment.step(records)
     assert student.trainings == 0
     check.gone = False

@@ -5,33 +5,106 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dataenvgym.config import compose
-from dataenvgym.executors import Episode
+from dataenvgym.episodes import EpisodeCallback
+from dataenvgym.executors import (
+    Episode,
+    ExecutorInterface,
+    InProcessExecutor,
+    ProcessExecutor,
+    RayExecutor,
+)
 
 PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
 
 SCRIPTED = (
     "predictor=custom",
     "predictor._target_=pupils.Pupil",
-    "task.n_validation=20",
-    "task.n_test=20",
+    "task.n_validation=8",
+    "task.n_test=8",
     "agent.records_per_iteration=20",
     "episode.iterations=2",
 )
 REAL = (
-    "task.n_validation=60",
-    "task.n_test=40",
-    "task.chunk_size=20",
-    "agent.records_per_iteration=60",
+    "task.n_validation=20",
+    "task.n_test=20",
+    "task.chunk_size=10",
+    "agent.records_per_iteration=20",
     "trainer.num_train_epochs=1",
     "episode.iterations=2",
     "predictor.threads=1",
 )
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    """A Ray cluster of this machine that this process is connected to."""
+    ray = pytest.importorskip("ray", reason="needs the extra [ray]")
+    ray.init(num_cpus=2, log_to_driver=False, logging_level="error", include_dashboard=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def executor_of(request: pytest.FixtureRequest) -> Callable[..., ExecutorInterface]:
+    """Makes the executor of that name."""
+    kinds = {
+        "in_process": InProcessExecutor,
+        "processes": partial(ProcessExecutor, workers=2),
+        "ray": RayExecutor,
+    }
+
+    def make(name: str, **options: Any) -> ExecutorInterface:
+        if name == "ray":
+            request.getfixturevalue("cluster")
+        executor: ExecutorInterface = kinds[name](**options)
+        return executor
+
+    return make
+
+
+@pytest.fixture(params=["in_process", "processes", pytest.param("ray", marks=pytest.mark.slow)])
+def executor(request: pytest.FixtureRequest, executor_of) -> ExecutorInterface:
+    """Each of the executors."""
+    made: ExecutorInterface = executor_of(request.param)
+    return made
+
+
+class Listener(EpisodeCallback):
+    """Keeps what it hears; raises `error` once an iteration is finished."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+        self.error = error
+
+    def on_start(self, plan):
+        self.heard.append(("start", plan.name, plan.directory))
+
+    def on_phase(self, event, iteration, phase, seconds):
+        self.heard.append(("phase", event, iteration, phase))
+
+    def on_warning(self, warning):
+        self.heard.append(("warning", warning.text))
+
+    def on_iteration(self, summary):
+        self.heard.append(("iteration", summary.iteration))
+        if self.error is not None:
+            raise self.error
+
+    def on_end(self, summary):
+        self.heard.append(("end", summary.status))
+
+
+@pytest.fixture
+def listener() -> Callable[..., Listener]:
+    return Listener
 
 
 @pytest.fixture
@@ -73,6 +146,29 @@ def real(folder):
 def comparable():
     """All that two runs of the same episode have in common: no times, and no folders of theirs."""
     return _comparable
+
+
+@pytest.fixture(scope="session")
+def known() -> dict[tuple[str, ...], dict[str, object]]:
+    """The files of episodes that have run in process, by their overrides."""
+    return {}
+
+
+@pytest.fixture
+def undisturbed(scripted, known) -> Callable[..., dict[str, object]]:
+    """The files of an episode that runs in process, in a call for each number of iterations."""
+
+    def run(*overrides: str, make=scripted, calls: tuple[int, ...] = (2,)) -> dict[str, object]:
+        key = (make.__qualname__, *overrides, str(calls))
+        if key not in known:
+            for n in calls:
+                episode = make(*overrides, f"episode.iterations={n}", "runs_dir=undisturbed")
+                (outcome,) = InProcessExecutor().run([episode])
+                outcome.result()
+            known[key] = _comparable(episode.directory)
+        return known[key]
+
+    return run
 
 
 def _comparable(directory: Path) -> dict[str, object]:

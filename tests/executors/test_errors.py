@@ -7,14 +7,14 @@ import pickle
 import pytest
 
 from dataenvgym.errors import ConfigChangedError, DataEnvGymError, InvalidRecordError
-from dataenvgym.executors.errors import CarriedError, Done, opened
+from dataenvgym.executors.errors import CarriedError
 
 
-def carried(error: BaseException, **options: str) -> BaseException:
+def carried(error: BaseException) -> BaseException:
     try:
         raise error
     except BaseException as raised:
-        data = pickle.dumps(CarriedError.of(raised, **options))
+        data = pickle.dumps(CarriedError.of(raised))
     return pickle.loads(data).error()
 
 
@@ -54,15 +54,3 @@ def test_what_cannot_travel_stays():
     arrived = carried(error)
     assert "lambda" in str(arrived)
     assert not hasattr(arrived, "lock")
-
-
-def test_paths_become_those_of_whoever_asked():
-    assert str(carried(ValueError("/far/a/b is odd"), root="/far", here="/near")) == (
-        "/near/a/b is odd"
-    )
-
-
-def test_opening_gives_the_value_or_raises():
-    assert opened(Done(3)) == 3
-    with pytest.raises(KeyError, match="x"):
-        opened(CarriedError.of(KeyError("x")))

@@ -7,34 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import Pipe
+from threading import Thread
 
 import psutil
 import pytest
 
-from dataenvgym.episodes import EpisodeCallback
-from dataenvgym.errors import ConfigurationError, InvalidRecordError, WorkerLostError
-from dataenvgym.executors import ExecutorInterface, InProcessExecutor, ProcessExecutor
+from dataenvgym.episodes.warning_log import RunWarning
+from dataenvgym.errors import ConfigurationError, WorkerLostError
+from dataenvgym.executors import ProcessExecutor
+from dataenvgym.executors.worker import Relay
 from dataenvgym.storage import read_json
-
-
-class Heard(EpisodeCallback):
-    """Keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.events: list[object] = []
-
-    def on_start(self, plan):
-        self.events.append(("start", plan.name))
-
-    def on_iteration(self, summary):
-        self.events.append(summary.iteration)
-
-    def on_end(self, summary):
-        self.events.append(summary.status)
-
-
-def test_it_is_an_executor():
-    assert isinstance(ProcessExecutor(), ExecutorInterface)
 
 
 def test_workers_are_as_many_as_there_are_cores_for_the_students():
@@ -44,50 +27,6 @@ def test_workers_are_as_many_as_there_are_cores_for_the_students():
     assert ProcessExecutor(workers=7, threads=2).workers == 7
     with pytest.raises(ConfigurationError, match="workers is 0, expected 1 or more"):
         ProcessExecutor(workers=0)
-
-
-def test_an_episode_comes_to_the_same_as_in_this_process(scripted, comparable):
-    (here,) = InProcessExecutor().run([scripted("runs_dir=here")])
-    heard = Heard()
-    episode = scripted("runs_dir=there", callbacks=[heard])
-    (there,) = ProcessExecutor(workers=1).run([episode])
-    assert [i.val_score for i in there.result().iterations] == [
-        i.val_score for i in here.result().iterations
-    ]
-    assert comparable(episode.directory) == comparable(scripted("runs_dir=here").directory)
-    assert heard.events == [("start", episode.directory.name), 0, 1, 2, "finished"]
-
-
-@pytest.mark.slow
-def test_the_real_students_weights_are_the_same_as_in_this_process(real, comparable):
-    (here,) = InProcessExecutor().run([real("runs_dir=here")])
-    (there,) = ProcessExecutor(workers=1).run([real("runs_dir=there")])
-    assert here.result().best_iteration == there.result().best_iteration
-    files = comparable(real("runs_dir=there").directory)
-    assert files == comparable(real("runs_dir=here").directory)
-    assert "iterations/002/adapter/adapter_model.safetensors" in files
-
-
-def test_a_failed_episode_holds_up_none_of_the_others(scripted):
-    episodes = [scripted("agent._target_=pupils.Clumsy", "name=a"), scripted("name=b")]
-    failed, finished = ProcessExecutor(workers=2).run(episodes)
-    with pytest.raises(InvalidRecordError, match="record 0, field output"):
-        failed.result()
-    assert finished.result().status == "finished"
-    assert read_json(episodes[0].directory / "summary.json")["status"] == "failed"
-
-
-def test_a_child_that_is_killed_takes_nobody_with_it_and_is_gone_on_with(scripted):
-    heard = Heard()
-    fragile = scripted("agent._target_=pupils.Fragile", "name=a", callbacks=[heard])
-    lost, finished = ProcessExecutor(workers=2).run([fragile, scripted("name=b")])
-    with pytest.raises(WorkerLostError, match="the process of 'a' was ended by SIGKILL"):
-        lost.result()
-    assert finished.result().status == "finished"
-    assert heard.events[-1] == "failed"
-    assert "SIGKILL" in read_json(fragile.directory / "summary.json")["error"]
-    (again,) = ProcessExecutor(workers=1).run([fragile])
-    assert len(again.result().iterations) == 3
 
 
 def test_what_a_child_said_last_is_in_the_error_of_its_loss(scripted, folder):
@@ -104,21 +43,18 @@ def test_what_a_child_said_last_is_in_the_error_of_its_loss(scripted, folder):
         lost.result()
 
 
-def test_an_episode_that_cannot_work_leaves_nothing_behind(scripted, folder):
-    (outcome,) = ProcessExecutor().run([scripted("environment.mode=x")])
-    assert isinstance(outcome.error, ConfigurationError)
-    assert not (folder / "runs").exists()
-
-
-def test_a_mistake_in_a_callback_ends_its_episode_alone(scripted):
-    class Wrong(EpisodeCallback):
-        def on_iteration(self, summary):
-            raise ZeroDivisionError
-
-    episodes = [scripted("name=a", callbacks=[Wrong()]), scripted("name=b")]
-    failed, finished = ProcessExecutor(workers=1).run(episodes)
-    assert isinstance(failed.error, ZeroDivisionError)
-    assert finished.result().status == "finished"
+def test_a_child_tells_of_warnings_from_all_threads():
+    ours, theirs = Pipe()
+    relay = Relay(theirs.send)
+    warnings = [RunWarning(text=f"w{i}" * 1000, iteration=i) for i in range(8)]
+    threads = [Thread(target=relay.on_warning, args=(warning,)) for warning in warnings]
+    for thread in threads:
+        thread.start()
+    told = [ours.recv() for _ in warnings]
+    for thread in threads:
+        thread.join()
+    assert {t.method for t in told} == {"on_warning"}
+    assert {t.arguments[0] for t in told} == set(warnings)
 
 
 DRIVER = """

@@ -12,7 +12,7 @@ from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.episodes import run_episode
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.predictors import SimulatedPredictor
+from dataenvgym.simulation import SimulatedPredictor
 from dataenvgym.simulation.__main__ import main
 from dataenvgym.simulation.curves import read_curves
 from dataenvgym.simulation.recordings import read_trajectories, read_trajectory

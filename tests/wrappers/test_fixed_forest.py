@@ -11,8 +11,7 @@ from gymnasium.wrappers import TimeLimit
 import dataenvgym  # noqa: F401  registers the environments
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.errors import ConfigurationError, InvalidActionError
-from dataenvgym.predictors import SimulatedPredictor
-from dataenvgym.simulation import LearningCurves
+from dataenvgym.simulation import LearningCurves, SimulatedPredictor
 from dataenvgym.simulation.skill_tree import SimulatedSkillTree
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.wrappers import FEATURES, FixedForest

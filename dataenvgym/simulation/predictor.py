@@ -1,6 +1,6 @@
 """A student that is nothing but learning curves, behind the interface of a real one.
 
-It learns by counting records by skill (see `dataenvgym.simulation`), and answers a question right
+It learns by counting records by skill (see `curves`), and answers a question right
 if the accuracy of its skill is above the question's own threshold, a number in [0, 1) that depends
 on the question and the seed alone. The task's questions of one split and skill have thresholds at
 equal distances, in random order. So a better student keeps what it could, the share of right

@@ -16,9 +16,8 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
     TrainingRun,
 )
-from dataenvgym.predictors import SimulatedPredictor
 from dataenvgym.records import Message, Provenance, SupervisedDatum
-from dataenvgym.simulation import read_curves
+from dataenvgym.simulation import SimulatedPredictor, read_curves
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 TASK = PocketMathTask(n_train=20, n_validation=400, n_test=100)

@@ -1,0 +1,128 @@
+"""The worker's side of an episode: it runs in this process, and the driver hears of it.
+
+The driver sends an `Order`. `run_order` runs it as the in-process executor would, tells each call
+of a callback as a `Told`, and returns the summary or the error, which is the last thing to tell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dataenvgym.config.run_directory import open_run
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.warning_log import RunWarning
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.executors.errors import CarriedError
+from dataenvgym.executors.in_process import run_here
+from dataenvgym.executors.interface import Episode
+from dataenvgym.secrets import redacted_output
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the driver finds around it, for a worker to have the same.
+
+    Attributes:
+        folder: the current one, to which relative paths in a configuration refer.
+        paths: where Python looks for modules.
+        omp_threads: OMP_NUM_THREADS, which Ray would set to the CPUs of the task.
+    """
+
+    folder: str
+    paths: tuple[str, ...]
+    omp_threads: str | None
+
+    @classmethod
+    def here(cls) -> Surroundings:
+        paths = tuple(os.path.abspath(path) for path in sys.path)
+        return cls(os.getcwd(), paths, os.environ.get("OMP_NUM_THREADS"))
+
+    def enter(self) -> None:
+        """Be there, for good; a folder that this machine does not have is left out."""
+        sys.path += [p for p in self.paths if p not in sys.path and os.path.exists(p)]
+        if self.omp_threads is None:
+            os.environ.pop("OMP_NUM_THREADS", None)
+        else:
+            os.environ["OMP_NUM_THREADS"] = self.omp_threads
+        if os.path.isdir(self.folder):
+            os.chdir(self.folder)
+
+
+@dataclass(frozen=True)
+class Order:
+    """An episode to be run, from wherever it stands.
+
+    Attributes:
+        config: the configuration, resolved, as YAML text.
+        fresh: start anew.
+        is_open: the driver has opened the run directory and holds it.
+    """
+
+    config: str
+    fresh: bool
+    is_open: bool
+    surroundings: Surroundings
+
+
+Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A callback's method was called with these arguments."""
+
+    method: Method
+    arguments: tuple[Any, ...]
+
+
+def run_order(order: Order, tell: Callable[[Told], None]) -> Summary | CarriedError:
+    """Run the episode; an interrupt ends it and is carried to the driver like any error."""
+    from omegaconf import OmegaConf
+
+    order.surroundings.enter()
+    config: Any = OmegaConf.create(order.config)
+    episode = Episode(config, [Relay(tell)], order.fresh)
+    try:
+        with redacted_output():
+            if order.is_open and not (episode.directory / "config.yaml").exists():
+                raise RunDirectoryError(
+                    f"{os.uname().nodename} does not see the run directory {episode.directory}"
+                )
+            opened = nullcontext() if order.is_open else open_run(config, fresh=order.fresh)
+            return run_here(episode, opened).result()
+    except (Exception, KeyboardInterrupt) as error:
+        return CarriedError.of(error)
+
+
+class Relay(EpisodeCallback):
+    """Tells what it hears, from any thread."""
+
+    def __init__(self, tell: Callable[[Told], None]) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        self._pass_on("on_start", plan)
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        self._pass_on("on_phase", event, iteration, phase, seconds)
+
+    def on_warning(self, warning: RunWarning) -> None:
+        self._pass_on("on_warning", warning)
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        self._pass_on("on_iteration", summary)
+
+    def on_end(self, summary: Summary) -> None:
+        self._pass_on("on_end", summary)
+
+    def _pass_on(self, method: Method, *arguments: Any) -> None:
+        with self._lock:
+            self._tell(Told(method, arguments))

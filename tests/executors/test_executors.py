@@ -1,0 +1,319 @@
+"""What all executors do alike, and those with other processes when one of them is lost."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from dataenvgym.config.resolved import resolved_yaml
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidRecordError,
+    RunDirectoryError,
+    WorkerLostError,
+)
+from dataenvgym.executors import ExecutorInterface, InProcessExecutor
+from dataenvgym.executors.errors import CarriedError
+from dataenvgym.executors.worker import Order, Surroundings, run_order
+from dataenvgym.storage import read_json
+
+RAY = pytest.param("ray", marks=pytest.mark.slow)
+FRAGILE = "agent._target_=pupils.Fragile"
+ENDLESS = "agent._target_=pupils.Endless"
+elsewhere = pytest.mark.parametrize("executor", ["processes", RAY], indirect=True)
+
+
+def status_of(episode):
+    return read_json(episode.directory / "summary.json")["status"]
+
+
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_it_is_an_executor(executor):
+    assert isinstance(executor, ExecutorInterface)
+
+
+@elsewhere
+def test_an_episode_comes_to_the_same_and_is_heard_the_same_as_in_this_process(
+    executor, scripted, listener, comparable
+):
+    near, far = listener(), listener()
+    here, there = scripted("runs_dir=here", callbacks=[near]), scripted(callbacks=[far])
+    for where, episode in ((InProcessExecutor(), here), (executor, there)):
+        (outcome,) = where.run([episode])
+        outcome.result()
+    assert comparable(there.directory) == comparable(here.directory)
+    assert far.heard[0] == ("start", there.directory.name, there.directory)
+    assert far.heard[1:] == near.heard[1:]
+    assert ("phase", "end", 1, "train") in far.heard
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["processes", "ray"], indirect=True)
+def test_the_real_students_weights_are_the_same_as_in_this_process(
+    executor, real, comparable, undisturbed
+):
+    episode = real()
+    (outcome,) = executor.run([episode])
+    outcome.result()
+    files = comparable(episode.directory)
+    assert "iterations/002/adapter/adapter_model.safetensors" in files
+    assert files == undisturbed(make=real)
+
+
+def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(executor, scripted):
+    episodes = [
+        scripted("agent._target_=pupils.Clumsy", "name=a"),
+        scripted("agent=random", "episode.iterations=1", "name=b"),
+        scripted("agent._target_=pupils.Buggy", "name=c"),
+    ]
+    clumsy, finished, buggy = executor.run(episodes)
+    assert type(clumsy.error) is InvalidRecordError
+    assert str(clumsy.error).startswith("record 0, field output")
+    assert (clumsy.error.index, clumsy.error.field) == (0, "output")
+    assert clumsy.summary is None
+    with pytest.raises(ZeroDivisionError):
+        buggy.result()
+    summary, directory = finished.result(), episodes[1].directory
+    assert (summary.agent, summary.status) == ("random", "finished")
+    assert read_json(directory / "summary.json") == summary.model_dump(mode="json")
+    assert (directory / "report.md").exists()
+    assert [status_of(episode) for episode in episodes] == ["failed", "finished", "failed"]
+
+
+@elsewhere
+def test_an_error_from_elsewhere_has_its_traceback_with_it(executor, scripted):
+    (buggy,) = executor.run([scripted("agent._target_=pupils.Buggy")])
+    assert "return 1 // 0" in buggy.error.__notes__[0]
+
+
+def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, folder):
+    (outcome,) = executor.run([scripted("environment.mode=x")])
+    assert isinstance(outcome.error, ConfigurationError)
+    assert not (folder / "runs").exists()
+
+
+def test_a_mistake_in_a_callback_ends_its_episode_alone_which_continues_later(
+    executor, scripted, listener, comparable, undisturbed
+):
+    wrong = listener(OSError("disk full"))
+    stopped = scripted("runs_dir=there", callbacks=[wrong])
+    other = scripted("episode.iterations=1", "name=b")
+    failed, finished = executor.run([stopped, other])
+    assert isinstance(failed.error, OSError)
+    assert finished.result().status == "finished"
+    assert wrong.heard[-1] == ("end", "failed")
+    assert status_of(stopped) == "failed"
+    executor.run([scripted("runs_dir=there")])
+    assert comparable(stopped.directory) == undisturbed()
+
+
+def test_an_interrupt_ends_all_which_another_executor_continues(
+    executor, scripted, listener, comparable, undisturbed
+):
+    hasty = listener(KeyboardInterrupt())
+    stopped = scripted("runs_dir=there", callbacks=[hasty])
+    with pytest.raises(KeyboardInterrupt):
+        executor.run([stopped, scripted(ENDLESS, "name=b")])
+    assert hasty.heard[-1] == ("end", "interrupted")
+    assert status_of(stopped) == "interrupted"
+    InProcessExecutor().run([scripted("runs_dir=there")])
+    assert comparable(stopped.directory) == undisturbed()
+
+
+def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
+    hasty = scripted("agent._target_=pupils.Hasty", "name=a")
+    with pytest.raises(KeyboardInterrupt):
+        executor.run([hasty, scripted(ENDLESS, "name=b")])
+    assert status_of(hasty) == "interrupted"
+
+
+def test_fresh_starts_anew(executor, scripted):
+    executor.run([scripted("name=a", "episode.iterations=1")])
+    again = scripted("name=a", "seed=1", "episode.iterations=1", fresh=True)
+    (outcome,) = executor.run([again])
+    assert outcome.result().seed == 1
+
+
+@elsewhere
+def test_it_continues_where_another_executor_left_off(executor, scripted, comparable, undisturbed):
+    InProcessExecutor().run([scripted("episode.iterations=1", "name=mixed")])
+    mixed = scripted("name=mixed")
+    (outcome,) = executor.run([mixed])
+    outcome.result()
+    assert comparable(mixed.directory) == undisturbed(calls=(1, 2))
+
+
+@elsewhere
+def test_the_same_run_is_not_written_twice_at_the_same_time(executor, scripted):
+    outcomes = executor.run([scripted(), scripted()])
+    (refused,) = [outcome.error for outcome in outcomes if outcome.error is not None]
+    assert isinstance(refused, RunDirectoryError)
+    assert "another process is writing" in str(refused)
+
+
+DOUBTFUL = """
+from dataenvgym.run_warnings import warn_run
+from dataenvgym.tasks.math.pocket import PocketMathTask
+
+
+class Doubtful(PocketMathTask):
+    def __init__(self, **options):
+        super().__init__(**options)
+        warn_run("two rows of the file are the same")
+"""
+
+
+def test_what_is_warned_about_while_an_episode_is_built_is_kept_with_the_run(
+    executor, scripted, listener, folder
+):
+    (folder / "doubtful.py").write_text(DOUBTFUL)
+    hearing = listener()
+    episode = scripted(
+        "task._target_=doubtful.Doubtful", "episode.iterations=1", "name=a", callbacks=[hearing]
+    )
+    (outcome,) = executor.run([episode])
+    text = "two rows of the file are the same"
+    assert [warning.text for warning in outcome.result().warnings] == [text]
+    assert [what[1] for what in hearing.heard if what[0] == "warning"] == [text]
+    assert text in (episode.directory / "report.md").read_text()
+
+
+# --- processes that are lost ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("processes", {}), pytest.param("ray", {"max_restarts": 0}, marks=pytest.mark.slow)],
+)
+def test_a_lost_process_fails_its_episode_alone_which_continues_later(
+    executor_of, scripted, listener, name, options
+):
+    hearing = listener()
+    fragile = scripted(FRAGILE, "name=a", callbacks=[hearing])
+    lost, finished = executor_of(name, **options).run(
+        [fragile, scripted("episode.iterations=1", "name=b")]
+    )
+    assert isinstance(lost.error, WorkerLostError)
+    assert finished.result().status == "finished"
+    assert hearing.heard[-1] == ("end", "failed")
+    summary = read_json(fragile.directory / "summary.json")
+    assert (summary["status"], len(summary["iterations"])) == ("failed", 2)
+    (again,) = executor_of(name, **options).run([fragile])
+    assert len(again.result().iterations) == 3
+
+
+@pytest.mark.slow
+def test_ray_replaces_a_lost_process_by_one_that_continues(
+    executor_of, scripted, listener, folder, comparable, undisturbed
+):
+    hearing = listener()
+    killed = scripted(FRAGILE, "runs_dir=there", callbacks=[hearing])
+    (outcome,) = executor_of("ray").run([killed])
+    outcome.result()
+    assert (folder / "died-teaching").exists()
+    assert comparable(killed.directory) == undisturbed(FRAGILE)
+    told = [what for what in hearing.heard if what[0] in ("start", "iteration", "end")]
+    assert told == [
+        ("start", killed.directory.name, killed.directory),
+        ("iteration", 0),
+        ("iteration", 1),
+        ("iteration", 2),
+        ("end", "finished"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_what_it_knew(
+    executor_of, scripted, folder, comparable, undisturbed
+):
+    kind = "predictor._target_=pupils.Mortal"
+    killed = scripted(kind, "runs_dir=there")
+    (outcome,) = executor_of("ray").run([killed])
+    outcome.result()
+    assert (folder / "died-answering").exists()
+    assert (folder / "died-training").exists()
+    assert comparable(killed.directory) == undisturbed(kind)
+
+
+@pytest.mark.slow
+def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
+    executor_of, scripted, folder, comparable, undisturbed
+):
+    kind = "predictor._target_=pupils.Sickly"
+    episode = scripted(kind, "runs_dir=there")
+    (folder / "sick").touch()
+    (outcome,) = executor_of("ray", max_restarts=1).run([episode])
+    assert isinstance(outcome.error, WorkerLostError)
+    assert "the last of 2" in str(outcome.error)
+    assert status_of(episode) == "failed"
+    assert not list(episode.directory.rglob("completed.jsonl"))
+    (folder / "sick").unlink()
+    (outcome,) = executor_of("ray").run([episode])
+    outcome.result()
+    assert comparable(episode.directory) == undisturbed(kind)
+
+
+# --- storage --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blind_node(executor_of, folder):
+    """A second node of the Ray cluster, to which the folder `local` is empty."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("needs bubblewrap")
+    ray, executor = pytest.importorskip("ray"), executor_of("ray")
+    (folder / "local").mkdir()
+    address = ray.get_runtime_context().gcs_address
+    bare = ["--tmpfs", str(folder / "local"), "--tmpfs", "/tmp/ray"]  # of Ray's as well
+    machine = ["bwrap", "--dev-bind", "/", "/", *bare, "--die-with-parent"]
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1"]
+    names = [f"--address={address}", "--node-name=blind", "--disable-usage-stats"]
+    with open(folder / "node.log", "wb") as log:
+        node = subprocess.Popen([*machine, *start, *names], stdout=log, stderr=log)
+    try:
+        wait_for(lambda: sum(n["Alive"] for n in ray.nodes()) == 2)
+        yield executor
+    finally:
+        for process in psutil.Process(node.pid).children(recursive=True):
+            if process.name() == "raylet":
+                process.terminate()  # the cluster hears of it at once
+        wait_for(lambda: sum(n["Alive"] for n in ray.nodes()) == 1)
+        node.kill()
+        node.wait()
+
+
+@pytest.mark.slow
+def test_a_machine_that_does_not_see_the_runs_is_named_before_anything_starts(
+    blind_node, scripted, folder
+):
+    with pytest.raises(ConfigurationError, match=r"below \S+/local, which .* see: \S+ \(blind\)"):
+        blind_node.run([scripted("runs_dir=local/runs")])
+    assert not list((folder / "local").iterdir())
+    (outcome,) = blind_node.run([scripted("episode.iterations=1", "runs_dir=shared")])
+    assert outcome.result().status == "finished"
+    assert not list(folder.glob(".dataenvgym-*"))
+
+
+def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
+    order = Order(
+        config=resolved_yaml(scripted().config),
+        fresh=False,
+        is_open=True,
+        surroundings=Surroundings.here(),
+    )
+    reply = run_order(order, lambda told: None)
+    assert isinstance(reply, CarriedError)
+    with pytest.raises(RunDirectoryError, match="does not see the run directory runs/"):
+        raise reply.error()
+    assert not (folder / "runs").exists()
