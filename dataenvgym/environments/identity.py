@@ -23,6 +23,7 @@ from dataenvgym.storage import read_json, write_json
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose version decides results."""
 _VERSIONS = "versions"
+_ALWAYS = {"environment", "task"}
 
 
 def identity_of(
@@ -67,10 +68,15 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     try:
         identity = read_json(path)
     except ValueError as error:
-        raise RunDirectoryError(f"{path} is damaged ({error}); start afresh") from error
-    if not isinstance(identity, dict):
-        raise RunDirectoryError(f"{path} is damaged (no JSON object); start afresh")
+        raise RunDirectoryError(
+            f"{path} is damaged ({error}); restore it, or start afresh"
+        ) from error
     refuse_newer(path, identity)
+    if not isinstance(identity, dict) or not identity.keys() >= _ALWAYS:
+        raise RunDirectoryError(
+            f"{path} is damaged (not a JSON object with {', '.join(sorted(_ALWAYS))}); restore it, "
+            "or start afresh"
+        )
     return identity
 
 

@@ -34,6 +34,7 @@ from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
     PerformanceReport,
+    Scores,
     TrainingDatum,
     parse_training_datum,
 )
@@ -68,6 +69,31 @@ class IterationResult(Model):
     seconds: dict[str, float] = {}
     adapter: int | None = None
     files: dict[str, FileMark] = {}
+
+    @property
+    def val_score(self) -> float:
+        """Mean reward on the validation split, failed calls excluded."""
+        return self.report.score
+
+    @property
+    def n_val(self) -> int:
+        """Validation instances."""
+        return self.report.n
+
+    @property
+    def n_errors(self) -> int:
+        """Validation instances whose call failed."""
+        return self.report.n_errors
+
+    @property
+    def val_score_by_skill(self) -> dict[str, float | None]:
+        """Mean reward by skill; None where every call failed."""
+        return {skill.skill: skill.score for skill in self.report.skills}
+
+    @property
+    def named_scores(self) -> Scores:
+        """Mean of each named score on the validation split, such as `tests_passed`."""
+        return self.report.scores
 
 
 class IterationFiles:

@@ -36,6 +36,7 @@ def _run(episode: Episode) -> Outcome:
                 seed=config.seed,
                 callbacks=(*episode.callbacks, early),
                 progress=False,
+                lock=False,  # `open_run` holds it
             )
             environment.close()
             write_report(directory)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import FREE, FREE_SECTIONS, check_folder_name
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.run_directory import run_directory
+from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.studies.grid import Choice, Grid, parse_grid
 from dataenvgym.studies.statistics import EXACT, Test
@@ -50,6 +50,11 @@ class Cell:
     def directory(self) -> Path:
         """Its run directory."""
         return run_directory(self.config)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to do; one whose teacher's budget is spent has ended, too."""
+        return is_done(self.config, or_ended=True)
 
     @property
     def kind(self) -> str:

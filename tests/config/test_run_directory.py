@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
-from dataenvgym.config.holding import locked
 from dataenvgym.config.run_directory import check_run
-from dataenvgym.episodes import read_summary
+from dataenvgym.episodes import IterationSummary, Summary, read_summary
 from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
 from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
+from dataenvgym.workspace import locked
 
 
 @pytest.fixture
@@ -34,13 +34,26 @@ def opened(config, *, fresh=False) -> Path:
 
 def begin(directory: Path, iterations: int = 1, status: str = "finished", score: float = 0.5):
     """Leave what a run with so many iterations leaves."""
+    results = []
     for i in range(iterations + 1):
         write_json(directory / "iterations" / f"{i:03d}" / "iteration.json", {})
-    results = [
-        {"iteration": i, "val_score": score, "n_records_total": 10 * i}
-        for i in range(iterations + 1)
-    ]
-    write_json(directory / "summary.json", {"status": status, "iterations": results})
+        results.append(
+            IterationSummary(
+                iteration=i,
+                val_score=score,
+                n_val=1,
+                n_errors=0,
+                n_records=10,
+                n_records_total=10 * i,
+                dropped={},
+                seconds={},
+                val_score_by_skill={},
+            )
+        )
+    summary = Summary(
+        task="t", agent="a", seed=0, status=status, iterations=tuple(results), best_iteration=0
+    )
+    write_json(directory / "summary.json", summary.model_dump(mode="json"))
 
 
 def test_the_configuration_is_kept_resolved_and_can_be_read_again(config_of):
@@ -124,7 +137,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path: Path, fres
     precious = tmp_path / "r" / "thesis.tex"
     precious.parent.mkdir()
     precious.write_text("precious")
-    with pytest.raises(RunDirectoryError, match="is no run directory"):
+    with pytest.raises(RunDirectoryError, match="is not the folder of a run"):
         opened(config_of("name=r"), fresh=fresh)
     (tmp_path / "r" / "config.yaml").write_text("something: else\n")
     with pytest.raises(RunDirectoryError, match="not the configuration of a run"):
