@@ -94,8 +94,8 @@ class Workspaces(ABC):
         keys = [k for k in keys if not self.follows(config, k)] or keys
         lines = [f"  {k}: {was.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
         raise ConfigChangedError(
-            f"the {self.kind} {directory.name!r} (see {directory / 'config.yaml'}) was begun with "
-            "another configuration:\n"
+            f"the {self.kind} {directory.name!r} was begun with another configuration (see "
+            f"{directory / 'config.yaml'}):\n"
             + "\n".join(lines)
             + "\nGo back to that, choose another name (name=...), or start anew with --fresh.",
             keys=tuple(keys),

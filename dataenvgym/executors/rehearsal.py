@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.config.building import build_agent, build_environment, build_task
+from dataenvgym.config.building import build_agent, build_environment
 from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 
@@ -42,9 +42,12 @@ class Rehearsal:
     reason: str = ""
 
 
-def rehearse(config: DictConfig) -> Rehearsal:
-    """The first prompts of the episode that `config` describes; no file of it is touched."""
-    task = build_task(config)
+def rehearse(config: DictConfig, task: TaskInterface) -> Rehearsal:
+    """The first prompts of the episode that `config` describes; no file of it is touched.
+
+    Args:
+        task: that of the episode, so that its problems are loaded once.
+    """
     student = _first_of_student(task)
     if config.teacher.get("_target_") is None:
         return Rehearsal(student, reason="there is no teacher (teacher=none)")
