@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.quiet import quieten
-from dataenvgym.environments.iterations import write_completed
+from dataenvgym.environments.jsonl_files import write_completed
 from dataenvgym.episodes.texts import several
 from dataenvgym.evaluations.running import Evaluation, run_evaluation
 from dataenvgym.evaluations.splits import ALL

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 
-from dataenvgym.environments.iterations import read_completed, write_completed
+from dataenvgym.environments.jsonl_files import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog, PhaseEvent

@@ -100,6 +100,11 @@ class Summary(Model):
         return len(self.iterations) > 1 or self.status == "finished"
 
     @property
+    def score_names(self) -> list[str]:
+        """The named scores that any iteration has, such as `tests_passed`, sorted."""
+        return sorted({name for one in self.iterations for name in one.named_scores})
+
+    @property
     def best(self) -> IterationSummary:
         return self.iterations[self.best_iteration]
 
@@ -109,7 +114,9 @@ class Summary(Model):
         return self.best.val_score - self.iterations[0].val_score
 
     def to_pandas(self, *, by_skill: bool = False) -> pd.DataFrame:
-        """One row for each iteration; with `by_skill`, for each iteration and skill.
+        """One row for each iteration, with a column for each named score.
+
+        With `by_skill`, one row for each iteration and skill.
 
         Raises:
             ConfigurationError: if pandas is not installed.

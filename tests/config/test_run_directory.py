@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def opened(config, *, fresh=False) -> Path:
         return directory
 
 
-def begin(directory: Path, iterations: int = 1, status: str = "finished", score: float = 0.5):
+def begin(directory: Path, iterations=1, status="finished", score=0.5, ended=None):
     """Leave what a run with so many iterations leaves."""
     results = []
     for i in range(iterations + 1):
@@ -51,7 +52,13 @@ def begin(directory: Path, iterations: int = 1, status: str = "finished", score:
             )
         )
     summary = Summary(
-        task="t", agent="a", seed=0, status=status, iterations=tuple(results), best_iteration=0
+        task="t",
+        agent="a",
+        seed=0,
+        status=status,
+        iterations=tuple(results),
+        best_iteration=0,
+        ended=ended,
     )
     write_json(directory / "summary.json", summary.model_dump(mode="json"))
 
@@ -115,6 +122,22 @@ def test_a_run_is_done_when_nothing_that_is_asked_for_is_left(config_of):
     begin(directory, iterations=2)
     assert is_done(config)
     assert not is_done(config_of("name=r", "episode.iterations=3"))
+
+
+def test_a_run_whose_iterations_were_removed_is_not_done(config_of):
+    config = config_of("name=r", "episode.iterations=2")
+    directory = opened(config)
+    begin(directory, iterations=2)
+    shutil.rmtree(directory / "iterations" / "002")
+    assert not is_done(config)
+
+
+def test_a_run_that_its_teachers_budget_ended_is_done_where_that_is_enough(config_of):
+    config = config_of("name=r", "episode.iterations=2")
+    directory = opened(config)
+    begin(directory, iterations=1, ended="the budget is spent")
+    assert not is_done(config)
+    assert is_done(config, or_ended=True)
 
 
 @pytest.mark.parametrize("stop", ["environment.target_score=0.5", "environment.max_records=10"])
