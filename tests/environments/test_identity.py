@@ -88,7 +88,7 @@ def test_the_format_is_no_part_of_what_a_run_is_about(tmp_path):
     write_json(tmp_path / "environment.json", {**identity, "format": 1})
     refuse_another(tmp_path, identity)
     with pytest.raises(RunDirectoryError, match="task"):
-        refuse_another(tmp_path, {"task": "u"})
+        refuse_another(tmp_path, {**identity, "task": "u"})
 
 
 @pytest.mark.parametrize("content", [{}, [], {"task": "problems"}])

@@ -103,5 +103,5 @@ def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds(re
     assert gains.names[-2:] == ("tests_passed", "sec.")
     assert [row[-2] for row in gains.rows] == ["-", "+.250 ±.000", "-", "+.000"]
     assert gains.fitted(80).names[-1] == "records"
-    assert "tests_passed: gain of that score on the validation split" in markdown(found)
+    assert r"tests\_passed: gain of that score on the validation split" in markdown(found)
     assert not any("gain of that score" in note for note in study_notes(results()))
