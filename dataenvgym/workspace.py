@@ -1,7 +1,8 @@
 """A workspace: the folder of one run, one evaluation or one study.
 
 One process at a time writes it: it is locked first (`locked`), then cleaned of what kills have
-left, and only then changed (`opened`). `find` is how a command gets it by path or by name.
+left, and only then changed (`opened`). A damaged file in it is refused by its name
+(`naming_damage`). Those with a `config.yaml` are in `config.workspaces`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dataenvgym.errors import RunDirectoryError, did_you_mean
-from dataenvgym.format_version import check_format
+from dataenvgym.errors import BrokenFileError, RunDirectoryError
 from dataenvgym.storage import is_empty, remove_folder, remove_leftover, remove_temporaries
 
 Check = Callable[[], object]
@@ -79,40 +79,22 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def find(
-    kind: str, name: str, folder: str | Path, *, recognize: Callable[[Path], object], option: str
-) -> Path:
-    """The workspace with that path, or with that name in `folder`.
-
-    Args:
-        kind: "run" or "evaluation".
-        recognize: raises RunDirectoryError if a folder is not a workspace of this kind.
-        option: the option that names another `folder`.
+@contextmanager
+def naming_damage(
+    path: Path, way_out: str = "restore it, or start the run afresh"
+) -> Iterator[None]:
+    """Name the file, and say what to do, if what the block reads in it is not what it should be.
 
     Raises:
-        RunDirectoryError: if there is none, with the closest name that there is.
-        NewerFormatError: if a newer dataenvgym has written it.
+        RunDirectoryError: in place of any ValueError, which broken JSON and models raise.
     """
-    for directory in (Path(name).expanduser(), Path(folder) / name):
-        if directory.is_dir():
-            recognize(directory)
-            check_format(directory)
-            return directory
-    names = [path.name for path in sorted(Path(folder).glob("*")) if _is_one(path, recognize)]
-    number = f"1 {kind}" if len(names) == 1 else f"{len(names)} {kind}s"
-    there = f"{folder} holds {number}" if names else f"there are no {kind}s in {folder}"
-    raise RunDirectoryError(
-        f"there is no {kind} {name!r}.{did_you_mean(name, names)} ({there}; {option} names "
-        "another folder)"
-    )
-
-
-def _is_one(path: Path, recognize: Callable[[Path], object]) -> bool:
     try:
-        recognize(path)
-    except RunDirectoryError:
-        return False
-    return True
+        yield
+    except BrokenFileError as error:  # which names the file, and the line
+        raise RunDirectoryError(f"{error}; {way_out}") from error
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        raise RunDirectoryError(f"{path} is damaged ({reason}); {way_out}") from error
 
 
 def _is_still(directory: Path, descriptor: int) -> bool:

@@ -72,7 +72,7 @@ _RUNS = _Runs()
 read_config = _RUNS.read
 """The configuration that a run was begun with; see `Workspaces.read`."""
 find_run = _RUNS.find
-"""The folder of a run, given its path or its name; see `workspace.find`."""
+"""The folder of a run, given its path or its name; see `Workspaces.find`."""
 
 
 def check_run(config: DictConfig) -> None:

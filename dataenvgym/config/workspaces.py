@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.config.trust import refuse_references
-from dataenvgym.errors import ConfigChangedError, RunDirectoryError
+from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.format_version import check_format
 from dataenvgym.storage import is_empty, write_text
-from dataenvgym.workspace import find, opened
+from dataenvgym.workspace import opened
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -128,13 +128,35 @@ class Workspaces(ABC):
             write_text(path, text)
 
     def find(self, name: str, folder: str | Path | None = None) -> Path:
-        """The workspace with that path, or with that name in `folder`; see `workspace.find`.
+        """The workspace with that path, or with that name in `folder`.
 
         Args:
             folder: None is the default one, such as "runs".
+
+        Raises:
+            RunDirectoryError: if there is none, with the closest name that there is.
+            NewerFormatError: if a newer dataenvgym has written it.
         """
         folder = f"{self.kind}s" if folder is None else folder
-        return find(self.kind, name, folder, recognize=self.recognize, option=self.option)
+        for directory in (Path(name).expanduser(), Path(folder) / name):
+            if directory.is_dir():
+                self.recognize(directory)
+                check_format(directory)
+                return directory
+        names = [path.name for path in sorted(Path(folder).glob("*")) if self._is_one(path)]
+        number = f"1 {self.kind}" if len(names) == 1 else f"{len(names)} {self.kind}s"
+        there = f"{folder} holds {number}" if names else f"there are no {self.kind}s in {folder}"
+        raise RunDirectoryError(
+            f"there is no {self.kind} {name!r}.{did_you_mean(name, names)} ({there}; "
+            f"{self.option} names another folder)"
+        )
+
+    def _is_one(self, path: Path) -> bool:
+        try:
+            self.recognize(path)
+        except RunDirectoryError:
+            return False
+        return True
 
 
 class _Nothing:

@@ -19,6 +19,7 @@ from dataenvgym.records import hashed_json
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
+from dataenvgym.workspace import naming_damage
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose version decides results."""
@@ -65,18 +66,11 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     path = directory / "environment.json"
     if not path.exists():
         return None
-    try:
+    with naming_damage(path, "restore it, or start afresh"):
         identity = read_json(path)
-    except ValueError as error:
-        raise RunDirectoryError(
-            f"{path} is damaged ({error}); restore it, or start afresh"
-        ) from error
-    refuse_newer(path, identity)
-    if not isinstance(identity, dict) or not identity.keys() >= _ALWAYS:
-        raise RunDirectoryError(
-            f"{path} is damaged (not a JSON object with {', '.join(sorted(_ALWAYS))}); restore it, "
-            "or start afresh"
-        )
+        refuse_newer(path, identity)
+        if not isinstance(identity, dict) or not identity.keys() >= _ALWAYS:
+            raise ValueError(f"it is not a JSON object with {', '.join(sorted(_ALWAYS))}")
     return identity
 
 

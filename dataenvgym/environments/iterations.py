@@ -25,7 +25,6 @@ from pathlib import Path
 
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.environments.jsonl_files import (
-    naming_damage,
     read_completed,
     read_records_file,
     write_completed,
@@ -41,6 +40,7 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
+from dataenvgym.workspace import naming_damage
 
 _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 

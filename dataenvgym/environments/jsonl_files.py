@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
 import orjson
-from pydantic import ValidationError
 
-from dataenvgym.errors import BrokenFileError, InvalidRecordError, RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_datum
 from dataenvgym.storage import read_jsonl, write_jsonl
+from dataenvgym.workspace import naming_damage
 
 
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
@@ -29,20 +27,6 @@ def read_completed(path: Path) -> list[CompletedTaskInstance]:
     """
     with naming_damage(path):
         return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
-
-
-@contextmanager
-def naming_damage(path: Path) -> Iterator[None]:
-    """Name the file if what the block reads in it is not what it should be."""
-    try:
-        yield
-    except BrokenFileError as error:
-        raise RunDirectoryError(f"{error}; restore it, or start the run afresh") from error
-    except (ValidationError, InvalidRecordError, orjson.JSONDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise RunDirectoryError(
-            f"{path} is damaged ({reason}); restore it, or start the run afresh"
-        ) from error
 
 
 def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:

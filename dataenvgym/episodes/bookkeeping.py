@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from typing import Any
 
 from dataenvgym.environments.jsonl_files import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
@@ -141,7 +142,11 @@ class Bookkeeping:
             before = self._test_score(test_task, 0)
             after = self._test_score(test_task, best)
         self.teaching.load_iteration(len(self.teaching.results) - 1)
-        return self._end("finished", before=before, after=after, ended=ended)
+        scores = {"test_score_before": before, "test_score_after": after}
+        summary = self._summary("finished", **scores, ended=ended)
+        self._write(summary)
+        self._tell_end(summary)
+        return summary
 
     def _test_score(self, task: TaskInterface, iteration: int) -> float:
         name = f"test/{iteration:03d}.jsonl"
@@ -177,19 +182,6 @@ class Bookkeeping:
         for callback in self._started:
             callback.on_warning(warning)
 
-    def _end(
-        self,
-        status: Status,
-        *,
-        before: float | None = None,
-        after: float | None = None,
-        ended: str | None = None,
-    ) -> Summary:
-        summary = self._summary(status, before=before, after=after, ended=ended)
-        self._write(summary)
-        self._tell_end(summary)
-        return summary
-
     def _end_badly(self, error: BaseException) -> None:
         """Sum up what there is. A directory that refuses this episode is not written to."""
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -212,15 +204,8 @@ class Bookkeeping:
             for callback in reversed(self._started):
                 stack.callback(callback.on_end, summary)
 
-    def _summary(
-        self,
-        status: Status,
-        *,
-        before: float | None = None,
-        after: float | None = None,
-        ended: str | None = None,
-        error: str | None = None,
-    ) -> Summary:
+    def _summary(self, status: Status, **more: Any) -> Summary:
+        """What there is so far, and `more` fields."""
         results = self.teaching.results
         summary = Summary(
             task=name_of(self.teaching.task),
@@ -229,13 +214,10 @@ class Bookkeeping:
             status=status,
             iterations=tuple(IterationSummary.of(r) for r in results),
             best_iteration=best_iteration(results) if results else 0,
-            test_score_before=before,
-            test_score_after=after,
-            ended=ended,
             teacher=read_usage(self.directory),
-            error=error,
             problems=self._problems,
             warnings=self.warnings.kept,
+            **more,
         )
         if status != "finished" or not summary.nothing_trained or self._writes_nothing:
             return summary

@@ -18,6 +18,7 @@ from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model, Scores
 from dataenvgym.storage import read_json
+from dataenvgym.workspace import naming_damage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,10 +227,6 @@ def read_summary(directory: str | Path) -> Summary:
             f"{directory} holds no summary.json, expected the directory of a run "
             "(it has one once the base student is evaluated)"
         )
-    try:
+    way_out = "the command that began the run, or run_episode, writes it anew"
+    with naming_damage(path, way_out):
         return Summary.model_validate(read_json(path))
-    except ValueError as error:
-        raise RunDirectoryError(
-            f"{path} is damaged ({' '.join(str(error).split())}): the command that began the run, "
-            "or run_episode, writes it anew from the iterations"
-        ) from error

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
@@ -27,11 +27,10 @@ from dataenvgym.studies.checks import check_study, has_result
 from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
-from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
+from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
 from dataenvgym.studies.state import study_command, write_state
-from dataenvgym.studies.statistics import Test
 from dataenvgym.studies.summing import TaskRuns, sum_up
 from dataenvgym.workspace import opened
 
@@ -42,29 +41,13 @@ if TYPE_CHECKING:
 def run_study(
     overrides: Sequence[str] = (),
     *,
-    name: str | None = None,
-    strategies: Sequence[str] = (),
-    baseline: str | None = None,
-    bounds: bool = True,
-    test: Test | None = None,
-    allow_unequal: Sequence[str] = (),
-    workers: int | None = None,
-    studies_dir: str | Path = "studies",
-    config_dir: str | Path | None = None,
     console: Console | None = None,
+    **options: Unpack[StudyOptions],
 ) -> StudyResults:
     """Run a study to its end, from wherever it stands, and write its table, plot and numbers.
 
     Args:
-        overrides: Hydra's, with several values for what varies: `agent=random,skill_list`,
-            `seed=range(10)`, `task=...` (see `grid`).
-        name: of its folder; None is made of the tasks and of what else is common to all.
-        strategies: further ones, each "NAME: KEY=VALUE ...".
-        baseline: what the others are compared with; None is random, or the first strategy.
-        bounds: whether floor (no teaching) and ceiling (gold data) are run too.
-        test: "t" or "sign_flip"; None is sign_flip for 20 seeds or fewer.
-        allow_unequal: keys that may differ between strategies all the same.
-        workers: processes at the same time; None is as many as there are cores for the students.
+        overrides, options: what to run; see `plan_study`.
         console: shows how far it is; None shows nothing.
 
     Returns:
@@ -74,20 +57,7 @@ def run_study(
         ConfigurationError: for whatever cannot be, or would not be fair, before anything runs.
         RunDirectoryError: if a run is there that does not fit, or another process is at it.
     """
-    study = Study(
-        plan_study(
-            overrides,
-            name=name,
-            strategies=strategies,
-            baseline=baseline,
-            bounds=bounds,
-            test=test,
-            allow_unequal=allow_unequal,
-            workers=workers,
-            studies_dir=studies_dir,
-            config_dir=config_dir,
-        )
-    )
+    study = Study(plan_study(overrides, **options))
     study.check()
     study.run(console)
     return study.finish()
