@@ -16,8 +16,6 @@ from dataenvgym.environments.identity import (
     refuse_another,
     write_identity,
 )
-from dataenvgym.environments.iterations import IterationFiles, finished_iterations
-from dataenvgym.episodes.summary import best_iteration
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
@@ -39,14 +37,13 @@ from dataenvgym.evaluations.directory import (
     evaluation_files,
     evaluation_settings,
 )
-from dataenvgym.evaluations.evaluated_run import compose_for_run
+from dataenvgym.evaluations.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluations.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     PredictorInterface,
     SamplingParameters,
     TaskInterface,
-    TrainablePredictorInterface,
 )
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 
@@ -114,39 +111,6 @@ class Evaluation:
         return completed_of(self._files, self.samples)
 
 
-@dataclass(frozen=True)
-class _Student:
-    """Who answers: the predictor of the configuration, with an adapter where it has one.
-
-    Attributes:
-        name: in words.
-        run: the folder of the run that it is from.
-        is_taught: whether the predictor must be able to take up what was learned.
-    """
-
-    name: str
-    adapter: Path | None = None
-    run: Path | None = None
-
-    @property
-    def is_taught(self) -> bool:
-        return self.run is not None or self.adapter is not None
-
-    def build(self, config: DictConfig) -> PredictorInterface:
-        """The predictor that answers so."""
-        predictor = build_predictor(config, trainable=False)
-        if not self.is_taught:
-            return predictor
-        if not isinstance(predictor, TrainablePredictorInterface):
-            raise ConfigurationError(
-                f"predictor is a {type(predictor).__name__}, which answers and learns nothing: "
-                "leave out --run or --adapter, or choose a student that can be trained"
-            )
-        if self.adapter is not None:
-            predictor.load(self.adapter)
-        return predictor
-
-
 def run_evaluation(
     overrides: Sequence[str] | DictConfig = (),
     *,
@@ -187,7 +151,7 @@ def run_evaluation(
         raise ConfigurationError("an adapter and a run are two students: leave one of them out")
     composed, asked = _composed_or_asked(overrides)
     adapter = None if adapter is None else Path(adapter).expanduser()
-    student = _Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
     if composed is not None:
         config = composed
         found = None if run is None else find_run(run, str(config.runs_dir))
@@ -196,7 +160,7 @@ def run_evaluation(
     else:
         config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
     if found is not None:
-        student = _student_of(found, iteration)
+        student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
     task = build_task(config)
     learned = [student.run, student.adapter, config.student.get("adapter")]
@@ -248,25 +212,6 @@ def _composed_or_asked(
     if isinstance(overrides, DictConfig):
         return copy.deepcopy(overrides), []
     return None, [quoted_metrics(text) for text in overrides]
-
-
-def _student_of(run: Path, number: int | None) -> _Student:
-    """The student after an iteration (the best if None), with the adapter that was active then."""
-    root = run / "iterations"
-    results = [files.read_result() for files in finished_iterations(root)]
-    if not results:
-        raise RunDirectoryError(f"the run {run.name!r} has no finished iteration yet")
-    number = best_iteration(results) if number is None else number
-    if not 0 <= number < len(results):
-        raise RunDirectoryError(
-            f"the run {run.name!r} has no iteration {number}, only 0 to {len(results) - 1}"
-        )
-    name, active = f"iteration {number} of {run.name}", results[number].adapter
-    if active is None:
-        return _Student(name, run=run)
-    files = IterationFiles(root, active)
-    files.check_adapter()
-    return _Student(name, files.adapter, run)
 
 
 def _sampling(task: TaskInterface) -> SamplingParameters:
