@@ -38,10 +38,11 @@ def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: b
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, what in _facts(config, directory, environment.unwrapped, agent, fresh=fresh):
+    teaching: Any = environment.unwrapped
+    for name, what in _facts(config, directory, teaching, agent, fresh=fresh):
         table.add_row(Text(name, style="bold"), Text(plain(what)))
     console.print(table)
-    first = rehearse(config)
+    first = rehearse(config, teaching.task)
     if first.student is not None:
         _show_prompt(console, "The student's first prompt", first.student)
     if first.teacher is not None:

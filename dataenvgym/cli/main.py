@@ -170,7 +170,9 @@ def _import_from_current_folder() -> None:
 
 
 def _end(code: int, message: str) -> int:
-    print(f"dataenvgym: {message}", file=sys.stderr)
+    from dataenvgym.episodes.texts import plain  # an error may quote what a model wrote
+
+    print(plain(f"dataenvgym: {message}"), file=sys.stderr)
     return code
 
 

@@ -7,25 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.evaluation_tables import change_table
 from dataenvgym.cli.quiet import quieten
-from dataenvgym.cli.splits import on_split
-from dataenvgym.config.evaluation_directory import (
-    evaluation_files,
-    find_evaluation,
-    read_evaluation,
-    settings_to_rescore,
-)
-from dataenvgym.config.holding import locked
-from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.episodes.texts import one_line, several
-from dataenvgym.errors import RunDirectoryError
-from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.evaluation.replay import REPLAYED
-from dataenvgym.evaluation.rescoring import Rescored, rescore_folder
-from dataenvgym.storage import remove_temporaries
+from dataenvgym.evaluation.rescoring import Rescored
+from dataenvgym.evaluations.judging_again import JudgedAgain, rescore_evaluation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,36 +29,23 @@ def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
     quieten()
     console = open_console()
-    with showing_warnings(console):
-        _rescore(arguments, console)
+    with showing_warnings(console), console.status("judging ..."):
+        judged = rescore_evaluation(
+            arguments.evaluation,
+            arguments.overrides,
+            evaluations_dir=arguments.evaluations_dir,
+            trust=arguments.trust,
+        )
+    _show(judged, console)
 
 
-def _rescore(arguments: Namespace, console: Console) -> None:
+def _show(judged: JudgedAgain, console: Console) -> None:
     from rich.text import Text
 
-    from dataenvgym.config.resolved import shown_yaml
-
-    directory = find_evaluation(arguments.evaluation, arguments.evaluations_dir)
-    before = read_evaluation(directory)
-    files = evaluation_files(directory, before)
-    overrides = [quoted_metrics(text) for text in arguments.overrides]
-    settings = settings_to_rescore(directory, overrides, trust=arguments.trust)
-    asked = any(override.key == "metrics" for override in parse_overrides(overrides))
-    task = on_split(configuration.build_task(settings), settings.split)
-    with locked(directory), console.status("judging ..."):
-        remove_temporaries(directory)
-        samples = files.count_complete()
-        if not samples:
-            raise RunDirectoryError(
-                f"{directory} has no complete sample of every problem yet: the `dataenvgym eval` "
-                "that began it goes on with it"
-            )
-        metrics = (parse_metrics if asked else _possible)(settings.metrics, samples)
-        how = shown_yaml(settings)
-        outcome = rescore_folder(files, task, metrics, samples, settings=how)
-    if samples < settings.samples:
+    outcome = judged.outcome
+    if judged.samples < judged.asked:
         console.print(
-            f"{samples} of {settings.samples} samples are complete; only these are judged",
+            f"{judged.samples} of {judged.asked} samples are complete; only these are judged",
             soft_wrap=True,
         )
     console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
@@ -78,12 +53,6 @@ def _rescore(arguments: Namespace, console: Console) -> None:
     for line in _lines(outcome.rescored, outcome.n_gone):
         console.print(Text(line), soft_wrap=True)
     console.print(f"\nscores: {outcome.directory}", soft_wrap=True)
-
-
-def _possible(names: Sequence[str] | None, samples: int) -> tuple[Metric, ...]:
-    """The metrics that so many samples suffice for; if there are none, the default."""
-    enough = [name for name in names or () if parse_metric(name).k <= samples]
-    return parse_metrics(enough or None, samples)
 
 
 def _lines(rescored: Sequence[Rescored], n_gone: int) -> list[str]:

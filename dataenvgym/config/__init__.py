@@ -9,11 +9,9 @@
     fitting         whether the agent can work on the task, before minutes are spent
     resolved        its values as YAML, which is read back as the same values
     identity        the name of a run, and the values that determine its results
-    holding         the lock of a folder, which comes before any change
-    run_directory   a DictConfig -> the folder of its run, new or gone on with
-    evaluation_directory   the same for an evaluation
+    workspaces      folders with a `config.yaml`: found, opened, checked against a configuration
+    run_directory   a DictConfig -> the folder of its run, new or continued
     trust           what a folder's configuration may have this machine do
-    evaluated_run   the task and the student of a run, for an evaluation
 
 `make_open_ended`, `make_skill_list` and `make_skill_tree` are what gymnasium's ids make.
 """

@@ -9,6 +9,7 @@ students and problems are loaded when they are first needed.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
@@ -179,7 +180,7 @@ def build_environment(
         return make_own_environment(own, iterations, task, predictor, directory, options)
     try:
         return gymnasium.make(
-            str(config.environment.id),
+            _spec(str(config.environment.id)),
             max_episode_steps=iterations,
             disable_env_checker=True,
             directory=directory,
@@ -191,6 +192,22 @@ def build_environment(
         raise ConfigurationError(f"environment.id: {error}") from error
     except TypeError as error:
         raise ConfigurationError(f"environment: {error}") from error
+
+
+_CLASSES = {
+    "dataenvgym.config:make_open_ended": "dataenvgym.environments:OpenEnded",
+    "dataenvgym.config:make_skill_list": "dataenvgym.environments:SkillList",
+    "dataenvgym.config:make_skill_tree": "dataenvgym.environments:SkillTree",
+}
+"""Our entry points fill in what is not given; a configuration gives everything to the class."""
+
+
+def _spec(name: str) -> str | gymnasium.envs.registration.EnvSpec:
+    """What gymnasium makes the environment of that id by."""
+    spec = gymnasium.registry.get(name)
+    if spec is None or (its_class := _CLASSES.get(str(spec.entry_point))) is None:
+        return name
+    return replace(spec, entry_point=its_class)
 
 
 def make_open_ended(

@@ -21,10 +21,12 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted import known_instances, task_of
+from dataenvgym.workspace import naming_damage
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose version decides results."""
 _VERSIONS = "versions"
+_ALWAYS = {"environment", "task"}
 
 
 def identity_of(
@@ -69,13 +71,11 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     path = directory / "environment.json"
     if not path.exists():
         return None
-    try:
+    with naming_damage(path, "restore it, or start afresh"):
         identity = read_json(path)
-    except ValueError as error:
-        raise RunDirectoryError(f"{path} is damaged ({error}); start afresh") from error
-    if not isinstance(identity, dict):
-        raise RunDirectoryError(f"{path} is damaged (no JSON object); start afresh")
-    refuse_newer(path, identity)
+        refuse_newer(path, identity)
+        if not isinstance(identity, dict) or not identity.keys() >= _ALWAYS:
+            raise ValueError(f"it is not a JSON object with {', '.join(sorted(_ALWAYS))}")
     return identity
 
 

@@ -21,23 +21,26 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
-import orjson
-from pydantic import ValidationError
-
 from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.environments.jsonl_files import (
+    read_completed,
+    read_records_file,
+    write_completed,
+)
 from dataenvgym.environments.marks import FileMark, MarkedFolder, refuse_damage
-from dataenvgym.errors import BrokenFileError, InvalidRecordError, RunDirectoryError
+from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
     PerformanceReport,
+    Scores,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
+from dataenvgym.workspace import naming_damage
 
 _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 
@@ -68,6 +71,31 @@ class IterationResult(Model):
     seconds: dict[str, float] = {}
     adapter: int | None = None
     files: dict[str, FileMark] = {}
+
+    @property
+    def val_score(self) -> float:
+        """Mean reward on the validation split, failed calls excluded."""
+        return self.report.score
+
+    @property
+    def n_val(self) -> int:
+        """Validation instances."""
+        return self.report.n
+
+    @property
+    def n_errors(self) -> int:
+        """Validation instances whose call failed."""
+        return self.report.n_errors
+
+    @property
+    def val_score_by_skill(self) -> dict[str, float | None]:
+        """Mean reward by skill; None where every call failed."""
+        return {skill.skill: skill.score for skill in self.report.skills}
+
+    @property
+    def named_scores(self) -> Scores:
+        """Mean of each named score on the validation split, such as `tests_passed`."""
+        return self.report.scores
 
 
 class IterationFiles:
@@ -106,7 +134,7 @@ class IterationFiles:
     def read_submitted(self) -> list[TrainingDatum] | None:
         """The records as the agent gave them, or None if it has not yet."""
         path = self._path("submitted.jsonl")
-        return _read_records(path) if path.exists() else None
+        return read_records_file(path) if path.exists() else None
 
     def write_submitted(self, records: Iterable[TrainingDatum]) -> None:
         with self.marks.replacing("submitted.jsonl") as path:
@@ -119,12 +147,12 @@ class IterationFiles:
             rows: only these (0-based), or None for all.
         """
         path = self._path("records.jsonl")
-        return _read_records(path, rows) if path.exists() else []
+        return read_records_file(path, rows) if path.exists() else []
 
     def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
         """The records that were not accepted, each with the reason."""
         path = self._path("dropped.jsonl")
-        with _naming(path):
+        with naming_damage(path):
             values = list(read_jsonl(path)) if path.exists() else []
             return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
 
@@ -192,7 +220,7 @@ class IterationFiles:
             RunDirectoryError: if `iteration.json` is damaged.
         """
         path = self._path("iteration.json")
-        with _naming(path):
+        with naming_damage(path):
             return IterationResult.model_validate(read_json(path))
 
     def write_result(self, result: IterationResult) -> IterationResult:
@@ -262,51 +290,3 @@ def refuse_damaged_run(directory: Path) -> None:
     """
     checked_iterations(directory / "iterations")
     MarkedFolder(directory, "restore it, or run the episode afresh").check()
-
-
-def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
-    """Completed instances, one a line, atomically."""
-    # pydantic's own bytes, which are orjson's, spare the making of a dictionary
-    write_jsonl(path, (orjson.Fragment(c.model_dump_json()) for c in completed))
-
-
-def read_completed(path: Path) -> list[CompletedTaskInstance]:
-    """What `write_completed` wrote.
-
-    Raises:
-        RunDirectoryError: if the file is damaged.
-    """
-    with _naming(path):
-        return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file if what the block reads in it is not what it should be."""
-    try:
-        yield
-    except BrokenFileError as error:
-        raise RunDirectoryError(f"{error}; restore it, or start the run afresh") from error
-    except (ValidationError, InvalidRecordError, orjson.JSONDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise RunDirectoryError(
-            f"{path} is damaged ({reason}); restore it, or start the run afresh"
-        ) from error
-
-
-def _read_records(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
-    with _naming(path):
-        return _read_rows(path, rows)
-
-
-def _read_rows(path: Path, rows: Iterable[int] | None) -> list[TrainingDatum]:
-    if rows is None:
-        return [parse_training_datum(value, index=i) for i, value in enumerate(read_jsonl(path))]
-    wanted, last = set(rows := list(rows)), max(rows, default=-1)
-    with path.open("rb") as stream:
-        lines = islice((line for line in stream if line.strip()), last + 1)
-        return [
-            parse_training_datum(orjson.loads(line), index=i)
-            for i, line in enumerate(lines)
-            if i in wanted
-        ]

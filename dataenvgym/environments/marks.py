@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
 from dataenvgym.storage import hash_file, is_temporary, read_json, write_json
+from dataenvgym.workspace import naming_damage
 
 MARKS_FILE = "files.json"
 LARGE = 2**28
@@ -117,10 +118,8 @@ class MarkedFolder:
         path = self.directory / MARKS_FILE
         if not path.exists():
             return {}
-        try:
+        with naming_damage(path, self.way_out):
             return _MARKS.validate_python(read_json(path))
-        except (ValidationError, ValueError) as error:
-            raise RunDirectoryError(f"{path} is damaged ({error}); {self.way_out}") from error
 
     def _write(self, marks: Marks) -> None:
         # by name: a resumed run marks some files in another order than an undisturbed one

@@ -43,10 +43,19 @@ class TeachingOptions:
 
     def end_at(self, last: IterationResult) -> bool:
         """Whether the target score or the record budget is reached."""
-        return (self.target_score is not None and last.report.score >= self.target_score) or (
-            self.max_records is not None and last.n_records_total >= self.max_records
+        return aim_reached(
+            last.val_score, last.n_records_total, self.target_score, self.max_records
         )
 
     def described(self) -> dict[str, Any]:
         """By name, as an episode's identity keeps them."""
         return asdict(self)
+
+
+def aim_reached(
+    score: float, records: int, target_score: float | None, max_records: int | None
+) -> bool:
+    """Whether a validation score or a number of records ends an episode."""
+    return (target_score is not None and score >= target_score) or (
+        max_records is not None and records >= max_records
+    )

@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.errors import AgentError, BrokenFileError, RunDirectoryError
+from dataenvgym.errors import AgentError, RunDirectoryError
 from dataenvgym.interfaces import Stateful
 from dataenvgym.storage import read_json
+from dataenvgym.workspace import naming_damage
 
 
 def state_of(thing: Stateful) -> dict[str, Any]:
@@ -44,12 +45,9 @@ def read_state(path: Path) -> dict[str, Any]:
     way_out = "without it, a resumed run would differ; restore it, or start the run afresh"
     if not path.exists():
         raise RunDirectoryError(f"{path} is missing: {way_out}")
-    try:
-        state = read_json(path)
-    except BrokenFileError as error:
-        raise RunDirectoryError(f"{error}: {way_out}") from error
-    if not isinstance(state, dict):
-        raise RunDirectoryError(f"{path} is damaged: it is not a JSON object: {way_out}")
+    with naming_damage(path, way_out):
+        if not isinstance(state := read_json(path), dict):
+            raise ValueError("it is not a JSON object")
     return state
 
 

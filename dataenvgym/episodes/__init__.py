@@ -8,7 +8,8 @@ progress    the display while it runs
 log         what libraries have to say while it runs
 summary     what it came to: `summary.json`
 run_files   a run directory, read
-report      `report.md` and the short version for a terminal; `plots` draws `curve.png`
+report      `report.md` (its sections in `report_sections`) and the short version for a terminal;
+            `plots` draws `curve.png`
 show        its records and transcripts, before and after
 export      its records and adapters, for use elsewhere
 """

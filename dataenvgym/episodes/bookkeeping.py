@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from typing import Any
 
-from dataenvgym.environments.iterations import read_completed, write_completed
+from dataenvgym.environments.jsonl_files import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.teaching import TeachingEnvironment
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog, PhaseEvent
 from dataenvgym.episodes.summary import (
+    IterationSummary,
     Status,
     Summary,
     best_iteration,
-    summarize_iteration,
+    count_iterations,
     whole_summary,
 )
 from dataenvgym.episodes.texts import counts, several
@@ -40,7 +42,7 @@ class Bookkeeping:
         teaching: the environment, whose directory the books are kept in.
         agent: who teaches, known by its name here.
         seed: of the episode.
-        callbacks: told of everything.
+        callbacks: told of everything, after `events.jsonl`.
         test_task: scored at the end, or None.
     """
 
@@ -55,8 +57,9 @@ class Bookkeeping:
         self.teaching = teaching
         self.agent_name = name_of(agent)
         self.seed = seed
-        self.callbacks = callbacks
         self.directory = teaching.directory
+        self._log = EventLog(self.directory / "events.jsonl", waits=True)
+        self.callbacks = (self._log, *callbacks)
         self._tasks = {"validation": teaching.task, "test": test_task}
         self.warnings = WarningLog(self.directory, self._show)
         self._writes_nothing = is_spent(agent)
@@ -74,22 +77,6 @@ class Bookkeeping:
                 "give the environment another directory"
             )
 
-    def finished_summary(self) -> Summary | None:
-        """The summary of a run that has been concluded before."""
-        summary = whole_summary(self.directory)
-        return summary if summary is not None and summary.status == "finished" else None
-
-    def has_nothing_left(
-        self, summary: Summary, iterations: int, test_task: TaskInterface | None
-    ) -> bool:
-        """Whether the concluded run, reset just now, has all that is asked for."""
-        done = len(self.teaching.results)
-        return (
-            len(summary.iterations) == done
-            and (done > iterations or self.teaching.is_over)
-            and (test_task is None or summary.test_score_after is not None)
-        )
-
     @contextmanager
     def watched(self, iterations: int, *, resumes: bool) -> Iterator[None]:
         """Tell the callbacks of the start and of a bad end, of phases and of warnings.
@@ -103,7 +90,7 @@ class Bookkeeping:
             agent=self.agent_name,
             seed=self.seed,
             n_iterations=iterations,
-            n_finished=len(list(self.directory.glob("iterations/*/iteration.json"))),
+            n_finished=count_iterations(self.directory),
             directory=self.directory,
             problems=self._problems,
             environment=type(self.teaching).__name__,
@@ -132,18 +119,18 @@ class Bookkeeping:
 
     def begun(self) -> None:
         """The environment has taken the directory for its own."""
-        self.warnings.open()
+        self._open()
         self.warnings.iteration = len(self.teaching.results) - 1
 
     def announce(self) -> None:
         """Tell of the iterations that have been finished since the last call."""
         for result in self.teaching.results[self._announced :]:
             for callback in self.callbacks:
-                callback.on_iteration(summarize_iteration(result))
+                callback.on_iteration(IterationSummary.of(result))
         self._announced = len(self.teaching.results)
         self._write(self._summary("running"))
 
-    def conclude(self, test_task: TaskInterface | None, ended: str | None) -> Summary:
+    def conclude(self, ended: str | None) -> Summary:
         """Score the test split of the base and of the best iteration, and sum up.
 
         Args:
@@ -152,11 +139,15 @@ class Bookkeeping:
         best = best_iteration(self.teaching.results)
         self.warnings.iteration = None
         before = after = None
-        if test_task is not None:
+        if (test_task := self._tasks["test"]) is not None:
             before = self._test_score(test_task, 0)
             after = self._test_score(test_task, best)
         self.teaching.load_iteration(len(self.teaching.results) - 1)
-        return self._end("finished", before=before, after=after, ended=ended)
+        scores = {"test_score_before": before, "test_score_after": after}
+        summary = self._summary("finished", **scores, ended=ended)
+        self._write(summary)
+        self._tell_end(summary)
+        return summary
 
     def _test_score(self, task: TaskInterface, iteration: int) -> float:
         name = f"test/{iteration:03d}.jsonl"
@@ -178,27 +169,19 @@ class Bookkeeping:
         return report_of(task, read_completed(path)).score
 
     def _on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        self.warnings.open()  # an environment that refuses its directory has no phases
+        self._open()  # an environment that refuses its directory has no phases
         self.warnings.iteration = None if phase == "test" else iteration
         for callback in self.callbacks:
             callback.on_phase(event, iteration, phase, seconds)
 
+    def _open(self) -> None:
+        """From now on warnings and events are written: the directory does not refuse us."""
+        self.warnings.open()
+        self._log.open()
+
     def _show(self, warning: RunWarning) -> None:
         for callback in self._started:
             callback.on_warning(warning)
-
-    def _end(
-        self,
-        status: Status,
-        *,
-        before: float | None = None,
-        after: float | None = None,
-        ended: str | None = None,
-    ) -> Summary:
-        summary = self._summary(status, before=before, after=after, ended=ended)
-        self._write(summary)
-        self._tell_end(summary)
-        return summary
 
     def _end_badly(self, error: BaseException) -> None:
         """Sum up what there is. A directory that refuses this episode is not written to."""
@@ -211,6 +194,7 @@ class Bookkeeping:
             if isinstance(error, RunDirectoryError):
                 self._tell_end(summary)
                 return
+        self._log.open()
         self._write(summary)
         self._tell_end(summary)
 
@@ -221,30 +205,20 @@ class Bookkeeping:
             for callback in reversed(self._started):
                 stack.callback(callback.on_end, summary)
 
-    def _summary(
-        self,
-        status: Status,
-        *,
-        before: float | None = None,
-        after: float | None = None,
-        ended: str | None = None,
-        error: str | None = None,
-    ) -> Summary:
+    def _summary(self, status: Status, **more: Any) -> Summary:
+        """What there is so far, and `more` fields."""
         results = self.teaching.results
         summary = Summary(
             task=name_of(self.teaching.task),
             agent=self.agent_name,
             seed=self.seed,
             status=status,
-            iterations=tuple(summarize_iteration(r) for r in results),
+            iterations=tuple(IterationSummary.of(r) for r in results),
             best_iteration=best_iteration(results) if results else 0,
-            test_score_before=before,
-            test_score_after=after,
-            ended=ended,
             teacher=read_usage(self.directory),
-            error=error,
             problems=self._problems,
             warnings=self.warnings.kept,
+            **more,
         )
         if status != "finished" or not summary.nothing_trained or self._writes_nothing:
             return summary

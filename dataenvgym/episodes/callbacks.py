@@ -70,11 +70,22 @@ class EpisodeCallback:
 
 
 class EventLog(EpisodeCallback):
-    """One JSON object a line in `path`: what happened when. A log; nothing is read back from it."""
+    """One JSON object a line in `path`: what happened when. A log; nothing is read back from it.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        waits: write nothing before `open`: a run directory that refuses an episode stays as it is.
+    """
+
+    def __init__(self, path: Path, *, waits: bool = False) -> None:
         self._path = path
         self._known = -1
+        self._waiting: list[bytes] | None = [] if waits else None
+
+    def open(self) -> None:
+        """Write what has been heard; from now on each event is written at once."""
+        if self._waiting is not None:
+            lines, self._waiting = self._waiting, None
+            self._append(b"".join(lines))
 
     def on_start(self, plan: EpisodePlan) -> None:
         self._write(event="start", name=plan.name, finished_iterations=plan.n_finished)
@@ -95,10 +106,16 @@ class EventLog(EpisodeCallback):
         self._write(event="end", status=summary.status, error=summary.error)
 
     def _write(self, **event: Any) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         line = orjson.dumps({"time": time.time(), **event}, option=orjson.OPT_APPEND_NEWLINE)
+        if self._waiting is None:
+            self._append(line)
+        else:
+            self._waiting.append(line)
+
+    def _append(self, lines: bytes) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as stream:
-            stream.write(redact_bytes(line))
+            stream.write(redact_bytes(lines))
 
 
 class MetricsCallback(EpisodeCallback):

@@ -34,15 +34,17 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
         ]
         return pd.DataFrame(scores, columns=["iteration", "skill", "val_score"])
     names = ("iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total")
+    named = summary.score_names
     rows = [
         {
             **{name: getattr(one, name) for name in names},
             "n_dropped": sum(one.dropped.values()),
             "seconds": one.seconds.get("total"),
+            **{name: one.named_scores.get(name) for name in named},
         }
         for one in summary.iterations
     ]
-    return pd.DataFrame(rows, columns=[*names, "n_dropped", "seconds"])
+    return pd.DataFrame(rows, columns=[*names, "n_dropped", "seconds", *named])
 
 
 def to_html(summary: Summary) -> str:

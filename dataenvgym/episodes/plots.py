@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LINE = "#1f5f99"
 _TEST = "#c8501e"
 _QUIET = "#6b7280"
+_NAMED = ("dotted", "dashdot", (0, (6, 2)))  # the lines of named scores, in turn
 _MOST_NUMBERS = 14  # iterations up to which the cells of the heatmap have room for a number
 
 
@@ -48,9 +50,9 @@ def curve_bytes(summary: Summary, *, categories: Mapping[str, str | None] | None
 def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> Figure:
     """The episode as a figure of matplotlib.
 
-    Left, the validation score by iteration, the best one marked, and the test scores of the base
-    and of the best iteration. Right, the score of every skill in every iteration, in the order of
-    the report, which is by category.
+    Left, the validation score by iteration, the best one marked, the named scores, and the test
+    scores of the base and of the best iteration. Right, the score of every skill in every
+    iteration, in the order of the report, which is by category.
 
     Args:
         categories: of the skills; their names then stand beside the heatmap.
@@ -93,9 +95,14 @@ def _draw_scores(axes: Axes, summary: Summary) -> None:
               markeredgecolor="white", linestyle="none",
               label=f"best: iteration {best.iteration}, {best.val_score:.3f}",
               zorder=5)  # fmt: skip
+    shown = list(scores)
+    for name, style in zip(summary.score_names, cycle(_NAMED), strict=False):
+        values = [i.named_scores.get(name, float("nan")) for i in summary.iterations]
+        axes.plot(numbers, values, color=_QUIET, linewidth=1.4, linestyle=style,
+                  label=one_line(name, 32), zorder=2)  # fmt: skip
+        shown += [value for value in values if value == value]
     tests = [(0, summary.test_score_before, "none", "test, before")]
     tests.append((best.iteration, summary.test_score_after, _TEST, "test, after"))
-    shown = list(scores)
     for x, y, fill, name in tests:
         if y is not None:
             axes.plot([x], [y], marker="D", markersize=8, markerfacecolor=fill,

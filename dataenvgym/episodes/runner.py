@@ -9,6 +9,7 @@ goes on from the last finished phase, called again after the end it changes noth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ import gymnasium
 from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
-from dataenvgym.episodes.callbacks import EpisodeCallback, EventLog
+from dataenvgym.episodes.callbacks import EpisodeCallback
 from dataenvgym.episodes.kept_agent import KeptAgent
 from dataenvgym.episodes.progress import automatic_progress
-from dataenvgym.episodes.summary import Summary
+from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeachingAgent
 from dataenvgym.tasks.adapted import task_of
+from dataenvgym.workspace import opened
 
 
 def run_episode(
@@ -36,6 +38,7 @@ def run_episode(
     callbacks: Sequence[EpisodeCallback] = (),
     directory: str | Path | None = None,
     progress: bool | None = None,
+    lock: bool = True,
 ) -> Summary:
     """Let `agent` teach in `environment` for `iterations`, or until the environment says so.
 
@@ -56,6 +59,12 @@ def run_episode(
         progress: show how far the episode is. None: on a terminal (on its standard error, so that
             a script's own output stays clean) and in a notebook; True: also elsewhere, in plain
             lines; False: nowhere.
+        lock: keep other processes from writing the run directory meanwhile; False where the
+            caller holds its lock already, as executors do.
+
+    Raises:
+        RunDirectoryError: if another process writes the run directory, or it holds an episode of
+            another agent, student or task.
 
     Returns:
         The summary, which also stands in `summary.json`. An episode whose teacher's budget is
@@ -71,26 +80,44 @@ def run_episode(
         test_task = _test_split(teaching.task)
     else:
         teaching.test_tasks = (test_task,)
-    log = EventLog(teaching.directory / "events.jsonl")
-    told = (log, *automatic_progress(progress), *callbacks)
-    books = Bookkeeping(teaching, agent, seed, told, test_task)
-    kept = KeptAgent(agent, teaching)
-    # nobody comes back to a temporary folder: each call there is an episode of its own
-    options = {"fresh": True} if teaching.is_temporary else {"resume": True}
-    if not teaching.is_temporary:
+    with ExitStack() as stack:
+        if lock and not teaching.is_temporary:
+            stack.enter_context(opened(teaching.directory))
+        goal = Goal(
+            iterations,
+            teaching.options.target_score,
+            teaching.options.max_records,
+            tested=test_task is not None,
+        )
+        watchers = (*automatic_progress(progress), *callbacks)
+        books = Bookkeeping(teaching, agent, seed, watchers, test_task)
+        # a temporary folder is not found again: each call there is an episode of its own
+        if teaching.is_temporary:
+            return _taught(environment, agent, goal, books, {"fresh": True})
         books.refuse_another_agent()
-    if not teaching.is_temporary and (summary := books.finished_summary()) is not None:
-        environment.reset(seed=seed, options=options)
-        if books.has_nothing_left(summary, iterations, test_task):
+        if is_finished(teaching.directory, goal):
+            environment.reset(seed=seed, options={"resume": True})
             refuse_damaged_run(teaching.directory)
-            return summary
-    with books.watched(iterations, resumes="resume" in options):
-        observation, _ = environment.reset(seed=seed, options=options)
+            return read_summary(teaching.directory)
+        return _taught(environment, agent, goal, books, {"resume": True})
+
+
+def _taught(
+    environment: gymnasium.Env[Any, Any],
+    agent: TeachingAgent,
+    goal: Goal,
+    books: Bookkeeping,
+    options: dict[str, Any],
+) -> Summary:
+    """The loop, from wherever the episode stands."""
+    teaching, kept = books.teaching, KeptAgent(agent, books.teaching)
+    with books.watched(goal.iterations, resumes="resume" in options):
+        observation, _ = environment.reset(seed=books.seed, options=options)
         books.begun()
         kept.restore()
         books.announce()
         ended = None
-        while len(teaching.results) <= iterations and not teaching.is_over:
+        while len(teaching.results) <= goal.iterations and not teaching.is_over:
             try:
                 action = kept.next_action(observation)
                 observation, *_ = environment.step(action)
@@ -99,7 +126,7 @@ def run_episode(
                 break
             agent.step()
             books.announce()
-        return books.conclude(test_task, ended)
+        return books.conclude(ended)
 
 
 def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironment:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ValidationError
+from pydantic import ConfigDict
 
 from dataenvgym.environments import PHASES, IterationResult
+from dataenvgym.environments.options import aim_reached
 from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model, Scores
 from dataenvgym.storage import read_json
+from dataenvgym.workspace import naming_damage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,17 +28,13 @@ Status = Literal["running", "finished", "interrupted", "failed"]
 
 
 class IterationSummary(Model):
-    """One iteration; 0 is the base student.
+    """One iteration, as `summary.json` and those who watch an episode have it; 0 is the base.
 
-    Attributes:
-        val_score: mean reward on the validation split, failed calls excluded.
-        n_val, n_errors: validation instances, and those whose call failed.
-        n_records, n_records_total: records accepted in this iteration, and so far.
-        dropped: records not accepted, by reason.
-        seconds: by phase (agent, check, dataset, train, load, generate, score, save) and total.
-        val_score_by_skill: mean reward by gold skill; None where every call failed.
-        named_scores: mean of each named score on the validation split, such as `tests_passed`.
+    A view of an `IterationResult`: its fields are attributes of that, and are described there.
+    `seconds` has all phases and the total, rounded.
     """
+
+    model_config = ConfigDict(from_attributes=True)
 
     iteration: int
     val_score: float
@@ -47,6 +46,13 @@ class IterationSummary(Model):
     seconds: dict[str, float]
     val_score_by_skill: dict[str, float | None]
     named_scores: Scores = {}
+
+    @classmethod
+    def of(cls, result: IterationResult) -> IterationSummary:
+        """The view of a finished iteration."""
+        view = cls.model_validate(result)
+        seconds = {n: round(view.seconds.get(n, 0.0), 4) for n in (*PHASES, "total")}
+        return view.model_copy(update={"seconds": seconds})
 
 
 class Summary(Model):
@@ -95,6 +101,11 @@ class Summary(Model):
         return len(self.iterations) > 1 or self.status == "finished"
 
     @property
+    def score_names(self) -> list[str]:
+        """The named scores that any iteration has, such as `tests_passed`, sorted."""
+        return sorted({name for one in self.iterations for name in one.named_scores})
+
+    @property
     def best(self) -> IterationSummary:
         return self.iterations[self.best_iteration]
 
@@ -104,7 +115,9 @@ class Summary(Model):
         return self.best.val_score - self.iterations[0].val_score
 
     def to_pandas(self, *, by_skill: bool = False) -> pd.DataFrame:
-        """One row for each iteration; with `by_skill`, for each iteration and skill.
+        """One row for each iteration, with a column for each named score.
+
+        With `by_skill`, one row for each iteration and skill.
 
         Raises:
             ConfigurationError: if pandas is not installed.
@@ -141,26 +154,52 @@ class Summary(Model):
         return to_html(self)
 
 
-def summarize_iteration(result: IterationResult) -> IterationSummary:
-    """The summary's line for one finished iteration."""
-    report = result.report
-    return IterationSummary(
-        iteration=result.iteration,
-        val_score=report.score,
-        n_val=report.n,
-        n_errors=report.n_errors,
-        n_records=result.n_records,
-        n_records_total=result.n_records_total,
-        dropped=result.dropped,
-        seconds={name: round(result.seconds.get(name, 0.0), 4) for name in (*PHASES, "total")},
-        val_score_by_skill={skill.skill: skill.score for skill in report.skills},
-        named_scores=report.scores,
+def best_iteration(iterations: Sequence[IterationResult | IterationSummary]) -> int:
+    """The earliest iteration with the best validation score."""
+    return max(iterations, key=lambda i: (i.val_score, -i.iteration)).iteration
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is asked of an episode: it ends where one of the first three is reached.
+
+    Attributes:
+        iterations: how many.
+        target_score: on the validation split, or None.
+        max_records: the most records to train on, or None.
+        tested: whether a test split is to be scored.
+    """
+
+    iterations: int
+    target_score: float | None = None
+    max_records: int | None = None
+    tested: bool = False
+
+
+def is_finished(directory: Path, goal: Goal, *, or_ended: bool = False) -> bool:
+    """Whether the run in a folder is finished, and nothing that the goal asks for is left to do.
+
+    Args:
+        or_ended: an episode that its teacher's budget ended before its time counts too.
+    """
+    summary = whole_summary(directory)
+    if summary is None or summary.status != "finished":
+        return False
+    if len(summary.iterations) != count_iterations(directory):  # some were removed, to be redone
+        return False
+    if goal.tested and summary.test_score_after is None:
+        return False
+    last = summary.iterations[-1]
+    if or_ended and summary.ended is not None:
+        return True
+    return last.iteration >= goal.iterations or aim_reached(
+        last.val_score, last.n_records_total, goal.target_score, goal.max_records
     )
 
 
-def best_iteration(results: Sequence[IterationResult]) -> int:
-    """The earliest iteration with the best validation score."""
-    return max(results, key=lambda r: (r.report.score, -r.iteration)).iteration
+def count_iterations(directory: Path) -> int:
+    """How many iterations of a run are finished, the base student's evaluation counted."""
+    return len(list(directory.glob("iterations/*/iteration.json")))
 
 
 def whole_summary(directory: Path) -> Summary | None:
@@ -188,7 +227,6 @@ def read_summary(directory: str | Path) -> Summary:
             f"{directory} holds no summary.json, expected the directory of a run "
             "(it has one once the base student is evaluated)"
         )
-    try:
+    way_out = "the command that began the run, or run_episode, writes it anew"
+    with naming_damage(path, way_out):
         return Summary.model_validate(read_json(path))
-    except (ValidationError, ValueError) as error:
-        raise RunDirectoryError(f"{path} is not a summary: {error}") from error

@@ -1,6 +1,6 @@
 """The folder of an evaluation: what is there, and how to find it again.
 
-    config.yaml, environment.json    who answers what (see `config.evaluation_directory`)
+    config.yaml, environment.json    who answers what (see `evaluations.directory`)
     instances.jsonl                  the problems
     samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, a line each
     tallies.jsonl                    the samples of each instance, counted
@@ -24,6 +24,7 @@ from dataenvgym.evaluation.samples import Sample
 from dataenvgym.evaluation.tallies import Tally
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.storage import read_jsonl, write_jsonl
+from dataenvgym.workspace import naming_damage
 
 T = TypeVar("T", bound=Model)
 _ANEW = "--fresh starts the evaluation anew"
@@ -184,8 +185,5 @@ def write_models(path: Path, models: Iterable[Model]) -> None:
 
 def _read(path: Path, kind: type[T], way_out: str) -> list[T]:
     """The models in the file, one a line."""
-    try:
+    with naming_damage(path, way_out):
         return [kind.model_validate(value) for value in read_jsonl(path)]
-    except ValueError as error:
-        reason = " ".join(str(error).split())
-        raise RunDirectoryError(f"{path} is damaged ({reason}): {way_out}") from error

@@ -46,6 +46,7 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Outcom
                 seed=config.seed,
                 callbacks=(*episode.callbacks, early),
                 progress=False,
+                lock=False,  # `opened` holds it
             )
             environment.close()
             write_report(directory)

@@ -7,6 +7,7 @@ Code that is not ours could ask (and pay for) models of its own, so it is not ca
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.config.building import build_agent, build_environment, build_task
+from dataenvgym.config.building import build_agent, build_environment
 from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 
@@ -43,10 +44,14 @@ class Rehearsal:
     reason: str = ""
 
 
-def rehearse(config: DictConfig) -> Rehearsal:
-    """The first prompts of the episode that `config` describes; no file of it is touched."""
-    task: Any = build_task(config)
+def rehearse(config: DictConfig, task: Any) -> Rehearsal:
+    """The first prompts of the episode that `config` describes; no file of it is touched.
+
+    Args:
+        task: that of the episode, so that its problems are loaded once.
+    """
     if others := getattr(task, "others", None):
+        task = copy.copy(task)
         task.others = {who: _Student(f"(the {who}'s answer)") for who in others}
     student = _first_of_student(task)
     if config.teacher.get("_target_") is None:

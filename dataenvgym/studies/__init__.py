@@ -11,7 +11,8 @@ measures    one run, measured
 statistics  intervals, paired tests, corrections
 summing     runs -> results; `results` holds their models
 doubts      warnings: what makes the numbers doubtful
-tables      results for a terminal and as Markdown; `plots` draws them, `report` writes the files
+tables      results for a terminal and as Markdown; `notes` explains them, `plots` draws them,
+            `report` writes the files
 progress    the display while a study runs; `expected_time`: how long what is left takes
 """
 

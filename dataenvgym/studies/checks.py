@@ -5,9 +5,9 @@ It cannot be, it would not be fair, or it would lose what it had before.
 
 from __future__ import annotations
 
-from dataenvgym.config.run_directory import check_run, is_done
+from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
 from dataenvgym.format_version import check_format
@@ -41,26 +41,15 @@ def check_study(plan: StudyPlan) -> list[Difference]:
     for cell in plan.cells:
         check_run(cell.config)
         kind = (cell.role, cell.strategy, cell.task)
-        if kind not in tried and not is_finished(cell):
+        if kind not in tried and not cell.is_finished:
             tried.add(kind)
             _try_to_build(cell)
     return differences
 
 
-def is_finished(cell: Cell) -> bool:
-    """Whether nothing is left to do; an episode whose teacher's budget is spent has ended, too."""
-    if is_done(cell.config):
-        return True
-    try:
-        summary = read_summary(cell.directory)
-    except RunDirectoryError:
-        return False
-    return summary.status == "finished" and summary.ended is not None
-
-
 def has_result(cell: Cell) -> bool:
     """Whether it is finished and says something; a ceiling without a record says nothing."""
-    if not is_finished(cell):
+    if not cell.is_finished:
         return False
     return cell.role != "ceiling" or read_summary(cell.directory).iterations[-1].n_records_total > 0
 

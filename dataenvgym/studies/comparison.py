@@ -131,7 +131,7 @@ def _refuse_unfinished(directories: Sequence[Path]) -> None:
 
 def _refuse_empty_ceilings(runs: Sequence[_Run]) -> None:
     for run in runs:
-        if run.agent == CEILING and not run.measures.records:
+        if run.agent == CEILING and not run.measures.result.records:
             raise ConfigurationError(
                 f"{run.directory} is a ceiling without a record that it trained on, and so says "
                 "nothing: leave it out, or run it again once its task has a train split"

@@ -78,9 +78,9 @@ def result_differences(runs: Mapping[str, RunMeasures]) -> list[Difference]:
 def over_budget(runs: Mapping[str, RunMeasures], budgets: Mapping[str, float]) -> list[Difference]:
     """Runs that trained on more records than they were to have."""
     over = {
-        name: f"{run.records} of {budgets[name]:g}"
+        name: f"{run.result.records} of {budgets[name]:g}"
         for name, run in runs.items()
-        if run.records > budgets.get(name, math.inf)
+        if run.result.records > budgets.get(name, math.inf)
     }
     return [Difference(RECORDS, over)] if over else []
 

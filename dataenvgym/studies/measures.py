@@ -15,20 +15,19 @@ from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.records import TaskInstance, hashed_json
+from dataenvgym.records import Model, Scores, TaskInstance, hashed_json
 from dataenvgym.storage import read_jsonl
 
 Rewards = Mapping[str, float]
 """The reward of each instance by its id; instances whose call failed are left out."""
 
 
-@dataclass(frozen=True)
-class RunMeasures:
+class SeedResult(Model):
     """The numbers of one run. Gains are those of the iteration that validation chose.
 
     Attributes:
-        directory: the run directory.
         seed: of the episode.
+        run: name of the run directory.
         val_scores: by iteration, the base student's first; one that ended early keeps its last.
         best_iteration: the earliest one with the best validation score.
         test_before, test_after: of the base student and of that iteration; None without a test
@@ -38,42 +37,49 @@ class RunMeasures:
         records: accepted in all.
         requests, cost: of the teacher; the cost in US dollars, None if it has no known price.
         seconds: of all iterations together, without the test split's evaluation.
-        val_before_rewards, val_best_rewards, test_before_rewards, test_after_rewards: by instance.
-        identity: what `environment.json` says of student and instances, and the test instances.
         ended: what ended the episode before its time, if anything did.
-        records_hash: of what it trained on, without provenance; None if that is nothing.
-        warnings: what the user of the run was warned of, a line each.
+        score_gains: gain of each named score, such as `tests_passed`, on the validation split.
     """
 
-    directory: Path
     seed: int
+    run: str
     val_scores: tuple[float, ...]
     best_iteration: int
+    val_gain: float
     test_before: float | None
     test_after: float | None
+    test_gain: float | None
     area: float
     records: int
     requests: int
     cost: float | None
     seconds: float
+    ended: str | None = None
+    score_gains: Scores = {}
+
+
+@dataclass(frozen=True)
+class RunMeasures:
+    """One run: its numbers, and what they are compared by.
+
+    Attributes:
+        result: the numbers.
+        directory: the run directory.
+        val_before_rewards, val_best_rewards, test_before_rewards, test_after_rewards: by instance.
+        identity: what `environment.json` says of student and instances, and the test instances.
+        records_hash: of what it trained on, without provenance; None if that is nothing.
+        warnings: what the user of the run was warned of, a line each.
+    """
+
+    result: SeedResult
+    directory: Path
     val_before_rewards: Rewards
     val_best_rewards: Rewards
     test_before_rewards: Rewards
     test_after_rewards: Rewards
     identity: Mapping[str, Any]
-    ended: str | None = None
     records_hash: str | None = None
     warnings: tuple[str, ...] = ()
-
-    @property
-    def val_gain(self) -> float:
-        return self.val_scores[self.best_iteration] - self.val_scores[0]
-
-    @property
-    def test_gain(self) -> float | None:
-        if self.test_before is None or self.test_after is None:
-            return None
-        return self.test_after - self.test_before
 
 
 def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
@@ -89,8 +95,6 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
     refuse_damaged_run(directory)
     if summary.status != "finished":
         raise RunDirectoryError(f"the run {directory.name!r} is {summary.status}, not finished")
-    scores = [one.val_score for one in summary.iterations]
-    scores += [scores[-1]] * (iterations + 1 - len(scores))
     best = summary.best_iteration
     test_before, before_hash = _rewards(directory / "test" / "000.jsonl")
     test_after, after_hash = _rewards(directory / "test" / f"{best:03d}.jsonl")
@@ -100,32 +104,45 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         raise RunDirectoryError(
             f"{directory.name!r} was tested on other instances before than after: run it afresh"
         )
-    usage = summary.teacher
     return RunMeasures(
+        result=_numbers(summary, directory.name, iterations),
         directory=directory,
-        seed=summary.seed,
-        val_scores=tuple(scores),
-        best_iteration=best,
-        test_before=summary.test_score_before,
-        test_after=summary.test_score_after,
-        area=sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1),
-        records=summary.iterations[-1].n_records_total,
-        requests=usage.requests if usage is not None else 0,
-        cost=usage.cost if usage is not None else 0.0,
-        seconds=_seconds(summary),
         val_before_rewards=val_before,
         val_best_rewards=val_best,
         test_before_rewards=test_before,
         test_after_rewards=test_after,
         identity=_identity(directory, before_hash),
-        ended=summary.ended,
         records_hash=_records_hash(directory),
         warnings=tuple(warning_lines(summary.warnings)),
     )
 
 
-def difference(after: Rewards, before: Rewards) -> dict[str, float]:
-    """Reward after less reward before, of every instance that has both."""
+def _numbers(summary: Summary, run: str, iterations: int) -> SeedResult:
+    scores = [one.val_score for one in summary.iterations]
+    scores += [scores[-1]] * (iterations + 1 - len(scores))
+    base, best, usage = summary.iterations[0], summary.best, summary.teacher
+    before, after = summary.test_score_before, summary.test_score_after
+    return SeedResult(
+        seed=summary.seed,
+        run=run,
+        val_scores=tuple(scores),
+        best_iteration=summary.best_iteration,
+        val_gain=summary.val_score_gain,
+        test_before=before,
+        test_after=after,
+        test_gain=None if before is None or after is None else after - before,
+        area=sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1),
+        records=summary.iterations[-1].n_records_total,
+        requests=usage.requests if usage is not None else 0,
+        cost=usage.cost if usage is not None else 0.0,
+        seconds=sum(one.seconds.get("total", 0.0) for one in summary.iterations),
+        ended=summary.ended,
+        score_gains=difference(best.named_scores, base.named_scores),
+    )
+
+
+def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """After less before, of everything that has both."""
     return {i: after[i] - before[i] for i in after if i in before}
 
 
@@ -163,7 +180,3 @@ def _identity(directory: Path, test_instances: str | None) -> dict[str, Any]:
         "instances": environment.get("instances"),
         "test_instances": test_instances,
     }
-
-
-def _seconds(summary: Summary) -> float:
-    return sum(one.seconds.get("total", 0.0) for one in summary.iterations)

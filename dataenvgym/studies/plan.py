@@ -13,12 +13,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import FREE, FREE_SECTIONS, check_folder_name
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.run_directory import run_directory
+from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.studies.grid import Choice, Grid, parse_grid
 from dataenvgym.studies.statistics import EXACT, Test
@@ -50,6 +50,11 @@ class Cell:
     def directory(self) -> Path:
         """Its run directory."""
         return run_directory(self.config)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to do; one whose teacher's budget is spent has ended, too."""
+        return is_done(self.config, or_ended=True)
 
     @property
     def kind(self) -> str:
@@ -93,6 +98,20 @@ class StudyPlan:
         return [cell for cell in self.cells if cell.role == "strategy"]
 
 
+class StudyOptions(TypedDict, total=False):
+    """Keyword arguments of `plan_study`, which `run_study` passes on."""
+
+    name: str | None
+    strategies: Sequence[str]
+    baseline: str | None
+    bounds: bool
+    test: Test | None
+    allow_unequal: Sequence[str]
+    workers: int | None
+    studies_dir: str | Path
+    config_dir: str | Path | None
+
+
 def plan_study(
     overrides: Sequence[str] = (),
     *,
@@ -106,7 +125,18 @@ def plan_study(
     studies_dir: str | Path = "studies",
     config_dir: str | Path | None = None,
 ) -> StudyPlan:
-    """The study that the arguments ask for (see `run_study`); no file is touched.
+    """The study that the arguments ask for; no file is touched.
+
+    Args:
+        overrides: Hydra's, with several values for what varies: `agent=random,skill_list`,
+            `seed=range(10)`, `task=...` (see `grid`).
+        name: of its folder; None is made of the tasks and of what else is common to all.
+        strategies: further ones, each "NAME: KEY=VALUE ...".
+        baseline: what the others are compared with; None is random, or the first strategy.
+        bounds: whether floor (no teaching) and ceiling (gold data) are run too.
+        test: "t" or "sign_flip"; None is sign_flip for 20 seeds or fewer.
+        allow_unequal: keys that may differ between strategies all the same.
+        workers: processes at the same time; None is as many as there are cores for the students.
 
     Raises:
         ConfigurationError: for whatever `dataenvgym run` would refuse, and for a study that cannot

@@ -12,7 +12,7 @@ from typing import Literal
 
 from dataenvgym.evaluation.estimates import Estimate, estimate
 from dataenvgym.records import Model
-from dataenvgym.studies.measures import Rewards, RunMeasures, difference
+from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference
 from dataenvgym.studies.statistics import (
     Test,
     choose_test,
@@ -26,25 +26,6 @@ from dataenvgym.studies.statistics import (
 MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds")
 COMPARED = ("test_gain", "val_gain", "area")
 """The measures by which strategies are compared with the baseline."""
-
-
-class SeedResult(Model):
-    """One run; see `measures.RunMeasures`. `run` is the folder's name."""
-
-    seed: int
-    run: str
-    val_scores: tuple[float, ...]
-    best_iteration: int
-    val_gain: float
-    test_before: float | None
-    test_after: float | None
-    test_gain: float | None
-    area: float
-    records: int
-    requests: int
-    cost: float | None
-    seconds: float
-    ended: str | None = None
 
 
 class MissingRun(Model):
@@ -85,6 +66,7 @@ class StrategyResult(Model):
         seeds: the finished runs.
         missing: the seeds without one.
         measures: over seeds, by name.
+        score_gains: of named scores on the validation split, over seeds.
         instance_errors: standard error of the mean gain by the choice of instances: rewards after
             less before, averaged over seeds for each instance, then sd / sqrt(instances).
         curve: validation score by iteration, over seeds.
@@ -98,6 +80,7 @@ class StrategyResult(Model):
     measures: dict[str, Estimate]
     instance_errors: dict[str, float | None]
     curve: tuple[Estimate, ...]
+    score_gains: dict[str, Estimate] = {}
     comparisons: dict[str, Comparison] = {}
 
 
@@ -191,44 +174,49 @@ def default_test(n_seeds: int, wanted: Test | None) -> Test:
 
 def _strategy(one: StrategyRuns, comparisons: dict[str, Comparison]) -> StrategyResult:
     runs = [one.runs[seed] for seed in sorted(one.runs)]
+    results = [run.result for run in runs]
     return StrategyResult(
         name=one.name,
         role=one.role,
-        seeds=tuple(_seed(run) for run in runs),
+        seeds=tuple(results),
         missing=tuple(one.missing),
-        measures={name: _estimate(runs, name) for name in MEASURES},
+        measures={name: _estimate([getattr(r, name) for r in results]) for name in MEASURES},
+        score_gains=_score_gains(results),
         instance_errors={
             "test_gain": _gain_error([(r.test_after_rewards, r.test_before_rewards) for r in runs]),
             "val_gain": _gain_error([(r.val_best_rewards, r.val_before_rewards) for r in runs]),
         },
-        curve=_curve(runs),
+        curve=_curve([r.val_scores for r in results]),
         comparisons=comparisons,
     )
 
 
-def _seed(run: RunMeasures) -> SeedResult:
-    same = {name for name in SeedResult.model_fields if name != "run"}
-    return SeedResult(run=run.directory.name, **{name: getattr(run, name) for name in same})
-
-
-def _estimate(runs: Sequence[RunMeasures], measure: str) -> Estimate:
+def _estimate(values: Sequence[float | None]) -> Estimate:
     """Over all runs; without a value if one of them has none, as an unpriced teacher's cost."""
-    values = [getattr(run, measure) for run in runs]
-    return estimate(values) if None not in values else Estimate(n=len(values))
+    known = [value for value in values if value is not None]
+    return estimate(known) if len(known) == len(values) else Estimate(n=len(values))
 
 
-def _curve(runs: Sequence[RunMeasures]) -> tuple[Estimate, ...]:
-    length = max((len(run.val_scores) for run in runs), default=0)
-    full = [run for run in runs if len(run.val_scores) == length]
-    return tuple(estimate([run.val_scores[i] for run in full]) for i in range(length))
+def _score_gains(results: Sequence[SeedResult]) -> dict[str, Estimate]:
+    names = sorted({name for one in results for name in one.score_gains})
+    return {name: _estimate([one.score_gains.get(name) for one in results]) for name in names}
+
+
+def _curve(scores: Sequence[tuple[float, ...]]) -> tuple[Estimate, ...]:
+    length = max(map(len, scores), default=0)
+    full = [one for one in scores if len(one) == length]
+    return tuple(estimate(at) for at in zip(*full, strict=True))
 
 
 def _compare(
     runs: Mapping[int, RunMeasures], base: Mapping[int, RunMeasures], measure: str, test: Test
 ) -> Comparison:
-    seeds = [s for s in sorted({*runs} & {*base}) if _has(runs[s], measure)]
-    seeds = [s for s in seeds if _has(base[s], measure)]
-    differences = [getattr(runs[s], measure) - getattr(base[s], measure) for s in seeds]
+    pairs = {
+        s: (getattr(runs[s].result, measure), getattr(base[s].result, measure))
+        for s in sorted({*runs} & {*base})
+    }
+    seeds = [s for s, pair in pairs.items() if None not in pair]
+    differences = [pairs[s][0] - pairs[s][1] for s in seeds]
     error = None
     if measure == "test_gain":
         error = _gain_error([(runs[s].test_after_rewards, base[s].test_after_rewards)
@@ -247,10 +235,6 @@ def _compare(
     )
 
 
-def _has(run: RunMeasures, measure: str) -> bool:
-    return getattr(run, measure) is not None
-
-
 def _gain_error(pairs: Sequence[tuple[Rewards, Rewards]]) -> float | None:
     """The instances' standard error of a mean difference, each averaged over seeds first."""
     gains = [difference(after, before) for after, before in pairs]
@@ -263,8 +247,8 @@ def _gain_error(pairs: Sequence[tuple[Rewards, Rewards]]) -> float | None:
 def _floor(runs: Sequence[RunMeasures]) -> Floor | None:
     if not runs:
         return None
-    val = [run.val_scores[0] for run in runs]
-    test = [run.test_before for run in runs if run.test_before is not None]
+    val = [run.result.val_scores[0] for run in runs]
+    test = [run.result.test_before for run in runs if run.result.test_before is not None]
     return Floor(
         val_score=sum(val) / len(val) if len(set(val)) > 1 else val[0],
         test_score=(sum(test) / len(test) if len(set(test)) > 1 else test[0]) if test else None,

@@ -11,30 +11,28 @@ are, so that more seeds or strategies extend it, and a finished study just shows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from dataenvgym.config.holding import locked
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors import Episode, Outcome, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.storage import remove_temporaries
-from dataenvgym.studies.checks import check_study, has_result, is_finished
+from dataenvgym.studies.checks import check_study, has_result
 from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
 from dataenvgym.studies.fairness import Difference, record_budget
 from dataenvgym.studies.measures import RunMeasures, measure_run
-from dataenvgym.studies.plan import Cell, StudyPlan, plan_study
+from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
 from dataenvgym.studies.report import write_results
 from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
 from dataenvgym.studies.state import study_command, write_state
-from dataenvgym.studies.statistics import Test
 from dataenvgym.studies.summing import TaskRuns, sum_up
+from dataenvgym.workspace import opened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,29 +41,13 @@ if TYPE_CHECKING:
 def run_study(
     overrides: Sequence[str] = (),
     *,
-    name: str | None = None,
-    strategies: Sequence[str] = (),
-    baseline: str | None = None,
-    bounds: bool = True,
-    test: Test | None = None,
-    allow_unequal: Sequence[str] = (),
-    workers: int | None = None,
-    studies_dir: str | Path = "studies",
-    config_dir: str | Path | None = None,
     console: Console | None = None,
+    **options: Unpack[StudyOptions],
 ) -> StudyResults:
     """Run a study to its end, from wherever it stands, and write its table, plot and numbers.
 
     Args:
-        overrides: Hydra's, with several values for what varies: `agent=random,skill_list`,
-            `seed=range(10)`, `task=...` (see `grid`).
-        name: of its folder; None is made of the tasks and of what else is common to all.
-        strategies: further ones, each "NAME: KEY=VALUE ...".
-        baseline: what the others are compared with; None is random, or the first strategy.
-        bounds: whether floor (no teaching) and ceiling (gold data) are run too.
-        test: "t" or "sign_flip"; None is sign_flip for 20 seeds or fewer.
-        allow_unequal: keys that may differ between strategies all the same.
-        workers: processes at the same time; None is as many as there are cores for the students.
+        overrides, options: what to run; see `plan_study`.
         console: shows how far it is; None shows nothing.
 
     Returns:
@@ -75,20 +57,7 @@ def run_study(
         ConfigurationError: for whatever cannot be, or would not be fair, before anything runs.
         RunDirectoryError: if a run is there that does not fit, or another process is at it.
     """
-    study = Study(
-        plan_study(
-            overrides,
-            name=name,
-            strategies=strategies,
-            baseline=baseline,
-            bounds=bounds,
-            test=test,
-            allow_unequal=allow_unequal,
-            workers=workers,
-            studies_dir=studies_dir,
-            config_dir=config_dir,
-        )
-    )
+    study = Study(plan_study(overrides, **options))
     study.check()
     study.run(console)
     return study.finish()
@@ -110,7 +79,7 @@ class Study:
 
     def unfinished(self) -> list[Cell]:
         """The episodes that are left to do."""
-        return [cell for cell in self.plan.cells if not is_finished(cell)]
+        return [cell for cell in self.plan.cells if not cell.is_finished]
 
     def expected_time(self) -> ExpectedTime:
         """How long what is left takes, as far as finished episodes of this study tell."""
@@ -125,7 +94,7 @@ class Study:
                 summary, done = None, 0
             if summary is not None and summary.status == "finished":
                 expected.measured(cell.kind, done, run_seconds(summary, cell.directory))
-            if not is_finished(cell):
+            if not cell.is_finished:
                 expected.plan(cell.kind, max(1, int(cell.config.episode.iterations) + 1 - done))
         return expected
 
@@ -150,7 +119,7 @@ class Study:
             RunDirectoryError: if another process is at this study.
             KeyboardInterrupt: after Ctrl-C; all episodes are then ended.
         """
-        with _alone(self.directory):
+        with opened(self.directory, below=False):  # the runs have locks of their own
             return self._run(console)
 
     def _run(self, console: Console | None) -> list[Outcome]:
@@ -181,10 +150,10 @@ class Study:
             ConfigurationError: if the runs differ in what they must have in common.
             RunDirectoryError: if another process is at this study.
         """
-        with _alone(self.directory):
+        with opened(self.directory, below=False):  # the runs have locks of their own
             write_state(self.plan, unfinished=self.missing())
             for cell in self.plan.cells:
-                if is_finished(cell):
+                if cell.is_finished:
                     write_missing_report(cell.directory)
             results = self.results()
             write_results(results, self.directory)
@@ -214,7 +183,7 @@ class Study:
                 self._strategy_runs([c for c in cells if (c.role, c.strategy) == key])
                 for key in order
             ],
-            floor=[_measures(c) for c in cells if c.role == "floor" and is_finished(c)],
+            floor=[_measures(c) for c in cells if c.role == "floor" and c.is_finished],
             budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
         )
 
@@ -239,7 +208,7 @@ class Study:
             summary = read_summary(cell.directory)
         except RunDirectoryError:
             return "not run yet"
-        if is_finished(cell):
+        if cell.is_finished:
             return (
                 "a ceiling with no record to train on is not a ceiling: the task's train split "
                 f"gave none that was accepted ({counts(summary.dropped)} dropped). Mend the task, "
@@ -254,22 +223,6 @@ def _watched(progress: Any, cell: Cell) -> Episode:
 
 def _measures(cell: Cell) -> RunMeasures:
     return measure_run(cell.directory, iterations=int(cell.config.episode.iterations))
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """Keep other processes from running the same study meanwhile; clear what kills have left."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(directory))
-        except RunDirectoryError:
-            raise RunDirectoryError(
-                f"another process is running the study {directory.name!r}; wait for it, or choose "
-                "another name (--name)"
-            ) from None
-        remove_temporaries(directory, below=False)  # the runs below have locks of their own
-        yield
 
 
 def _described(error: Exception) -> str:

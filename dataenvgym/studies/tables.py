@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -10,9 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import cell, one_line, plain, several
+from dataenvgym.episodes.texts import cell, one_line, plain
 from dataenvgym.evaluation.estimates import Estimate
-from dataenvgym.studies.doubts import ceiling_title, stronger_than
+from dataenvgym.studies.doubts import ceiling_title
+from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import Comparison, StrategyResult, StudyResults, TaskResult
 
 _NAME_WIDTH = 20
@@ -58,34 +60,6 @@ def study_cells(results: StudyResults) -> list[Cells]:
     return tables
 
 
-def study_notes(results: StudyResults) -> list[str]:
-    """What a reader has to know of the tables, one sentence or two each."""
-    notes = [
-        "Scores are gains over the base student at the iteration that validation chose; the test "
-        "split is scored there alone. Area: mean over iterations 1 to N of the gain in validation "
-        "score. ±: 95% t interval of the mean over seeds.",
-        "n: seeds. inst.: standard error of the test gain by the choice of evaluation instances, "
-        "rewards averaged over seeds first; the intervals hold the choice of seeds alone.",
-    ]
-    if any(one.comparisons for task in results.tasks for one in task.strategies):
-        name = "exact sign-flip test" if results.test == "sign_flip" else "paired t test"
-        notes.append(
-            f"Compared with {results.baseline} on the same seeds; p: {name}, two-sided; Holm: "
-            "adjusted for all strategies compared in the column, * where .05 or less."
-        )
-    for task in results.tasks:
-        notes += _floor_notes(task, several_tasks=len(results.tasks) > 1)
-    asked = any(one.measures["requests"].mean for task in results.tasks for one in task.strategies)
-    if not asked:
-        notes.append(
-            "No requests to a teacher were counted, so costs are not shown (a teacher of your own "
-            "is not counted)."
-        )
-    if results.unequal:
-        notes.append("NOT EQUAL, and allowed: " + "; ".join(results.unequal) + ".")
-    return [*notes, *_smallest_p(results), *_missing(results), *results.notes]
-
-
 def render(results: StudyResults, width: int = 100) -> RenderableType:
     """The tables and notes for a terminal of `width` columns."""
     parts: list[RenderableType] = []
@@ -127,14 +101,19 @@ def _scores(task: TaskResult, where: str) -> Cells:
     asked = any(one.measures["requests"].mean for one in task.strategies)
     names = ["strategy", "n", "test gain", "inst.", "valid. gain", "area", "records"]
     names += ["calls", "cost"] if asked else []
-    rows = [_score_row(one, _title(one, task), asked) for one in task.strategies]
+    named = sorted({name for one in task.strategies for name in one.score_gains})
+    rows = [_score_row(one, _title(one, task), asked, named) for one in task.strategies]
     if task.floor is not None:
         dashes = ["0"] * 3 if asked else ["0"]
         test = "-" if task.floor.test_score is None else "+.000"
-        floor = ["no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, ""]
+        zeros = ["+.000"] * len(named)
+        floor = ["no teaching (floor)", "", test, "", "+.000", "+.000", *dashes, *zeros, ""]
         rows.append(tuple(floor))
+    names += [one_line(name, _NAME_WIDTH) for name in named]
     seconds = len(names)
-    return Cells(f"{where}gains", (*names, "sec."), tuple(rows), (seconds, 3, 5, 6))
+    of_named = range(seconds - 1, seconds - 1 - len(named), -1)
+    expendable = (seconds, *of_named, 3, 5, 6)
+    return Cells(f"{where}gains", (*names, "sec."), tuple(rows), expendable)
 
 
 def _title(one: StrategyResult, task: TaskResult) -> str:
@@ -143,7 +122,9 @@ def _title(one: StrategyResult, task: TaskResult) -> str:
     return f"{one.name} ({ceiling_title(one, task)})"
 
 
-def _score_row(one: StrategyResult, name: str, asked: bool) -> tuple[str, ...]:
+def _score_row(
+    one: StrategyResult, name: str, asked: bool, named: Sequence[str]
+) -> tuple[str, ...]:
     measures = one.measures
     row = [
         name,
@@ -157,6 +138,7 @@ def _score_row(one: StrategyResult, name: str, asked: bool) -> tuple[str, ...]:
     if asked:
         cost = measures["cost"].mean
         row += [_whole(measures["requests"].mean), "?" if cost is None else f"${cost:.2f}"]
+    row += [_gain(one.score_gains[n]) if n in one.score_gains else "-" for n in named]
     return (*row, _whole(measures["seconds"].mean))
 
 
@@ -182,65 +164,6 @@ def _comparisons(task: TaskResult, where: str, results: StudyResults) -> Cells:
             )
         )
     return Cells(f"{where}difference to {results.baseline}", names, tuple(rows), (9, 8, 3, 4))
-
-
-# --- the notes ---
-
-
-def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
-    if task.floor is None:
-        return []
-    where = f"{task.task}: the" if several_tasks else "The"
-    scores = f"validation {task.floor.val_score:.3f}"
-    if task.floor.test_score is not None:
-        scores += f", test {task.floor.test_score:.3f}"
-    if task.floor.deterministic:
-        how = f"the same in all {task.floor.n_runs} runs, so that one run without teaching says it"
-    else:
-        how = f"the mean of {task.floor.n_runs} runs, which differ: gains hold that chance too"
-    notes = [f"{where} base student (floor) scores {scores}; {how}."]
-    for one in task.strategies:
-        if one.role == "ceiling" and one.seeds:
-            records = one.measures["records"].mean or 0.0
-            what = "Gold data (not a ceiling)" if stronger_than(one, task) else "Ceiling"
-            notes.append(
-                f"{what}: the task's train split with its gold answers ({records:.0f} records), "
-                "bound by no record budget and compared with nothing."
-            )
-    return notes
-
-
-def _smallest_p(results: StudyResults) -> list[str]:
-    """Few seeds cannot reach a level, whatever they show: say so."""
-    if results.test != "sign_flip":
-        return []
-    found = [
-        (len(one.comparisons["val_gain"].seeds), sum(bool(o.comparisons) for o in task.strategies))
-        for task in results.tasks
-        for one in task.strategies
-        if one.comparisons
-    ]
-    worst = [(n, m) for n, m in found if n and 2.0 / 2**n * m > 0.05]
-    if not worst:
-        return []
-    n, m = worst[0]
-    return [
-        f"With {several(n, 'pair')} no sign-flip p is below {2.0 / 2**n:.3g}, "
-        f"or {min(1.0, 2.0 / 2**n * m):.3g} after Holm for {several(m, 'comparison')}: "
-        "more seeds are needed to tell anything at the 5% level."
-    ]
-
-
-def _missing(results: StudyResults) -> list[str]:
-    notes = []
-    for task in results.tasks:
-        for one in task.strategies:
-            for missing in one.missing:
-                notes.append(
-                    f"* missing: {task.task}, {one.name}, seed {missing.seed}: "
-                    f"{one_line(missing.reason, 160)}"
-                )
-    return notes
 
 
 # --- cells ---

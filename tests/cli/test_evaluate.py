@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config.evaluation_directory import read_evaluation
-from dataenvgym.environments.iterations import read_completed
+from dataenvgym.environments.jsonl_files import read_completed
+from dataenvgym.evaluations.directory import EVALUATIONS
 from dataenvgym.storage import read_json, read_jsonl, write_jsonl
 
 
@@ -333,7 +333,7 @@ def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy
         result = dataenvgym("eval", *greedy, f"samples={number}", f"name=e{number}")
         assert (result.code, result.err) == (0, "")
         assert ("samples of each problem at temperature 1.0" in result.out) == (number > 1)
-        settings = read_evaluation(talkative / "evaluations" / f"e{number}")
+        settings = EVALUATIONS.read(talkative / "evaluations" / f"e{number}")
         assert settings.task.sampling.temperature == temperature
 
 
@@ -386,7 +386,7 @@ def test_an_option_of_the_task_changes_the_runs_task_and_no_other(dataenvgym, sm
     assert ran.code == 0, ran.err
     result = dataenvgym("eval", "--run", "r", "--trust", "task.n_validation=7", "name=e")
     assert (result.code, result.err) == (0, "")
-    settings = read_evaluation(folder / "evaluations" / "e")
+    settings = EVALUATIONS.read(folder / "evaluations" / "e")
     assert settings.task == {"_target_": "own.Own", "n_validation": 7}
     assert len(list(read_jsonl(folder / "evaluations" / "e" / "instances.jsonl"))) == 7
 

@@ -63,3 +63,16 @@ def test_the_teachers_calls_are_shown_or_it_is_said_that_there_are_none(dataenvg
     both = dataenvgym("show", "r", "--calls", "--iteration", "1")
     assert (both.code, both.out) == (2, "")
     assert "--iteration cannot go with it" in both.err
+
+
+def test_a_damaged_summary_is_written_anew_by_the_same_command(dataenvgym, run, small, folder):
+    path = folder / "runs" / "r" / "summary.json"
+    whole = path.read_text()
+    path.write_text("")
+    for command in (["show", "r"], ["compare", "r"], ["report", "r"]):
+        result = dataenvgym(*command)
+        assert (result.code, result.out) == (2, "")
+        assert "summary.json is damaged" in result.err
+        assert "the command that began the run, or run_episode, writes it anew" in result.err
+    assert dataenvgym("run", *small, "name=r").code == 0
+    assert path.read_text() == whole

@@ -91,3 +91,15 @@ def test_a_reader_that_goes_away_is_no_error():
         timeout=60,
     )
     assert (done.stdout, done.stderr) == ("task=\n", "")
+
+
+def test_what_an_error_quotes_moves_no_cursor(dataenvgym, small, folder):
+    (folder / "red.py").write_text(
+        "from dataenvgym.errors import AgentError\n\n"
+        "class Red:\n"
+        "    def step(self): pass\n"
+        "    def __call__(self, completed, predictor): raise AgentError('\\x1b[31mred')\n"
+    )
+    result = dataenvgym("run", *small[:4], "agent=red.Red", "name=r")
+    assert result.code == 1
+    assert result.err.endswith("dataenvgym: run failed: \\x1b[31mred\n")

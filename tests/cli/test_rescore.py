@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dataenvgym.config.evaluation_directory import read_evaluation
+from dataenvgym.evaluations.directory import EVALUATIONS
 from dataenvgym.storage import read_jsonl
 
 RATHER = """
@@ -88,7 +88,7 @@ def test_other_metrics_are_made_of_the_samples_that_are_there(dataenvgym, folder
     assert (result.code, result.err) == (0, "")
     shown = [line.split()[0] for line in result.out.splitlines() if "@" in line or "^" in line]
     assert shown == ["pass^3", "majority@3"]
-    kept = read_evaluation(folder / "evaluations" / "e" / "rescored-001")
+    kept = EVALUATIONS.read(folder / "evaluations" / "e" / "rescored-001")
     assert list(kept.metrics) == ["pass^3", "majority@3"]
 
 
@@ -97,12 +97,15 @@ def test_what_cannot_be_is_a_users_error(dataenvgym, folder):
     (folder / "evaluations" / "half").mkdir()
     for arguments, expected in (
         (["mind"], "there is no evaluation 'mind'. Did you mean 'mine'?"),
-        (["half"], "is no evaluation: it has no config.yaml"),
+        (["half"], "is not the folder of an evaluation: it has no config.yaml"),
         (["mine", "task.strikt=false"], "Did you mean 'task.strict'?"),
         (["mine", "student.path=x"], "changes nothing in how the samples are judged"),
         (["mine", "task=gsm8k"], "changes nothing in how the samples are judged"),
         (["mine", "metrics=[pass@2]"], "pass@2"),
-        (["mine", "--evaluations-dir", "elsewhere"], "'elsewhere' holds none; another one"),
+        (
+            ["mine", "--evaluations-dir", "elsewhere"],
+            "no evaluations in elsewhere; --evaluations-dir names",
+        ),
         (["mine", "task.strict=1"], "task.strict is 1, expected true or false"),
         (["mine", "task.strict=[a"], "cannot be read"),
         (["mine", "task.strict=true,false"], "is no single value"),
@@ -137,7 +140,7 @@ def test_a_folder_that_was_never_finished_is_judged_as_far_as_it_is_complete(dat
     assert "2 of 3 samples are complete" in result.out
     assert "pass@3" not in result.out
     assert "4 of 6 samples changed" in result.out
-    kept = read_evaluation(folder / "evaluations" / "e" / "rescored-001")
+    kept = EVALUATIONS.read(folder / "evaluations" / "e" / "rescored-001")
     assert (kept.task.strict, kept.task.chunk_size) == (False, 1)
     (samples / "000-0000.jsonl").unlink()
     result = dataenvgym("rescore", "--trust", "e")

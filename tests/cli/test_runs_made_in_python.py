@@ -109,4 +109,4 @@ def test_a_run_of_the_command_line_does_not_take_its_folder(dataenvgym, teach, s
         assert "is a run made in Python" in result.err
     assert sorted(p.name for p in (folder / "runs" / "mine").iterdir()) == before
     shutil.rmtree(folder / "runs" / "mine" / "iterations")
-    assert "is not a run directory" in dataenvgym("report", "mine").err
+    assert "is not the folder of a run" in dataenvgym("report", "mine").err

@@ -15,9 +15,9 @@ from dataenvgym.config import compose
 from dataenvgym.config.annotated import annotated_yaml
 from dataenvgym.config.bases import is_base, read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
-from dataenvgym.config.evaluated_run import compose_for_run
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluations.evaluated_run import compose_for_run
 
 FILES = files_by_group()
 BASES = [(group, name) for group, files in FILES.items() for name in files if is_base(name)]

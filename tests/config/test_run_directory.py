@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
-from dataenvgym.config.holding import locked
 from dataenvgym.config.run_directory import check_run
-from dataenvgym.episodes import read_summary
+from dataenvgym.episodes import IterationSummary, Summary, read_summary
 from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
 from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
+from dataenvgym.workspace import locked
 
 
 @pytest.fixture
@@ -32,15 +33,34 @@ def opened(config, *, fresh=False) -> Path:
         return directory
 
 
-def begin(directory: Path, iterations: int = 1, status: str = "finished", score: float = 0.5):
+def begin(directory: Path, iterations=1, status="finished", score=0.5, ended=None):
     """Leave what a run with so many iterations leaves."""
+    results = []
     for i in range(iterations + 1):
         write_json(directory / "iterations" / f"{i:03d}" / "iteration.json", {})
-    results = [
-        {"iteration": i, "val_score": score, "n_records_total": 10 * i}
-        for i in range(iterations + 1)
-    ]
-    write_json(directory / "summary.json", {"status": status, "iterations": results})
+        results.append(
+            IterationSummary(
+                iteration=i,
+                val_score=score,
+                n_val=1,
+                n_errors=0,
+                n_records=10,
+                n_records_total=10 * i,
+                dropped={},
+                seconds={},
+                val_score_by_skill={},
+            )
+        )
+    summary = Summary(
+        task="t",
+        agent="a",
+        seed=0,
+        status=status,
+        iterations=tuple(results),
+        best_iteration=0,
+        ended=ended,
+    )
+    write_json(directory / "summary.json", summary.model_dump(mode="json"))
 
 
 def test_the_configuration_is_kept_resolved_and_can_be_read_again(config_of):
@@ -104,6 +124,22 @@ def test_a_run_is_done_when_nothing_that_is_asked_for_is_left(config_of):
     assert not is_done(config_of("name=r", "episode.iterations=3"))
 
 
+def test_a_run_whose_iterations_were_removed_is_not_done(config_of):
+    config = config_of("name=r", "episode.iterations=2")
+    directory = opened(config)
+    begin(directory, iterations=2)
+    shutil.rmtree(directory / "iterations" / "002")
+    assert not is_done(config)
+
+
+def test_a_run_that_its_teachers_budget_ended_is_done_where_that_is_enough(config_of):
+    config = config_of("name=r", "episode.iterations=2")
+    directory = opened(config)
+    begin(directory, iterations=1, ended="the budget is spent")
+    assert not is_done(config)
+    assert is_done(config, or_ended=True)
+
+
 @pytest.mark.parametrize("stop", ["environment.target_score=0.5", "environment.max_records=10"])
 def test_a_run_that_reached_its_aim_is_done_early(config_of, stop):
     config = config_of("name=r", stop)
@@ -124,7 +160,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(config_of, tmp_path: Path, fres
     precious = tmp_path / "r" / "thesis.tex"
     precious.parent.mkdir()
     precious.write_text("precious")
-    with pytest.raises(RunDirectoryError, match="is no run directory"):
+    with pytest.raises(RunDirectoryError, match="is not the folder of a run"):
         opened(config_of("name=r"), fresh=fresh)
     (tmp_path / "r" / "config.yaml").write_text("something: else\n")
     with pytest.raises(RunDirectoryError, match="not the configuration of a run"):

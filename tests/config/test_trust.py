@@ -9,17 +9,15 @@ import pytest
 from omegaconf import OmegaConf
 
 from dataenvgym.config import compose, open_run, read_config
-from dataenvgym.config.evaluated_run import compose_for_run
-from dataenvgym.config.evaluation_directory import (
-    evaluation_settings,
-    hold_evaluation,
-    keep_settings,
-    read_evaluation,
-    settings_to_rescore,
-)
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.evaluations.directory import (
+    EVALUATIONS,
+    evaluation_settings,
+    settings_to_rescore,
+)
+from dataenvgym.evaluations.evaluated_run import compose_for_run
 
 
 @pytest.fixture
@@ -46,8 +44,8 @@ def evaluation_with(tmp_path: Path):
     def make(*overrides: str) -> Path:
         config = compose(overrides, name="eval")
         settings = evaluation_settings(config, split="test", limit=None, adapter=None)
-        with hold_evaluation(tmp_path / "e", settings):
-            keep_settings(tmp_path / "e", settings)
+        with EVALUATIONS.opened(tmp_path / "e", settings):
+            EVALUATIONS.keep(tmp_path / "e", settings)
         return tmp_path / "e"
 
     return make
@@ -112,7 +110,7 @@ def test_a_run_of_this_package_needs_no_trust(run_with, monkeypatch, options):
 
 
 def test_a_folder_refers_to_nothing(run_with, evaluation_with):
-    for directory, read in ((Path(run_with()), read_config), (evaluation_with(), read_evaluation)):
+    for directory, read in ((Path(run_with()), read_config), (evaluation_with(), EVALUATIONS.read)):
         file = directory / "config.yaml"
         text = file.read_text()
         for value in ("${oc.env:HOME}", "${seed}", "a ${oc.env:HOME}/b", r"\\${oc.env:HOME}"):

@@ -77,10 +77,10 @@ def test_a_stage_without_records_has_no_sample(files, tmp_path):
 def test_unless_they_are_kept_a_sample_reads_only_its_own_records(files, tmp_path, monkeypatch):
     history = History.of(tmp_path, files)
     read: list[str] = []
-    from dataenvgym.environments import iterations
+    from dataenvgym.environments import jsonl_files
 
-    parse = iterations.parse_training_datum
+    parse = jsonl_files.parse_training_datum
     monkeypatch.setattr(
-        iterations, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
+        jsonl_files, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
     )
     assert len(history.sample(4, "sft", np.random.default_rng(0))) == len(read) == 4

@@ -84,7 +84,15 @@ def test_a_format_that_this_program_does_not_know_is_a_newer_one(tmp_path, found
 
 
 def test_the_format_is_no_part_of_what_a_run_is_about(tmp_path):
-    write_json(tmp_path / "environment.json", {"task": "t", "format": 1})
-    refuse_another(tmp_path, {"task": "t"})
+    identity = {"environment": "e", "task": "t"}
+    write_json(tmp_path / "environment.json", {**identity, "format": 1})
+    refuse_another(tmp_path, identity)
     with pytest.raises(RunDirectoryError, match="task"):
-        refuse_another(tmp_path, {"task": "u"})
+        refuse_another(tmp_path, {**identity, "task": "u"})
+
+
+@pytest.mark.parametrize("content", [{}, [], {"task": "problems"}])
+def test_an_identity_that_says_nothing_is_named_as_damaged(tmp_path, content):
+    write_json(tmp_path / "environment.json", content)
+    with pytest.raises(RunDirectoryError, match=r"environment.json is damaged .*; restore it, or"):
+        refuse_another(tmp_path, {"environment": "e", "task": "problems"})

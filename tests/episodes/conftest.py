@@ -99,6 +99,7 @@ def play():
         callbacks = options.pop("callbacks", ())
         test_task = options.pop("test_task", None)
         progress = options.pop("progress", None)
+        lock = options.pop("lock", True)
         environment = SkillList(
             task or EchoTask(), student or Student(), directory=directory, replay=2, **options
         )
@@ -110,6 +111,7 @@ def play():
             callbacks=callbacks,
             test_task=test_task,
             progress=progress,
+            lock=lock,
         )
 
     return run

@@ -23,6 +23,7 @@ def summary() -> Summary:
             "dropped": {"duplicate": i},
             "seconds": {"total": 1.5},
             "val_score_by_skill": {"a": 0.5, "b": None},
+            "named_scores": {"tests_passed": 0.75} if i else {},
         }
         for i in range(2)
     ]
@@ -35,6 +36,7 @@ def test_a_data_frame_has_a_row_for_each_iteration_or_each_skill_of_one(summary)
     frame = summary.to_pandas()
     assert frame["val_score"].tolist() == [0.5, 0.6]
     assert frame["n_dropped"].tolist() == [0, 1]
+    assert frame["tests_passed"].fillna(-1).tolist() == [-1, 0.75]
     skills = summary.to_pandas(by_skill=True)
     assert list(skills.columns) == ["iteration", "skill", "val_score"]
     assert skills["skill"].tolist() == ["a", "b"] * 2
@@ -50,6 +52,7 @@ def test_a_plot_is_a_figure_that_can_be_written(summary, tmp_path):
     figure = summary.plot(tmp_path / "curve.svg")
     assert [axes.get_title("left") for axes in figure.axes[:2]] == ["Overall", "By skill"]
     assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
+    assert "tests_passed" in figure.axes[0].get_legend_handles_labels()[1]
     with pytest.raises(RunDirectoryError, match="nothing to plot"):
         summary.model_copy(update={"iterations": ()}).plot()
 

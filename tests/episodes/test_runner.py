@@ -18,7 +18,8 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Failure
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.storage import read_json, read_jsonl
+from dataenvgym.storage import read_json, read_jsonl, write_json
+from dataenvgym.workspace import locked
 
 
 def contents(folder: Path) -> dict[str, object]:
@@ -450,3 +451,37 @@ def test_in_a_notebook_progress_is_plain_lines_on_the_standard_output(
     out, err = capsys.readouterr()
     assert "iteration 1/1: validation" in out
     assert err == ""
+
+
+def test_an_episode_in_python_takes_the_lock_of_its_folder(tmp_path, play, make_agent):
+    class Locking(make_agent):
+        def __call__(self, completed, predictor):
+            with pytest.raises(RunDirectoryError, match="another process"), locked(tmp_path / "r"):
+                pass
+            return super().__call__(completed, predictor)
+
+    play(tmp_path / "r", iterations=1, agent=Locking())
+    before = every_byte(tmp_path)
+    with locked(tmp_path / "r"), pytest.raises(RunDirectoryError, match="another process"):
+        play(tmp_path / "r", iterations=2)
+    assert every_byte(tmp_path) == before
+    with locked(tmp_path / "r"):
+        assert len(play(tmp_path / "r", iterations=2, lock=False).iterations) == 3
+
+
+@pytest.mark.parametrize("refused", ["another seed", "a damaged identity", "a damaged iteration"])
+def test_an_episode_that_is_refused_leaves_every_file_as_it_was(tmp_path, play, refused):
+    directory = tmp_path / "run"
+    play(directory, iterations=1)
+    if refused == "a damaged identity":
+        write_json(directory / "environment.json", {})
+    if refused == "a damaged iteration":
+        (directory / "iterations" / "001" / "records.jsonl").write_text("")
+    before = every_byte(directory)
+    with pytest.raises(RunDirectoryError):
+        play(directory, iterations=2, seed=int(refused == "another seed"))
+    assert every_byte(directory) == before
+
+
+def every_byte(directory):
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}

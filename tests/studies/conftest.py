@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.studies import StudyResults, run_study
-from dataenvgym.studies.measures import RunMeasures
+from dataenvgym.studies.measures import RunMeasures, SeedResult
 
 PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
 GRID = ("agent=random,skill_list", "seed=0,1")
@@ -68,24 +68,31 @@ def made_run():
 
     def make(seed: int, scores: tuple[float, ...], test: float | None = 0.5, **more) -> RunMeasures:
         best = max(range(len(scores)), key=lambda i: (scores[i], -i))
+        before = None if test is None else 0.4
         values = {
-            "directory": Path(f"run-{seed}"),
             "seed": seed,
+            "run": f"run-{seed}",
             "val_scores": scores,
             "best_iteration": best,
-            "test_before": None if test is None else 0.4,
+            "val_gain": scores[best] - scores[0],
+            "test_before": before,
             "test_after": test,
+            "test_gain": None if test is None else test - before,
             "area": sum(s - scores[0] for s in scores[1:]) / (len(scores) - 1),
             "records": 100,
             "requests": 0,
             "cost": 0.0,
             "seconds": 10.0,
+        }
+        numbers = {name: more.pop(name) for name in [*more] if name in SeedResult.model_fields}
+        others = {
+            "directory": Path(f"run-{seed}"),
             "val_before_rewards": {"a": 0.0, "b": 1.0},
             "val_best_rewards": {"a": 1.0, "b": 1.0},
             "test_before_rewards": {"c": 0.0, "d": 1.0},
             "test_after_rewards": {"c": 1.0, "d": 1.0},
             "identity": {"student": {"weights": "w"}, "instances": "i"},
         }
-        return RunMeasures(**{**values, **more})
+        return RunMeasures(result=SeedResult(**{**values, **numbers}), **{**others, **more})
 
     return make

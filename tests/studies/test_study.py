@@ -13,11 +13,11 @@ import time
 import pytest
 
 from dataenvgym.cli.parser import parse_arguments
-from dataenvgym.config.holding import locked
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study
 from dataenvgym.studies.measures import measure_run
+from dataenvgym.workspace import locked
 
 GRID = ("agent=random,skill_list", "seed=0,1")
 
@@ -207,7 +207,7 @@ def test_only_one_process_runs_a_study(small, folder):
     (folder / "studies" / "s").mkdir(parents=True)
     with (
         locked(folder / "studies" / "s"),
-        pytest.raises(RunDirectoryError, match="another process is running the study 's'"),
+        pytest.raises(RunDirectoryError, match="another process is writing 's'"),
     ):
         run_study(["agent=random", *small], name="s", bounds=False)
     assert list((folder / "studies" / "s").iterdir()) == []

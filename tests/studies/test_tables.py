@@ -7,9 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
+from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import MissingRun, StrategyRuns
 from dataenvgym.studies.summing import TaskRuns, sum_up
-from dataenvgym.studies.tables import markdown, render, study_cells, study_notes
+from dataenvgym.studies.tables import markdown, render, study_cells
 
 
 @pytest.fixture
@@ -94,3 +95,13 @@ def test_markdown_has_the_same_rows_and_the_command(results):
     assert "| random | 5 | +.120 ±.020 |" in text
     assert r"a\_very\_long\_name\_of\_a\_strategy\_indeed" in text
     assert "dataenvgym study" in text
+
+
+def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds(results):
+    found = results(score_gains={"tests_passed": 0.25})
+    (gains, _) = study_cells(found)
+    assert gains.names[-2:] == ("tests_passed", "sec.")
+    assert [row[-2] for row in gains.rows] == ["-", "+.250 ±.000", "-", "+.000"]
+    assert gains.fitted(80).names[-1] == "records"
+    assert r"tests\_passed: gain of that score on the validation split" in markdown(found)
+    assert not any("gain of that score" in note for note in study_notes(results()))

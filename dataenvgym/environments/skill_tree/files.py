@@ -17,7 +17,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dataenvgym.environments.iterations import IterationFiles, read_completed, write_completed
+from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.jsonl_files import read_completed, write_completed
 from dataenvgym.environments.skill_tree.actions import TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest
 from dataenvgym.environments.states import read_state

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose, open_run
-from dataenvgym.config.evaluated_run import compose_for_run
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluations.evaluated_run import compose_for_run
 
 
 def opened(config) -> str:

@@ -8,6 +8,7 @@ anew. `student=...` may choose its predictor, so that one is composed anew with 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.environments.identity import identity_of, read_identity
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.environments.iterations import IterationFiles, finished_iterations
+from dataenvgym.episodes.summary import best_iteration
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.interfaces import PredictorInterface, TrainablePredictorInterface
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -70,6 +74,58 @@ def compose_for_run(
         file = directory / "config.yaml"
         refuse_untrusted(composed, taken, file, parsed, config_dir=config_dir)
     return composed, directory
+
+
+@dataclass(frozen=True)
+class Student:
+    """Who answers: the predictor of the configuration, with an adapter where it has one.
+
+    Attributes:
+        name: in words.
+        run: the folder of the run that it is from.
+        is_taught: whether the predictor must be able to take up what was learned.
+    """
+
+    name: str
+    adapter: Path | None = None
+    run: Path | None = None
+
+    @property
+    def is_taught(self) -> bool:
+        return self.run is not None or self.adapter is not None
+
+    def build(self, config: DictConfig) -> PredictorInterface:
+        """The predictor that answers so."""
+        predictor = build_predictor(config, trainable=False)
+        if not self.is_taught:
+            return predictor
+        if not isinstance(predictor, TrainablePredictorInterface):
+            raise ConfigurationError(
+                f"predictor is a {type(predictor).__name__}, which answers and learns nothing: "
+                "leave out --run or --adapter, or choose a student that can be trained"
+            )
+        if self.adapter is not None:
+            predictor.load(self.adapter)
+        return predictor
+
+
+def student_of(run: Path, number: int | None) -> Student:
+    """The student after an iteration (the best if None), with the adapter that was active then."""
+    root = run / "iterations"
+    results = [files.read_result() for files in finished_iterations(root)]
+    if not results:
+        raise RunDirectoryError(f"the run {run.name!r} has no finished iteration yet")
+    number = best_iteration(results) if number is None else number
+    if not 0 <= number < len(results):
+        raise RunDirectoryError(
+            f"the run {run.name!r} has no iteration {number}, only 0 to {len(results) - 1}"
+        )
+    name, active = f"iteration {number} of {run.name}", results[number].adapter
+    if active is None:
+        return Student(name, run=run)
+    files = IterationFiles(root, active)
+    files.check_adapter()
+    return Student(name, files.adapter, run)
 
 
 def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]) -> None:

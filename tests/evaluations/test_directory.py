@@ -7,18 +7,14 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose
-from dataenvgym.config.evaluation_directory import (
-    check_evaluation,
+from dataenvgym.errors import ConfigurationError, NewerFormatError, RunDirectoryError
+from dataenvgym.evaluations.directory import (
+    EVALUATIONS,
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
-    find_evaluation,
-    hold_evaluation,
-    keep_settings,
-    read_evaluation,
     settings_to_rescore,
 )
-from dataenvgym.errors import ConfigurationError, NewerFormatError, RunDirectoryError
 from dataenvgym.format_version import FORMAT
 from dataenvgym.storage import write_json
 
@@ -67,23 +63,23 @@ def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
     config = compose(["name=mine", f"evaluations_dir={tmp_path}"], name="eval")
     settings = evaluation_settings(config, split="test", limit=None, adapter=None)
     directory = evaluation_directory(config, settings)
-    with hold_evaluation(directory, settings):
-        keep_settings(directory, settings)
-    assert find_evaluation(str(directory)) == find_evaluation("mine", tmp_path) == directory
+    with EVALUATIONS.opened(directory, settings):
+        EVALUATIONS.keep(directory, settings)
+    assert EVALUATIONS.find(str(directory)) == EVALUATIONS.find("mine", tmp_path) == directory
     (directory / "instances.jsonl").touch()
-    with hold_evaluation(directory, settings, fresh=True):
+    with EVALUATIONS.opened(directory, settings, fresh=True):
         assert list(directory.iterdir()) == []
     assert list(tmp_path.iterdir()) == [directory]
     directory.rmdir()
     with pytest.raises(RunDirectoryError, match="there is no evaluation 'mine'"):
-        find_evaluation("mine", tmp_path)
+        EVALUATIONS.find("mine", tmp_path)
 
 
 def test_somebody_elses_folder_is_not_removed(tmp_path):
     (tmp_path / "letters").write_text("dear")
     settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
-    refused = pytest.raises(RunDirectoryError, match="is no evaluation")
-    with refused, hold_evaluation(tmp_path, settings, fresh=True):
+    refused = pytest.raises(RunDirectoryError, match="is not the folder of an evaluation")
+    with refused, EVALUATIONS.opened(tmp_path, settings, fresh=True):
         pass
     assert (tmp_path / "letters").exists()
 
@@ -96,12 +92,12 @@ def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(tmp_path, type
     assert prompt.endswith("${five}")
     settings = evaluation_settings(config, split="test", limit=None, adapter=None)
     directory = evaluation_directory(config, settings)
-    with hold_evaluation(directory, settings) as files:
-        keep_settings(directory, settings)
-    begin(files)
+    with EVALUATIONS.opened(directory, settings):
+        EVALUATIONS.keep(directory, settings)
+    begin(evaluation_files(directory, settings))
     assert settings.task.system_prompt == prompt
-    assert read_evaluation(directory).task.system_prompt == prompt
-    check_evaluation(directory, settings)
+    assert EVALUATIONS.read(directory).task.system_prompt == prompt
+    EVALUATIONS.check(directory, settings)
     changed = settings_to_rescore(directory, ["task.threads=2"])
     assert (changed.task.system_prompt, changed.task.threads) == (prompt, 2)
 
@@ -120,12 +116,13 @@ def test_a_limit_of_more_than_64_bits_is_refused():
 
 def test_an_evaluation_of_a_newer_format_is_refused_by_that(tmp_path):
     settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
-    with hold_evaluation(tmp_path / "mine", settings) as files:
-        keep_settings(files.directory, settings)
-    write_json(files.directory / "environment.json", {"format": FORMAT + 1})
+    directory = tmp_path / "mine"
+    with EVALUATIONS.opened(directory, settings):
+        EVALUATIONS.keep(directory, settings)
+    write_json(directory / "environment.json", {"format": FORMAT + 1})
     for use in (
-        lambda: check_evaluation(files.directory, settings),
-        lambda: find_evaluation("mine", tmp_path),
+        lambda: EVALUATIONS.check(directory, settings),
+        lambda: EVALUATIONS.find("mine", tmp_path),
     ):
         with pytest.raises(NewerFormatError, match=f"reads formats 1 to {FORMAT}"):
             use()

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose, open_run
-from dataenvgym.config.evaluation_directory import evaluation_settings, hold_evaluation
-from dataenvgym.config.holding import locked
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.evaluations.directory import EVALUATIONS, evaluation_settings
 from dataenvgym.executors import Episode, InProcessExecutor
 from dataenvgym.executors.driving import DrivenEpisode
 from dataenvgym.storage import remove_folder
+from dataenvgym.workspace import locked
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def test_a_refused_command_changes_no_file_of_a_running_run(config_of, tmp_path,
 
 def test_a_refused_evaluation_changes_no_file_of_a_running_one(tmp_path):
     settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
-    with hold_evaluation(tmp_path / "e", settings):
+    with EVALUATIONS.opened(tmp_path / "e", settings):
         (tmp_path / "e" / "config.yaml").write_text("theirs")
         for fresh in (True, False):
             refused = pytest.raises(RunDirectoryError, match="another process is writing 'e'")
-            with refused, hold_evaluation(tmp_path / "e", settings, fresh=fresh):
+            with refused, EVALUATIONS.opened(tmp_path / "e", settings, fresh=fresh):
                 pass
         assert contents(tmp_path) == {"e/config.yaml": b"theirs"}
 

@@ -10,24 +10,21 @@ the task's problems was put.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dataenvgym.config.composition import overlay
-from dataenvgym.config.holding import held
 from dataenvgym.config.identity import decisive_values, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.resolved import literal, shown_yaml
-from dataenvgym.config.run_directory import refuse_changes
-from dataenvgym.config.trust import refuse_references, refuse_untrusted
-from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
+from dataenvgym.config.resolved import literal
+from dataenvgym.config.trust import refuse_untrusted
+from dataenvgym.config.workspaces import Workspaces
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.format_version import check_format
-from dataenvgym.storage import hash_files, is_empty, write_text
+from dataenvgym.storage import hash_files
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -83,75 +80,22 @@ def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
     return EvaluationFiles(directory, None if chunk is None else int(chunk))
 
 
-@contextmanager
-def hold_evaluation(
-    directory: Path, settings: DictConfig, *, fresh: bool = False
-) -> Iterator[EvaluationFiles]:
-    """Hold the evaluation's folder, new or gone on with; it is locked until the block ends.
+class _Evaluations(Workspaces):
+    kind, a_kind, option = "evaluation", "an evaluation", "--evaluations-dir"
+    sections = frozenset({*_SECTIONS, "samples", "chunk"})
 
-    Args:
-        fresh: remove what is there.
+    def decisive(self, config: DictConfig) -> dict[str, Any]:
+        return {
+            key: value
+            for key, value in decisive_values(config).items()
+            if key.partition(".")[0] not in _FREE
+        }
 
-    Raises:
-        RunDirectoryError: if another process is at it, or the folder is no evaluation's.
-        ConfigChangedError: as `check_evaluation`.
-    """
-    with held(
-        directory,
-        fresh=fresh,
-        refuse_strange=lambda: read_evaluation(directory),
-        check=lambda: check_evaluation(directory, settings),
-    ):
-        yield evaluation_files(directory, settings)
+    def is_begun(self, directory: Path, config: DictConfig) -> bool:
+        return evaluation_files(directory, config).is_begun
 
 
-def keep_settings(directory: Path, settings: DictConfig) -> None:
-    """Write the `config.yaml` of an evaluation that is held."""
-    text = shown_yaml(settings)
-    path = directory / "config.yaml"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        write_text(path, text)
-
-
-def check_evaluation(directory: Path, settings: DictConfig) -> None:
-    """Refuse to go on with an evaluation that was begun with other settings.
-
-    Raises:
-        ConfigChangedError: naming the keys that differ.
-        RunDirectoryError: if the folder is there and is no evaluation's.
-        NewerFormatError: if a newer dataenvgym has written it.
-    """
-    if is_empty(directory):
-        return
-    check_format(directory)
-    before = read_evaluation(directory)
-    if evaluation_files(directory, before).is_begun:
-        refuse_changes(
-            f"the evaluation {directory.name!r}",
-            _decisive(before),
-            _decisive(settings),
-        )
-
-
-def read_evaluation(directory: Path) -> DictConfig:
-    """The settings that an evaluation was begun with.
-
-    Raises:
-        RunDirectoryError: if the folder is no evaluation's.
-    """
-    from omegaconf import DictConfig, OmegaConf
-
-    path = directory / "config.yaml"
-    if not path.exists():
-        raise RunDirectoryError(f"{directory} is no evaluation: it has no config.yaml")
-    try:
-        settings = OmegaConf.load(path)
-    except Exception as error:
-        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
-    if not isinstance(settings, DictConfig) or {*_SECTIONS, "samples", "chunk"} - set(settings):
-        raise RunDirectoryError(f"{path} is not the configuration of an evaluation")
-    refuse_references(settings, path)
-    return settings
+EVALUATIONS = _Evaluations()
 
 
 def settings_to_rescore(
@@ -169,7 +113,7 @@ def settings_to_rescore(
     """
     from omegaconf import OmegaConf
 
-    settings = read_evaluation(directory)
+    settings = EVALUATIONS.read(directory)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
     parsed = parse_overrides(overrides)
     for override in parsed:
@@ -184,40 +128,13 @@ def settings_to_rescore(
     return changed
 
 
-def find_evaluation(name: str, evaluations_dir: str | Path = "evaluations") -> Path:
-    """The folder of an evaluation, given its path or its name.
-
-    Raises:
-        RunDirectoryError: if there is none, with the closest name that there is.
-        NewerFormatError: if a newer dataenvgym has written it.
-    """
-    for directory in (Path(name).expanduser(), Path(evaluations_dir) / name):
-        if directory.is_dir():
-            read_evaluation(directory)
-            check_format(directory)
-            return directory
-    names = [p.parent.name for p in sorted(Path(evaluations_dir).glob("*/config.yaml"))]
-    raise RunDirectoryError(
-        f"there is no evaluation {name!r}.{did_you_mean(name, names)} The folder "
-        f"{str(evaluations_dir)!r} holds {len(names) or 'none'}; another one is named with "
-        "--evaluations-dir"
-    )
-
-
 def _name(config: DictConfig, settings: DictConfig) -> str:
     if config.name is not None:
         return run_name(config)
-    digest = hashlib.sha256(orjson.dumps(_decisive(settings), option=orjson.OPT_SORT_KEYS))
+    digest = hashlib.sha256(
+        orjson.dumps(EVALUATIONS.decisive(settings), option=orjson.OPT_SORT_KEYS)
+    )
     return f"{short_name(settings.task)}-{settings.split}-{digest.hexdigest()[:8]}"
-
-
-def _decisive(settings: DictConfig) -> dict[str, Any]:
-    """All values that determine the samples, by dotted key."""
-    return {
-        key: value
-        for key, value in decisive_values(settings).items()
-        if key.partition(".")[0] not in _FREE
-    }
 
 
 def _fingerprint(adapter: Path | None) -> str | None:

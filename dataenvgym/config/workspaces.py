@@ -1,0 +1,167 @@
+"""Workspaces with a `config.yaml`: runs and evaluations.
+
+`config.yaml` is the resolved configuration that the workspace was begun with. The same one
+continues it; another one is refused by the names of the keys that differ.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dataenvgym.config.resolved import shown_yaml
+from dataenvgym.config.trust import refuse_references
+from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
+from dataenvgym.format_version import check_format
+from dataenvgym.storage import is_empty, write_text
+from dataenvgym.workspace import opened
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+class Workspaces(ABC):
+    """All workspaces of one kind.
+
+    A subclass says what they are called, which sections their `config.yaml` has, which of its
+    values determine the results, and whether one of them has begun.
+    """
+
+    kind: ClassVar[str]
+    a_kind: ClassVar[str]
+    option: ClassVar[str]
+    sections: ClassVar[frozenset[str]]
+
+    @abstractmethod
+    def decisive(self, config: DictConfig) -> dict[str, Any]:
+        """The values that must not change, by dotted key."""
+
+    @abstractmethod
+    def is_begun(self, directory: Path, config: DictConfig) -> bool:
+        """Whether anything is there that another configuration could not continue."""
+
+    def follows(self, config: DictConfig, key: str) -> bool:
+        """Whether a key only repeats another one; it is named only if nothing else differs."""
+        return False
+
+    def recognize(self, directory: Path) -> None:
+        """Raise RunDirectoryError if the folder is not one of this kind."""
+        self.read(directory)
+
+    def read(self, directory: Path) -> DictConfig:
+        """The configuration that the workspace was begun with.
+
+        Raises:
+            RunDirectoryError: if there is none, or something in it refers to anything else.
+        """
+        from omegaconf import DictConfig, OmegaConf
+
+        path = directory / "config.yaml"
+        if not path.exists():
+            raise RunDirectoryError(
+                f"{directory} is not the folder of {self.a_kind}: it has no config.yaml"
+            )
+        try:
+            config = OmegaConf.load(path)
+        except Exception as error:
+            raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+        if not isinstance(config, DictConfig) or self.sections - set(config):
+            raise RunDirectoryError(f"{path} is not the configuration of {self.a_kind}")
+        refuse_references(config, path)
+        return config
+
+    def check(self, directory: Path, config: DictConfig) -> None:
+        """Refuse to continue a workspace that was begun with another configuration.
+
+        Raises:
+            ConfigChangedError: naming the keys that differ.
+            RunDirectoryError: if the folder has something in it and is not one of this kind.
+            NewerFormatError: if a newer dataenvgym has written it.
+        """
+        if is_empty(directory):
+            return
+        check_format(directory)
+        before = self.read(directory)
+        if not self.is_begun(directory, before):
+            return
+        was, now = self.decisive(before), self.decisive(config)
+        keys = [k for k in sorted({*was, *now}) if was.get(k, _NONE) != now.get(k, _NONE)]
+        if not keys:
+            return
+        keys = [k for k in keys if not self.follows(config, k)] or keys
+        lines = [f"  {k}: {was.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
+        raise ConfigChangedError(
+            f"the {self.kind} {directory.name!r} was begun with another configuration (see "
+            f"{directory / 'config.yaml'}):\n"
+            + "\n".join(lines)
+            + "\nGo back to that, choose another name (name=...), or start anew with --fresh.",
+            keys=tuple(keys),
+        )
+
+    @contextmanager
+    def opened(self, directory: Path, config: DictConfig, *, fresh: bool = False) -> Iterator[None]:
+        """Hold the workspace, new or continued; it is locked until the block ends.
+
+        Args:
+            fresh: remove what is there.
+
+        Raises:
+            RunDirectoryError: if another process writes it; as `check`; with `fresh`, if the
+                folder is not one of this kind.
+        """
+        with opened(
+            directory,
+            fresh=fresh,
+            recognize=lambda: self.read(directory),
+            check=lambda: self.check(directory, config),
+        ):
+            yield
+
+    def keep(self, directory: Path, config: DictConfig) -> None:
+        """Write the `config.yaml` of a workspace that is held."""
+        text = shown_yaml(config)
+        path = directory / "config.yaml"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+
+    def find(self, name: str, folder: str | Path | None = None) -> Path:
+        """The workspace with that path, or with that name in `folder`.
+
+        Args:
+            folder: None is the default one, such as "runs".
+
+        Raises:
+            RunDirectoryError: if there is none, with the closest name that there is.
+            NewerFormatError: if a newer dataenvgym has written it.
+        """
+        folder = f"{self.kind}s" if folder is None else folder
+        for directory in (Path(name).expanduser(), Path(folder) / name):
+            if directory.is_dir():
+                self.recognize(directory)
+                check_format(directory)
+                return directory
+        names = [path.name for path in sorted(Path(folder).glob("*")) if self._is_one(path)]
+        number = f"1 {self.kind}" if len(names) == 1 else f"{len(names)} {self.kind}s"
+        there = f"{folder} holds {number}" if names else f"there are no {self.kind}s in {folder}"
+        raise RunDirectoryError(
+            f"there is no {self.kind} {name!r}.{did_you_mean(name, names)} ({there}; "
+            f"{self.option} names another folder)"
+        )
+
+    def _is_one(self, path: Path) -> bool:
+        try:
+            self.recognize(path)
+        except RunDirectoryError:
+            return False
+        return True
+
+
+class _Nothing:
+    def __repr__(self) -> str:
+        return "(not there)"
+
+
+_NONE = _Nothing()

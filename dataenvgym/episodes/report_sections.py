@@ -1,0 +1,269 @@
+"""The sections of `report.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from dataenvgym.environments import PHASES
+from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
+from dataenvgym.episodes.run_files import RunFiles
+from dataenvgym.episodes.tables import outcome
+from dataenvgym.episodes.texts import (
+    cell,
+    change,
+    conversation,
+    counts,
+    difference,
+    fenced,
+    record,
+    score,
+)
+from dataenvgym.episodes.warning_log import warning_lines
+from dataenvgym.llm.usage import TeacherUsage
+from dataenvgym.records import SkillReport
+
+SAMPLES = 3
+T = TypeVar("T")
+
+
+def report_lines(run: RunFiles) -> Iterator[str]:
+    """The lines of `report.md`; the timings come last."""
+    yield f"# {cell(title(run))}"
+    yield ""
+    yield f"**{cell(outcome(run.summary))}**"
+    yield ""
+    yield from _warnings(run)
+    yield "![Validation score by iteration, overall and by skill](curve.png)"
+    yield from _what_ran(run)
+    yield from _iterations(run)
+    yield from _skills(run)
+    yield from _forest(run)
+    yield from _records(run)
+    yield from _still_wrong(run)
+    yield from _files(run)
+    yield from _timings(run)
+
+
+def _warnings(run: RunFiles) -> Iterator[str]:
+    if not run.summary.warnings:
+        return
+    yield "## Warnings"
+    yield ""
+    for line in warning_lines(run.summary.warnings):
+        yield f"- {cell(line)}"
+    yield ""
+
+
+def _what_ran(run: RunFiles) -> Iterator[str]:
+    summary = run.summary
+    rows: dict[str, object] = {
+        "task": summary.task,
+        "agent": summary.agent,
+        "seed": summary.seed,
+        "student": run.student,
+        "environment": run.environment.get("environment", "-"),
+        "mode": run.environment.get("mode", "-"),
+        "status": summary.status,
+        "iterations": len(summary.iterations) - 1,
+        "validation instances": summary.problems.get("validation", summary.iterations[0].n_val),
+        "training records": summary.iterations[-1].n_records_total,
+    }
+    if "test" in summary.problems:
+        rows["test instances"] = summary.problems["test"]
+    if summary.teacher is not None:
+        rows["teacher"] = _asked(summary.teacher)
+    yield from _section("What ran")
+    yield from _table(["", ""], rows.items())
+
+
+def _asked(usage: TeacherUsage) -> str:
+    """What a teacher was asked and cost, on one line."""
+    numbers = {
+        "requests": usage.requests,
+        "cached": usage.cached,
+        "unasked for lack of budget": usage.unasked,
+        "failed": usage.failed,
+        "unanswered": usage.unanswered,
+        "unusable": usage.malformed,
+        "tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+    cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    return ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
+
+
+def _iterations(run: RunFiles) -> Iterator[str]:
+    yield from _section("Iterations")
+    iterations = run.summary.iterations
+    named = run.summary.score_names
+    rows = [
+        (
+            f"{one.iteration} (best)" if one.iteration == run.best else one.iteration,
+            score(one.val_score),
+            change(one.val_score - iterations[i - 1].val_score if i else None),
+            *(score(one.named_scores.get(name)) for name in named),
+            one.n_errors,
+            one.n_records,
+            one.n_records_total,
+            counts(one.dropped),
+        )
+        for i, one in enumerate(iterations)
+    ]
+    names = ["iteration", "validation", "change", *named]
+    names += ["failed calls", "records", "in all", "dropped"]
+    yield from _table(names, rows)
+
+
+def _skills(run: RunFiles) -> Iterator[str]:
+    base, best = run.results[0].report.skills, _by_skill(run, run.best)
+    if not any(s.skill for s in base):
+        return
+    yield from _section("Skills")
+    named = _names([*(s.scores for s in base), *(s.scores for s in best.values())])
+    rows = [
+        (
+            s.category or "-",
+            s.skill or "(none)",
+            score(s.score),
+            score(best[_key(s)].score if _key(s) in best else None),
+            change(_change(s, best)),
+            *(score(value) for name in named for value in _before_and_after(s, best, name)),
+            s.n,
+        )
+        for s in base
+    ]
+    names = ["category", "skill", "base", f"iteration {run.best}", "change"]
+    names += [f"{name}, {when}" for name in named for when in ("base", f"iteration {run.best}")]
+    yield from _table([*names, "n"], rows)
+    learnt, forgotten = learnt_and_forgotten(run)
+    yield ""
+    for name, skills in (("Learnt most", learnt), ("Forgot most", forgotten)):
+        shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
+        yield f"- {name}: {shown or 'nothing'}"
+
+
+def _forest(run: RunFiles) -> Iterator[str]:
+    forest = run.forest(run.best)
+    if forest is not None:
+        yield from _section(f"The forest after iteration {run.best}")
+        yield from _table(FOREST_COLUMNS, forest_rows(forest))
+
+
+def _records(run: RunFiles) -> Iterator[str]:
+    records = list(run.records())
+    if not records:
+        return
+    yield from _section("Some of the training records")
+    for i, datum in enumerate(_spread(records)):
+        if i:
+            yield ""
+        source = datum.provenance
+        skill = f", skill {cell(source.skill)}" if source.skill else ""
+        yield f"Record {cell(source.id)}, iteration {source.iteration}{skill}:"
+        yield ""
+        yield fenced(record(datum))
+
+
+def _still_wrong(run: RunFiles) -> Iterator[str]:
+    wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
+    yield from _section(f"Still wrong after iteration {run.best}")
+    n = run.summary.best.n_val - run.summary.best.n_errors
+    yield f"{len(wrong)} of {n} validation instances."
+    for completed in _spread(wrong):
+        yield ""
+        skill = f", skill {cell(completed.instance.skill)}" if completed.instance.skill else ""
+        yield f"Instance {cell(completed.instance.id)}{skill}:"
+        yield ""
+        gold = "" if completed.instance.answer is None else f"\ngold: {completed.instance.answer}"
+        yield fenced(conversation(completed.transcript) + gold)
+
+
+def _files(run: RunFiles) -> Iterator[str]:
+    yield from _section("Files")
+    for name, what in (
+        ("config.yaml", "the configuration"),
+        ("environment.json", "who was taught what"),
+        ("summary.json", "the scores of this report"),
+        ("curve.png", "the learning curve"),
+        ("events.jsonl", "what happened when"),
+        ("warnings.jsonl", "what the run warned of"),
+        ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
+                       "answered validation instances"),
+        ("test", "answered test instances"),
+    ):  # fmt: skip
+        if (run.directory / name).exists():
+            yield f"- `{name}`: {what}"
+
+
+def _timings(run: RunFiles) -> Iterator[str]:
+    yield from _section("Timings")
+    yield "Seconds by phase."
+    yield ""
+    names = (*PHASES, "total")
+    rows = [
+        (one.iteration, *(f"{one.seconds.get(name, 0.0):.2f}" for name in names))
+        for one in run.summary.iterations
+    ]
+    yield from _table(["iteration", *names], rows)
+
+
+def title(run: RunFiles) -> str:
+    """Who taught what."""
+    return f"{run.summary.task}, taught by {run.summary.agent}, seed {run.summary.seed}"
+
+
+def _section(name: str) -> Iterator[str]:
+    yield ""
+    yield f"## {name}"
+    yield ""
+
+
+def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(cell, names))} |"
+    yield f"|{' --- |' * len(names)}"
+    for row in rows:
+        yield f"| {' | '.join(cell(value) for value in row)} |"
+
+
+def _names(scores: Iterable[Mapping[str, float]]) -> list[str]:
+    """The names of all scores that there are, sorted."""
+    return sorted({name for named in scores for name in named})
+
+
+def _before_and_after(
+    skill: SkillReport, best: dict[tuple[str | None, str], SkillReport], name: str
+) -> tuple[float | None, float | None]:
+    """A named score of a skill, of the base student and of the best iteration."""
+    after = best.get(_key(skill))
+    return skill.scores.get(name), after.scores.get(name) if after else None
+
+
+def _key(skill: SkillReport) -> tuple[str | None, str]:
+    return skill.category, skill.skill
+
+
+def _by_skill(run: RunFiles, iteration: int) -> dict[tuple[str | None, str], SkillReport]:
+    return {_key(s): s for s in run.results[iteration].report.skills}
+
+
+def _change(skill: SkillReport, best: dict[tuple[str | None, str], SkillReport]) -> float | None:
+    after = best.get(_key(skill))
+    return difference(after.score if after else None, skill.score)
+
+
+def learnt_and_forgotten(
+    run: RunFiles,
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The skills with the largest gains and losses from the base to the best iteration."""
+    best = _by_skill(run, run.best)
+    changes = [(s.skill or "(none)", _change(s, best)) for s in run.results[0].report.skills]
+    known = sorted(((name, by) for name, by in changes if by), key=lambda c: (-c[1], c[0]))
+    gains = [c for c in known if c[1] > 0][:SAMPLES]
+    losses = [c for c in reversed(known) if c[1] < 0][:SAMPLES]
+    return gains, losses
+
+
+def _spread(items: Sequence[T]) -> list[T]:
+    """`SAMPLES` items, evenly from the first to the last."""
+    n = min(SAMPLES, len(items))
+    return [items[i * (len(items) - 1) // max(1, n - 1)] for i in range(n)]

@@ -1,0 +1,15 @@
+"""Evaluations: a student on a task, without training, each in a folder of its own.
+
+running        `run_evaluation`: from a configuration to metrics and scores, from wherever it stands
+judging_again  `rescore_evaluation`: its samples judged again, without the student
+directory      a configuration and the folder of its evaluation
+evaluated_run  the task and the student of a run, as an evaluation takes them over
+splits         which problems an evaluation is about
+
+Samples, metrics and the files in the folder are in `dataenvgym.evaluation`.
+"""
+
+from dataenvgym.evaluations.judging_again import JudgedAgain, rescore_evaluation
+from dataenvgym.evaluations.running import Evaluation, run_evaluation
+
+__all__ = ["Evaluation", "JudgedAgain", "rescore_evaluation", "run_evaluation"]

@@ -1,0 +1,77 @@
+"""`rescore_evaluation`: the samples of an evaluation judged again, without the student."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dataenvgym.config import build_task
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.resolved import shown_yaml
+from dataenvgym.errors import RunDirectoryError
+from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
+from dataenvgym.evaluation.rescoring import Outcome, rescore_folder
+from dataenvgym.evaluations.directory import EVALUATIONS, evaluation_files, settings_to_rescore
+from dataenvgym.evaluations.splits import on_split
+from dataenvgym.workspace import opened
+
+
+@dataclass(frozen=True)
+class JudgedAgain:
+    """What judging again came to.
+
+    Attributes:
+        outcome: old and new results, and every sample.
+        samples: how many of each problem were complete; only these are judged.
+        asked: how many the evaluation was to have.
+    """
+
+    outcome: Outcome
+    samples: int
+    asked: int
+
+
+def rescore_evaluation(
+    evaluation: str,
+    overrides: Sequence[str] = (),
+    *,
+    evaluations_dir: str | Path = "evaluations",
+    trust: bool = False,
+) -> JudgedAgain:
+    """Judge the samples again, and write the new scores beside the old ones.
+
+    Args:
+        evaluation: its name, or the path of its folder.
+        overrides: other metrics, or changes to the task, which then judges in another way.
+        evaluations_dir: the folder of evaluations.
+        trust: run whatever code the evaluation's config.yaml names (see `config.trust`).
+
+    Raises:
+        ConfigurationError: for an option that changes nothing in how samples are judged.
+        RunDirectoryError: if there is no such evaluation, or no sample in it is complete.
+    """
+    directory = EVALUATIONS.find(evaluation, evaluations_dir)
+    before = EVALUATIONS.read(directory)
+    files = evaluation_files(directory, before)
+    overrides = [quoted_metrics(text) for text in overrides]
+    settings = settings_to_rescore(directory, overrides, trust=trust)
+    asked = any(override.key == "metrics" for override in parse_overrides(overrides))
+    task = on_split(build_task(settings), settings.split)
+    with opened(directory):
+        samples = files.count_complete()
+        if not samples:
+            raise RunDirectoryError(
+                f"{directory} has no complete sample of every problem yet: the `dataenvgym eval` "
+                "that began it goes on with it"
+            )
+        metrics = (parse_metrics if asked else _possible)(settings.metrics, samples)
+        how = shown_yaml(settings)
+        outcome = rescore_folder(files, task, metrics, samples, settings=how)
+    return JudgedAgain(outcome, samples, int(settings.samples))
+
+
+def _possible(names: Sequence[str] | None, samples: int) -> tuple[Metric, ...]:
+    """The metrics that so many samples suffice for; if there are none, the default."""
+    enough = [name for name in names or () if parse_metric(name).k <= samples]
+    return parse_metrics(enough or None, samples)

@@ -1,0 +1,272 @@
+"""`run_evaluation`: put the problems of a task to a student, and sum up what it answers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dataenvgym.config import build_predictor, build_task, compose, find_run
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.environments.identity import (
+    identity_of,
+    read_identity,
+    refuse_another,
+    write_identity,
+)
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    InvalidInstanceError,
+    RunDirectoryError,
+)
+from dataenvgym.evaluation.drawing import (
+    check_samples,
+    draw_samples,
+    instances_of,
+)
+from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
+from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
+from dataenvgym.evaluations.directory import (
+    EVALUATIONS,
+    evaluation_directory,
+    evaluation_files,
+    evaluation_settings,
+)
+from dataenvgym.evaluations.evaluated_run import Student, compose_for_run, student_of
+from dataenvgym.evaluations.splits import default_split, on_split, problems_of
+from dataenvgym.format_version import raise_format
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    TaskInterface,
+)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport
+from dataenvgym.tasks.adapted import one_by_one, task_of
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A finished evaluation.
+
+    Attributes:
+        directory: its folder.
+        results: metrics, and scores by skill.
+        task: the task, on the split.
+        split: whose problems were put; "all" for all that there are.
+        student: who answered, in words.
+        problems: what part of the task's problems was put, in words; None if it is all of them.
+        was_finished: whether nothing was left to do.
+        doubt: why it cannot be seen any more that student and problems are the same, or None.
+    """
+
+    directory: Path
+    results: EvaluationResults
+    task: TaskInterface
+    split: str
+    student: str
+    problems: str | None
+    was_finished: bool
+    doubt: str | None
+    _files: EvaluationFiles
+
+    @property
+    def samples(self) -> int:
+        """How many of each problem."""
+        return self.results.samples
+
+    @property
+    def temperature(self) -> float:
+        """At which the samples were drawn."""
+        return task_of(self.task).sampling.temperature
+
+    @property
+    def can_be_extended(self) -> bool:
+        """Whether more samples would be others than these."""
+        return one_by_one(self.task) is not None and self.temperature > 0.0
+
+    @property
+    def report(self) -> PerformanceReport:
+        """Scores by skill.
+
+        Raises:
+            EvaluationError: if no sample could be scored.
+        """
+        if self.results.report is None:
+            reason = next(self._files.read_samples(self.samples)).error
+            raise EvaluationError(
+                f"no sample could be scored: {reason}; once the cause is gone, the same command "
+                "with --retry-errors draws them again"
+            )
+        return self.results.report
+
+    def completed(self) -> list[CompletedTaskInstance]:
+        """Every sample, as a completed instance."""
+        return completed_of(self._files, self.samples)
+
+
+def run_evaluation(
+    overrides: Sequence[str] | DictConfig = (),
+    *,
+    run: str | None = None,
+    iteration: int | None = None,
+    adapter: str | Path | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    fresh: bool = False,
+    retry_errors: bool = False,
+    config_dir: str | Path | None = None,
+    trust: bool = False,
+) -> Evaluation:
+    """Run an evaluation to its end, from wherever it stands.
+
+    Args:
+        overrides: Hydra's, such as "task=pocket_math" or "samples=4"; or a configuration that
+            `compose(name="eval")` has made.
+        run: name or folder of a run, whose task and student to take.
+        iteration: of the run; None is the best one.
+        adapter: the folder of an adapter for the student, in place of a run.
+        split: train, validation, test or all; None is all where a task has one source, unless
+            the student has learned from it, and validation elsewhere.
+        limit: only the first so many problems.
+        fresh: start anew: remove what is there.
+        retry_errors: draw samples whose infrastructure failed again.
+        config_dir: a folder with YAML files of your own.
+        trust: run whatever code the run's config.yaml names (see `config.trust`).
+
+    Raises:
+        ConfigurationError: for an option that cannot be.
+        RunDirectoryError: if the folder was begun with other settings, another student or other
+            problems; if another process writes it; if there is no such run.
+    """
+    if iteration is not None and run is None:
+        raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
+    if run is not None and adapter is not None:
+        raise ConfigurationError("an adapter and a run are two students: leave one of them out")
+    composed, asked = _composed_or_asked(overrides)
+    adapter = None if adapter is None else Path(adapter).expanduser()
+    student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    if composed is not None:
+        config = composed
+        found = None if run is None else find_run(run, str(config.runs_dir))
+    elif run is None:
+        config, found = compose(asked, config_dir=config_dir, name="eval"), None
+    else:
+        config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
+    if found is not None:
+        student = student_of(found, iteration)
+    _draw_if_greedy(config, asked)
+    task = build_task(config)
+    learned = [student.run, student.adapter, config.student.get("adapter")]
+    split = split or default_split(task, config, [Path(path) for path in learned if path])
+    task = on_split(task, split)
+    settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
+    samples = int(settings.samples)
+    metrics = parse_metrics(settings.metrics, samples)
+    sign = "" if "sampling" in config.task else "+"
+    check_samples(task, samples, sign=sign)
+    _refuse_seed(task, asked, sign)
+    directory = evaluation_directory(config, settings)
+    if not fresh:
+        EVALUATIONS.check(directory, settings)
+    files = evaluation_files(directory, settings)
+    was_finished = files.has(samples) and not (fresh or retry_errors)
+    doubt = _doubt(files, task, config) if was_finished else None
+    if not was_finished:
+        instances = instances_of(task, samples, limit)
+        settings.problems = problems_of(task, limit)
+        predictor = student.build(config)
+        with EVALUATIONS.opened(directory, settings, fresh=fresh):
+            identity = _identity(files, task, predictor)
+            EVALUATIONS.keep(directory, settings)
+            if files.is_begun:
+                raise_format(directory)
+            else:
+                write_identity(directory, identity)
+            draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
+    return Evaluation(
+        directory=directory,
+        results=sum_up(files, task, metrics, samples),
+        task=task,
+        split=split,
+        student=student.name,
+        problems=EVALUATIONS.read(directory).get("problems"),
+        was_finished=was_finished,
+        doubt=doubt,
+        _files=files,
+    )
+
+
+def _composed_or_asked(
+    overrides: Sequence[str] | DictConfig,
+) -> tuple[DictConfig | None, list[str]]:
+    """A copy of the configuration, or the overrides."""
+    from omegaconf import DictConfig
+
+    if isinstance(overrides, DictConfig):
+        return copy.deepcopy(overrides), []
+    return None, [quoted_metrics(text) for text in overrides]
+
+
+def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Give several samples of a greedy task a temperature, if none was asked for."""
+    from omegaconf import OmegaConf
+
+    key = "task.sampling.temperature"
+    asked = any(override.key == key for override in parse_overrides(overrides))
+    if config.samples != 1 and not asked and OmegaConf.select(config, key) == 0.0:
+        OmegaConf.update(config, key, float(config.sample_temperature))
+
+
+def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> None:
+    """Refuse a seed that would change nothing where samples are drawn."""
+    if task_of(task).sampling.temperature == 0.0:
+        return
+    for override in parse_overrides(overrides):
+        if override.key == "seed":
+            raise ConfigurationError(
+                f"seed={override.value} changes nothing in an evaluation: "
+                f"{sign}task.sampling.seed={override.value} draws other samples"
+            )
+
+
+def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
+    """Refuse to show an evaluation of other problems or another student; None if it is the same.
+
+    Where that cannot be seen any more, because the files are gone, what can be said of it.
+    """
+    try:
+        instances_of(task, 1)
+        predictor = build_predictor(config, trainable=False)
+    except (ConfigurationError, InvalidInstanceError) as error:
+        return f"Whether student and problems are still the same cannot be seen: {error}"
+    _identity(files, task, predictor)
+    return None
+
+
+def _identity(
+    files: EvaluationFiles, task: TaskInterface, predictor: PredictorInterface
+) -> dict[str, object]:
+    """Who answers what; refuse to go on with other problems or another student."""
+    directory = files.directory
+    identity = identity_of("evaluation", task, predictor, {})
+    if not files.is_begun:
+        return identity
+    try:
+        refuse_another(directory, identity)
+    except RunDirectoryError as error:
+        before = read_identity(directory) or {}
+        same = [key for key in identity if before.get(key) == identity[key]]
+        if {*identity} - {*same} != {"instances"}:
+            raise
+        raise RunDirectoryError(
+            f"{error}. The problems are others than then: `dataenvgym rescore {directory}` judges "
+            "the samples that are there by those of today, without the student; --fresh draws "
+            "them anew"
+        ) from error
+    return identity
