@@ -8,7 +8,7 @@ import pytest
 
 from dataenvgym.config import compose, open_run
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.evaluations.directory import EVALUATIONS, evaluation_settings
+from dataenvgym.evaluation_runs.directory import EVALUATIONS, evaluation_settings
 from dataenvgym.executors import Episode, InProcessExecutor
 from dataenvgym.executors.driving import DrivenEpisode
 from dataenvgym.storage import remove_folder

@@ -10,8 +10,8 @@ from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.quiet import quieten
 from dataenvgym.environments.jsonl_files import write_completed
 from dataenvgym.episodes.texts import several
-from dataenvgym.evaluations.running import Evaluation, run_evaluation
-from dataenvgym.evaluations.splits import ALL
+from dataenvgym.evaluation_runs.running import Evaluation, run_evaluation
+from dataenvgym.evaluation_runs.splits import ALL
 from dataenvgym.progress import listening
 
 if TYPE_CHECKING:

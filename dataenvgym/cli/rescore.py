@@ -13,7 +13,7 @@ from dataenvgym.cli.quiet import quieten
 from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.evaluation.replay import REPLAYED
 from dataenvgym.evaluation.rescoring import Rescored
-from dataenvgym.evaluations.judging_again import JudgedAgain, rescore_evaluation
+from dataenvgym.evaluation_runs.judging_again import JudgedAgain, rescore_evaluation
 
 if TYPE_CHECKING:
     from rich.console import Console

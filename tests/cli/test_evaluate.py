@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.environments.jsonl_files import read_completed
-from dataenvgym.evaluations.directory import EVALUATIONS
+from dataenvgym.evaluation_runs.directory import EVALUATIONS
 from dataenvgym.storage import read_json, read_jsonl, write_jsonl
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dataenvgym.evaluations.directory import EVALUATIONS
+from dataenvgym.evaluation_runs.directory import EVALUATIONS
 from dataenvgym.storage import read_jsonl
 
 RATHER = """

@@ -17,7 +17,7 @@ from dataenvgym.config.bases import is_base, read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluations.evaluated_run import compose_for_run
+from dataenvgym.evaluation_runs.evaluated_run import compose_for_run
 
 FILES = files_by_group()
 BASES = [(group, name) for group, files in FILES.items() for name in files if is_base(name)]

@@ -12,12 +12,12 @@ from dataenvgym.config import compose, open_run, read_config
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.evaluations.directory import (
+from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
     evaluation_settings,
     settings_to_rescore,
 )
-from dataenvgym.evaluations.evaluated_run import compose_for_run
+from dataenvgym.evaluation_runs.evaluated_run import compose_for_run
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError, NewerFormatError, RunDirectoryError
-from dataenvgym.evaluations.directory import (
+from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
     evaluation_directory,
     evaluation_files,

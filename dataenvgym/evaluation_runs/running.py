@@ -30,14 +30,14 @@ from dataenvgym.evaluation.drawing import (
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
 from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
-from dataenvgym.evaluations.directory import (
+from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
 )
-from dataenvgym.evaluations.evaluated_run import Student, compose_for_run, student_of
-from dataenvgym.evaluations.splits import default_split, on_split, problems_of
+from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
+from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
     PredictorInterface,

@@ -6,7 +6,7 @@ import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError, EvaluationError, RunDirectoryError
-from dataenvgym.evaluations import rescore_evaluation, run_evaluation
+from dataenvgym.evaluation_runs import rescore_evaluation, run_evaluation
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import locked
 

@@ -9,7 +9,7 @@ splits         which problems an evaluation is about
 Samples, metrics and the files in the folder are in `dataenvgym.evaluation`.
 """
 
-from dataenvgym.evaluations.judging_again import JudgedAgain, rescore_evaluation
-from dataenvgym.evaluations.running import Evaluation, run_evaluation
+from dataenvgym.evaluation_runs.judging_again import JudgedAgain, rescore_evaluation
+from dataenvgym.evaluation_runs.running import Evaluation, run_evaluation
 
 __all__ = ["Evaluation", "JudgedAgain", "rescore_evaluation", "run_evaluation"]

@@ -12,8 +12,8 @@ from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.evaluation.rescoring import Outcome, rescore_folder
-from dataenvgym.evaluations.directory import EVALUATIONS, evaluation_files, settings_to_rescore
-from dataenvgym.evaluations.splits import on_split
+from dataenvgym.evaluation_runs.directory import EVALUATIONS, evaluation_files, settings_to_rescore
+from dataenvgym.evaluation_runs.splits import on_split
 from dataenvgym.workspace import opened
 
 

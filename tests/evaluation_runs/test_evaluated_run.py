@@ -9,7 +9,7 @@ import pytest
 
 from dataenvgym.config import compose, open_run
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluations.evaluated_run import compose_for_run
+from dataenvgym.evaluation_runs.evaluated_run import compose_for_run
 
 
 def opened(config) -> str:
