@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dataenvgym.tasks.code.pocket import POCKET_CODE
 from dataenvgym.tasks.math.pocket import POCKET_MATH
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
 
-FAMILIES: tuple[PocketFamily, ...] = (POCKET_MATH, POCKET_CODE)
-FAMILY_OF: Mapping[str, PocketFamily] = {
+FAMILIES: tuple[PocketFamily[Any], ...] = (POCKET_MATH, POCKET_CODE)
+FAMILY_OF: Mapping[str, PocketFamily[Any]] = {
     skill: family for family in FAMILIES for skill in family.phrasings
 }
 """Every skill, and the family that it belongs to; no two have the same name."""

@@ -9,9 +9,12 @@ Exercises of different splits never share what they are about (operands, names):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import cached_property, partial
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -35,19 +38,73 @@ class Exercise:
     output: str
 
 
-class PocketFamily(Protocol):
+class FamilySkill(Protocol):
+    """What a family can ask for, in several phrasings."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def category(self) -> str: ...
+    @property
+    def phrasings(self) -> Sequence[str]: ...
+
+
+class FamilyProblem(Protocol):
+    """A problem of a family, not worded yet; `output` is what a student should write."""
+
+    @property
+    def skill(self) -> FamilySkill: ...
+    @property
+    def answer(self) -> str: ...
+    @property
+    def output(self) -> str: ...
+
+    def worded(self, phrasing: str | None) -> str:
+        """The question in that phrasing, or (None) in symbols."""
+        ...
+
+
+ProblemT = TypeVar("ProblemT", bound=FamilyProblem)
+
+
+class PocketFamily(ABC, Generic[ProblemT]):
     """A procedural family of problems.
 
     Attributes:
         name: the name of its task.
-        phrasings: skill -> the phrasings that ask for it.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+
+    # --- what a domain says ---
 
     @property
-    def phrasings(self) -> Mapping[str, Sequence[str]]: ...
+    @abstractmethod
+    def skills(self) -> Mapping[str, FamilySkill]:
+        """The skills by name."""
+
+    @abstractmethod
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> ProblemT:
+        """A random problem of that skill and split."""
+
+    @abstractmethod
+    def find(self, question: str) -> tuple[ProblemT, str] | None:
+        """The problem that a question in plain words puts, and its phrasing; or None."""
+
+    @abstractmethod
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        """Whether `output` is a right one, as far as can be told without running it."""
+
+    def fields(self, problem: ProblemT, rng: np.random.Generator) -> Mapping[str, Any]:
+        """The fields of the problem's instance beside its question."""
+        return {"answer": problem.answer, "category": problem.skill.category}
+
+    # --- what it offers ---
+
+    @cached_property
+    def phrasings(self) -> Mapping[str, Sequence[str]]:
+        """Skill -> the phrasings that ask for it."""
+        return {name: skill.phrasings for name, skill in self.skills.items()}
 
     def draw(
         self,
@@ -59,19 +116,44 @@ class PocketFamily(Protocol):
         symbols: bool = False,
     ) -> Exercise:
         """A random exercise of that split: worded as `phrasing`, in `symbols`, or at random."""
-        ...
+        problem = self.pose(skill, split, rng)
+        if phrasing is None and not symbols:
+            phrasing = self._any_phrasing(skill, rng)
+        return _exercise(problem, phrasing)
+
+    def draw_instance(
+        self, skill: str, split: Split, rng: np.random.Generator
+    ) -> tuple[str, Callable[[], Mapping[str, Any]]]:
+        """A random problem for a `ProceduralSource`."""
+        problem = self.pose(skill, split, rng)
+        question = problem.worded(self._any_phrasing(skill, rng))
+        return question, partial(self.fields, problem, rng)
 
     def read(self, question: str) -> Exercise | None:
         """The exercise that a question in plain words puts, or None if it is none."""
-        ...
+        found = self.find(question)
+        return None if found is None else _exercise(*found)
 
     def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
-        """The same exercise in another phrasing of its skill."""
-        ...
+        """The same exercise, which is in plain words, in another phrasing of its skill."""
+        found = self.find(exercise.question)
+        assert found is not None, exercise
+        return _exercise(found[0], phrasing)
 
-    def holds(self, exercise: Exercise, output: str) -> bool:
-        """Whether `output` is a right one, as far as can be told without running it."""
-        ...
+    def _any_phrasing(self, skill: str, rng: np.random.Generator) -> str:
+        phrasings = self.phrasings[skill]
+        return phrasings[int(rng.integers(len(phrasings)))]
+
+
+def _exercise(problem: FamilyProblem, phrasing: str | None) -> Exercise:
+    return Exercise(problem.skill.name, phrasing, problem.worded(phrasing), problem.output)
+
+
+def split_by_hash(key: str) -> Split:
+    """The one split that what has that key belongs to (70:15:15)."""
+    digest = hashlib.sha256(key.encode()).digest()
+    share = int.from_bytes(digest[:4], "big") / 2**32
+    return "train" if share < 0.7 else "validation" if share < 0.85 else "test"
 
 
 @runtime_checkable
@@ -79,10 +161,10 @@ class PocketDomain(Protocol):
     """A domain whose problems are those of a pocket family."""
 
     @property
-    def family(self) -> PocketFamily: ...
+    def family(self) -> PocketFamily[Any]: ...
 
 
-def family_of(task: TaskInterface) -> PocketFamily:
+def family_of(task: TaskInterface) -> PocketFamily[Any]:
     """The family of a pocket task.
 
     Raises:
@@ -98,7 +180,7 @@ def family_of(task: TaskInterface) -> PocketFamily:
     return task.domain.family
 
 
-def find_skill(family: PocketFamily, name: str) -> str:
+def find_skill(family: PocketFamily[Any], name: str) -> str:
     """`name`, if the family has a skill of that name.
 
     Raises:

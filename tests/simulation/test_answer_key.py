@@ -6,7 +6,7 @@ import pytest
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
-from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, draw_problem
+from dataenvgym.tasks.math.pocket import POCKET_MATH, SKILLS, PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 
 
@@ -24,8 +24,8 @@ def test_it_solves_what_reads_like_pocket_math(skill):
     key = AnswerKey(PocketMathTask(n_train=20, n_validation=20, n_test=20))
     rng = np.random.default_rng(0)
     for phrasing in skill.phrasings:
-        problem = draw_problem(skill, "train", rng, phrasing=phrasing)
-        assert key[problem.question] == (skill.name, problem.exercise.output)
+        exercise = POCKET_MATH.draw(skill.name, "train", rng, phrasing=phrasing)
+        assert key[exercise.question] == (skill.name, exercise.output)
 
 
 def test_it_does_not_know_other_questions():

@@ -13,11 +13,10 @@ argument's name to exactly one split, whatever the skill.
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -28,7 +27,7 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.code.domain import CodeDomain, CodeTaskOptions, parted
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem
-from dataenvgym.tasks.pocket import Exercise
+from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.source import Split
 
@@ -80,7 +79,7 @@ class PocketCodeTask(Task):
         source = ProceduralSource(
             self.name,
             tuple(SKILLS),
-            _drawn,
+            POCKET_CODE.draw_instance,
             sizes={"train": n_train, "validation": n_validation, "test": n_test},
             seed=seed,
         )
@@ -98,7 +97,7 @@ class PocketCodeDomain(CodeDomain):
         """A problem that is known, or one of the family, with calls of its own."""
         if (known := super().known_problem(question)) is not None:
             return known
-        if (found := read(question)) is None:
+        if (found := POCKET_CODE.find(question)) is None:
             return None
         return _judged_by(found[0], derive_rng(0, POCKET_CODE.name, "calls", question))
 
@@ -106,49 +105,6 @@ class PocketCodeDomain(CodeDomain):
         """Two problems with the same names are the same; without such names, the same words."""
         signature = signature_in(text)
         return "{}({})".format(*signature) if signature else super().overlap_key(text)
-
-
-class PocketCode:
-    """See `dataenvgym.tasks.pocket.PocketFamily`."""
-
-    name = "pocket_code"
-
-    @cached_property
-    def phrasings(self) -> Mapping[str, Sequence[str]]:
-        return {name: skill.phrasings for name, skill in SKILLS.items()}
-
-    def draw(
-        self,
-        skill: str,
-        split: Split,
-        rng: np.random.Generator,
-        *,
-        phrasing: str | None = None,
-        symbols: bool = False,
-    ) -> Exercise:
-        problem = draw_problem(SKILLS[skill], split, rng)
-        if symbols:
-            return Exercise(skill, None, problem.in_symbols(), problem.output)
-        return problem.exercise(problem.some_phrasing(rng) if phrasing is None else phrasing)
-
-    def read(self, question: str) -> Exercise | None:
-        found = read(question)
-        return None if found is None else found[0].exercise(found[1])
-
-    def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
-        found = read(exercise.question)
-        assert found is not None, exercise
-        return found[0].exercise(phrasing)
-
-    def holds(self, exercise: Exercise, output: str) -> bool:
-        """Whether it is the family's own solution, up to spaces and the like."""
-        try:
-            return ast.dump(ast.parse(output)) == ast.dump(ast.parse(exercise.output))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-
-
-POCKET_CODE = PocketCode()
 
 
 @dataclass(frozen=True)
@@ -194,30 +150,58 @@ class PocketCodeProblem:
         expression = self.skill.expression.format(a=a, k=self.digit)
         return f"def {f}({a}):\n    return {expression}"
 
-    def worded(self, phrasing: str) -> str:
+    @property
+    def answer(self) -> str:
+        return self.output
+
+    def worded(self, phrasing: str | None) -> str:
+        """In symbols, e.g. `max solve(xs) =`, `over solve(xs) 5 =`, if there is no phrasing."""
         f, a = self.signature
-        return phrasing.format(f=f, a=a, k=self.digit)
-
-    def some_phrasing(self, rng: np.random.Generator) -> str:
-        return self.skill.phrasings[int(rng.integers(len(self.skill.phrasings)))]
-
-    def exercise(self, phrasing: str) -> Exercise:
-        return Exercise(self.skill.name, phrasing, self.worded(phrasing), self.output)
-
-    def in_symbols(self) -> str:
-        """E.g. `max solve(xs) =`, `over solve(xs) 5 =`."""
-        f, a = self.signature
+        if phrasing is not None:
+            return phrasing.format(f=f, a=a, k=self.digit)
         digit = f" {self.digit}" if self.skill.has_digit else ""
         return f"{self.skill.symbol} {f}({a}){digit} ="
 
 
-def draw_problem(
-    skill: PocketCodeSkill, split: Split, rng: np.random.Generator
-) -> PocketCodeProblem:
-    """A random problem of `skill` whose names belong to `split`."""
-    signatures = signatures_of(split)
-    signature = signatures[int(rng.integers(len(signatures)))]
-    return PocketCodeProblem(skill, signature, int(rng.integers(2, 10)) if skill.has_digit else 0)
+class PocketCode(PocketFamily[PocketCodeProblem]):
+    """The family; see `PocketFamily`."""
+
+    name = "pocket_code"
+
+    @property
+    def skills(self) -> Mapping[str, PocketCodeSkill]:
+        return SKILLS
+
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketCodeProblem:
+        signatures = signatures_of(split)
+        signature = signatures[int(rng.integers(len(signatures)))]
+        digit = int(rng.integers(2, 10)) if SKILLS[skill].has_digit else 0
+        return PocketCodeProblem(SKILLS[skill], signature, digit)
+
+    def find(self, question: str) -> tuple[PocketCodeProblem, str] | None:
+        if (signature := signature_in(question)) is None:
+            return None
+        shape = question.replace("{}({})".format(*signature), "{f}({a})")
+        digits = re.findall("[0-9]", shape)
+        found = _shapes().get(re.sub("[0-9]", "{k}", shape))
+        if found is None:
+            return None
+        skill, phrasing = found
+        problem = PocketCodeProblem(skill, signature, int(digits[0]) if digits else 0)
+        return (problem, phrasing) if problem.worded(phrasing) == question else None
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        """Whether it is the family's own solution, up to spaces and the like."""
+        try:
+            return ast.dump(ast.parse(output)) == ast.dump(ast.parse(exercise.output))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+
+    def fields(self, problem: PocketCodeProblem, rng: np.random.Generator) -> Mapping[str, Any]:
+        return {**super().fields(problem, rng), "data": _judged_by(problem, rng).data()}
+
+
+POCKET_CODE = PocketCode()
 
 
 @cache
@@ -227,10 +211,8 @@ def signatures_of(split: Split) -> tuple[Signature, ...]:
 
 
 def split_of(signature: Signature) -> Split:
-    """The one split that problems with these names belong to (70:15:15)."""
-    digest = hashlib.sha256("pocket-code {}({})".format(*signature).encode()).digest()
-    share = int.from_bytes(digest[:4], "big") / 2**32
-    return "train" if share < 0.7 else "validation" if share < 0.85 else "test"
+    """The one split that problems with these names belong to."""
+    return split_by_hash("pocket-code {}({})".format(*signature))
 
 
 _FRAMES = (
@@ -253,20 +235,6 @@ def signature_in(text: str) -> Signature | None:
     return None
 
 
-def read(question: str) -> tuple[PocketCodeProblem, str] | None:
-    """The problem that a question in plain words puts and its phrasing, or None."""
-    if (signature := signature_in(question)) is None:
-        return None
-    shape = question.replace("{}({})".format(*signature), "{f}({a})")
-    digits = re.findall("[0-9]", shape)
-    found = _shapes().get(re.sub("[0-9]", "{k}", shape))
-    if found is None:
-        return None
-    skill, phrasing = found
-    problem = PocketCodeProblem(skill, signature, int(digits[0]) if digits else 0)
-    return (problem, phrasing) if problem.worded(phrasing) == question else None
-
-
 @cache
 def _shapes() -> dict[str, tuple[PocketCodeSkill, str]]:
     return {
@@ -274,19 +242,7 @@ def _shapes() -> dict[str, tuple[PocketCodeSkill, str]]:
     }
 
 
-# --- what the source asks -------------------------------------------------------------------------
-
-
-def _drawn(
-    skill: str, split: Split, rng: np.random.Generator
-) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-    """For `ProceduralSource`."""
-    problem = draw_problem(SKILLS[skill], split, rng)
-    return problem.worded(problem.some_phrasing(rng)), lambda: {
-        "answer": problem.output,
-        "category": problem.skill.category,
-        "data": _judged_by(problem, rng).data(),
-    }
+# --- the tests of a problem -----------------------------------------------------------------------
 
 
 def _judged_by(problem: PocketCodeProblem, rng: np.random.Generator) -> CodeProblem:

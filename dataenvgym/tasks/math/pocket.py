@@ -11,12 +11,11 @@ a problem to exactly one split, whatever the skill, the order or the phrasing.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any, Unpack
+from functools import cache
+from typing import Unpack
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from dataenvgym.tasks.base import Task, TaskOptions
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.math.domain import MathDomain
-from dataenvgym.tasks.pocket import Exercise
+from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.source import Split
@@ -65,7 +64,7 @@ class PocketMathTask(Task):
         source = ProceduralSource(
             self.name,
             tuple(SKILLS),
-            _drawn,
+            POCKET_MATH.draw_instance,
             sizes={"train": n_train, "validation": n_validation, "test": n_test},
             seed=seed,
         )
@@ -97,46 +96,6 @@ class PocketMathDomain(MathDomain):
         """Two problems on the same operands are the same; without numbers, the same words."""
         numbers = operands_of(text)
         return " ".join(map(str, numbers)) if numbers else Domain.overlap_key(self, text)
-
-
-class PocketMath:
-    """See `dataenvgym.tasks.pocket.PocketFamily`."""
-
-    name = "pocket_math"
-
-    @cached_property
-    def phrasings(self) -> Mapping[str, Sequence[str]]:
-        return {name: skill.phrasings for name, skill in SKILLS.items()}
-
-    def draw(
-        self,
-        skill: str,
-        split: Split,
-        rng: np.random.Generator,
-        *,
-        phrasing: str | None = None,
-        symbols: bool = False,
-    ) -> Exercise:
-        problem = draw_problem(SKILLS[skill], split, rng, phrasing=phrasing, symbols=symbols)
-        return problem.exercise
-
-    def read(self, question: str) -> Exercise | None:
-        if (found := recognize(question)) is None:
-            return None
-        skill, phrasing = found
-        return PocketProblem(skill, _numbers_in(question), question, phrasing).exercise
-
-    def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
-        skill, numbers = SKILLS[exercise.skill], _numbers_in(exercise.question)
-        return PocketProblem(skill, numbers, skill.question(numbers, phrasing), phrasing).exercise
-
-    def holds(self, exercise: Exercise, output: str) -> bool:
-        answer = extract_final_answer(output)
-        gold = SKILLS[exercise.skill].answer(_numbers_in(exercise.question))
-        return answer is not None and answers_equal(gold, answer)
-
-
-POCKET_MATH = PocketMath()
 
 
 @dataclass(frozen=True)
@@ -176,49 +135,58 @@ class PocketSkill:
 
 @dataclass(frozen=True)
 class PocketProblem:
-    """One problem, worded in a phrasing or (None) in symbols, with its answer."""
+    """A skill and what it is about."""
 
     skill: PocketSkill
     numbers: Numbers
-    question: str
-    phrasing: str | None
 
     @property
     def answer(self) -> str:
         return self.skill.answer(self.numbers)
 
     @property
-    def exercise(self) -> Exercise:
-        return Exercise(self.skill.name, self.phrasing, self.question, f"#### {self.answer}")
+    def output(self) -> str:
+        return f"#### {self.answer}"
+
+    def worded(self, phrasing: str | None) -> str:
+        if phrasing is None:
+            return self.skill.in_symbols(self.numbers)
+        return self.skill.question(self.numbers, phrasing)
 
 
-def draw_problem(
-    skill: PocketSkill,
-    split: Split,
-    rng: np.random.Generator,
-    *,
-    phrasing: str | None = None,
-    symbols: bool = False,
-) -> PocketProblem:
-    """A random problem of `skill` whose operands belong to `split`.
+class PocketMath(PocketFamily[PocketProblem]):
+    """The family; see `PocketFamily`."""
 
-    Worded as `phrasing`, in `symbols`, or else in a random one of the skill's phrasings.
-    """
-    while split_of(numbers := skill.draw(rng)) != split:
-        pass
-    if symbols:
-        return PocketProblem(skill, numbers, skill.in_symbols(numbers), None)
-    if phrasing is None:
-        phrasing = skill.phrasings[int(rng.integers(len(skill.phrasings)))]
-    return PocketProblem(skill, numbers, skill.question(numbers, phrasing), phrasing)
+    name = "pocket_math"
+
+    @property
+    def skills(self) -> Mapping[str, PocketSkill]:
+        return SKILLS
+
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketProblem:
+        while split_of(numbers := SKILLS[skill].draw(rng)) != split:
+            pass
+        return PocketProblem(SKILLS[skill], numbers)
+
+    def find(self, question: str) -> tuple[PocketProblem, str] | None:
+        if (found := recognize(question)) is None:
+            return None
+        skill, phrasing = found
+        return PocketProblem(skill, _numbers_in(question)), phrasing
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        answer = extract_final_answer(output)
+        gold = SKILLS[exercise.skill].answer(_numbers_in(exercise.question))
+        return answer is not None and answers_equal(gold, answer)
+
+
+POCKET_MATH = PocketMath()
 
 
 @cache
 def split_of(numbers: Numbers) -> Split:
-    """The one split that problems on these operands, in any order, belong to (70:15:15)."""
-    digest = hashlib.sha256(f"pocket-math {sorted(numbers)}".encode()).digest()
-    share = int.from_bytes(digest[:4], "big") / 2**32
-    return "train" if share < 0.7 else "validation" if share < 0.85 else "test"
+    """The one split that problems on these operands, in any order, belong to."""
+    return split_by_hash(f"pocket-math {sorted(numbers)}")
 
 
 # --- what a question asks for, read from its text alone ------------------------------------------
@@ -267,15 +235,6 @@ def _symbols() -> dict[str, PocketSkill]:
 
 def _numbers_in(text: str) -> Numbers:
     return tuple(int(digits) for digits in re.findall("[0-9]+", text))
-
-
-def _drawn(
-    skill: str, split: Split, rng: np.random.Generator
-) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-    """For `ProceduralSource`."""
-    problem = draw_problem(SKILLS[skill], split, rng)
-    fields = {"answer": problem.answer, "category": problem.skill.category}
-    return problem.question, lambda: fields
 
 
 # --- operands -----------------------------------------------------------------------------------
