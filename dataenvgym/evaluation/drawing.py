@@ -14,7 +14,7 @@ from dataenvgym.evaluation.samples import Sample, samples_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.progress import tell
 from dataenvgym.records import TaskInstance, check_ids
-from dataenvgym.tasks.adapted import evaluated_by, one_by_one, task_of
+from dataenvgym.tasks.adapted import evaluated_by, known_instances, one_by_one, task_of
 from dataenvgym.tasks.base import sample_seed
 
 
@@ -28,7 +28,9 @@ def instances_of(
             no problems at all.
         InvalidInstanceError: if two of them have the same id.
     """
-    instances = getattr(task, "instances", None) if one_by_one(task) is not None else None
+    tried = one_by_one(task)
+    offered = tried is not None and tried.offers("instances")
+    instances = known_instances(task) if offered else None
     if instances is None and limit is not None:
         raise ConfigurationError(
             f"{type(task).__name__} does not offer its instances, so --limit cannot be"

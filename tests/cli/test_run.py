@@ -123,7 +123,7 @@ def test_an_engine_that_cannot_work_on_the_task_is_refused_at_once(dataenvgym, s
     task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "agent=open_ended")
     result = dataenvgym("run", *small[:2], *task)
     assert result.code == 2
-    assert "PocketEngine writes records for problems that it can read" in result.err
+    assert "task 'math' has no pocket family" in result.err
     assert not (folder / "runs").exists()
 
 
