@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,27 @@ def test_an_agent_tries_two_batches_and_gives_the_better_one(task, student, tmp_
     assert [one.val_score for one in summary.iterations] == [10 / 40, 14 / 40, 18 / 40]
     told = [warning for warning in summary.warnings if "without being kept" in warning.text]
     assert len(told) == 1
+
+
+def test_the_agent_of_the_docs_gives_what_teaches_more(task, student):
+    page = Path(__file__).parents[2] / "docs" / "trying_records.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    exec(code, names := {})
+
+    class Giving:
+        def __init__(self, count):
+            self.count = count
+            self.iteration = 1
+
+        def __call__(self, completed, predictor):
+            return lessons(self.iteration, self.count)
+
+        def step(self):
+            self.iteration += 1
+
+    agent = names["BetterOfTwo"](Giving(1), Giving(4))
+    summary = run_episode(SkillList(task, student, replay=0), agent, iterations=2)
+    assert [one.n_records for one in summary.iterations] == [0, 4, 4]
 
 
 def test_a_run_killed_in_a_trial_ends_with_the_same_files(task, student, tmp_path):
