@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from functools import cache
 from typing import Any
 
 from dataenvgym.errors import SpeakerError
@@ -109,11 +108,11 @@ class Rollout:
         self._environment = environment
         seed = derive_seed(self._sampling.seed, "rollout", self.instance.id)
         options = {"instance": self.instance}
-        if _leaves_asks(type(self._environment), "reset"):
+        if _leaves_asks(type(environment), "reset"):
             shown, _ = yield from environment.reset_asking(seed=seed, options=options)
         else:
             shown, _ = environment.reset(seed=seed, options=options)
-        leaves_asks = _leaves_asks(type(self._environment), "step")
+        leaves_asks = _leaves_asks(type(environment), "step")
         while True:
             self._conversation = shown
             text = yield Ask(STUDENT, shown, self._sampling)
@@ -134,7 +133,6 @@ class Rollout:
                 return
 
 
-@cache
 def _leaves_asks(kind: type, name: str) -> bool:
     """Whether an environment leaves its asks to the caller of `reset_asking` or `step_asking`.
 
