@@ -67,7 +67,7 @@ class Failure(Model):
     reason: str = Field(min_length=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ask:
     """A question of a task environment to another model than the student, or of a rollout to it.
 

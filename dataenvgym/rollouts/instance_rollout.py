@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from functools import cache
 from typing import Any
 
 from dataenvgym.errors import SpeakerError
@@ -105,16 +104,24 @@ class Rollout:
 
     def _converse(self) -> Generator[Ask, Any, None]:
         """The whole conversation, which waits wherever it needs a reply."""
-        environment = self._environment = self._make_environment()
+        environment: Any = self._make_environment()
+        self._environment = environment
         seed = derive_seed(self._sampling.seed, "rollout", self.instance.id)
         options = {"instance": self.instance}
-        shown, _ = yield from _calling(environment, "reset", seed=seed, options=options)
+        if _leaves_asks(type(environment), "reset"):
+            shown, _ = yield from environment.reset_asking(seed=seed, options=options)
+        else:
+            shown, _ = environment.reset(seed=seed, options=options)
+        leaves_asks = _leaves_asks(type(environment), "step")
         while True:
             self._conversation = shown
             text = yield Ask(STUDENT, shown, self._sampling)
             said = Message(role="assistant", content=text)
             self._conversation = (*shown, said)  # if what follows fails, it may be judged again
-            result = yield from _calling(environment, "step", text)
+            if leaves_asks:
+                result = yield from environment.step_asking(text)
+            else:
+                result = environment.step(text)
             shown, reward, terminated, truncated, info = result
             scores = checked_scores(info.get("scores", {}), "info['scores']")
             self._reward += float(reward)
@@ -126,17 +133,10 @@ class Rollout:
                 return
 
 
-def _calling(
-    environment: EnvironmentInterface, name: str, *action: str, **options: Any
-) -> Generator[Ask, str, Any]:
-    """Call `reset` or `step`, and pass on what the environment asks, if it leaves that to us."""
-    if not _leaves_asks(type(environment), name):
-        return getattr(environment, name)(*action, **options)
-    return (yield from getattr(environment, f"{name}_asking")(*action, **options))
-
-
-@cache
 def _leaves_asks(kind: type, name: str) -> bool:
-    """Whether `step_asking` does what `step` does: not where a subclass overrides `step` alone."""
+    """Whether an environment leaves its asks to the caller of `reset_asking` or `step_asking`.
+
+    Not where a subclass overrides `reset` or `step` alone: that would be passed over.
+    """
     owner = next((c for c in kind.__mro__ if {name, f"{name}_asking"} & vars(c).keys()), object)
     return f"{name}_asking" in vars(owner)
