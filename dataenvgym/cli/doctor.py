@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console
+from dataenvgym.cli.findings import Finding, examine, what_next
 from dataenvgym.cli.quiet import quieten
 from dataenvgym.errors import ExternalError
-from dataenvgym.external.doctor import Finding, examine, what_next
 
 if TYPE_CHECKING:
     from rich.console import Console

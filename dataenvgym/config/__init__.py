@@ -28,10 +28,11 @@ from dataenvgym.config.building import (
     make_skill_list,
     make_skill_tree,
 )
-from dataenvgym.config.composition import compose, config_directory
+from dataenvgym.config.composition import compose
 from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.identity import run_name
 from dataenvgym.config.run_directory import find_run, is_done, open_run, read_config
+from dataenvgym.shipped_configs import config_directory
 
 __all__ = [
     "build_agent",

@@ -18,10 +18,10 @@ from dataenvgym.config.comments import Comments, read_comments
 from dataenvgym.config.composition import (
     chosen_options,
     compose,
-    config_directory,
     files_by_group,
 )
 from dataenvgym.config.resolved import literal
+from dataenvgym.shipped_configs import config_directory
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

@@ -28,20 +28,10 @@ from dataenvgym.config.own_classes import with_own_classes
 from dataenvgym.config.source_overrides import is_source, lay_sources
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import keep_secrets_of
+from dataenvgym.shipped_configs import config_directory
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-
-
-def config_directory() -> Path:
-    """The folder with the YAML files: the installed package's, or the checkout's."""
-    package = Path(__file__).parents[1]
-    for folder in (package / "configs", package.parent / "configs"):
-        if (folder / "config.yaml").exists():
-            return folder
-    raise ConfigurationError(
-        f"there is no folder 'configs' in {package} or beside it; install dataenvgym again"
-    )
 
 
 def compose(

@@ -10,7 +10,6 @@ from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.skills.labelling import labelled
 from dataenvgym.tasks.reports import evaluated_by, report_of
 
 
@@ -53,4 +52,5 @@ def labelled_by(
     if labeler is None:
         return list(completed)
     with clock("label"):
-        return labelled(completed, labeler)
+        labels = labeler.label([c.instance for c in completed])
+        return [c.with_skill(*label) for c, label in zip(completed, labels, strict=True)]

@@ -37,6 +37,7 @@ from dataenvgym.environments.iterations import (
 from dataenvgym.environments.options import Mode, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.record_index import INDEX_FILE, RecordIndex
+from dataenvgym.environments.record_judge import RecordJudge
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.student import Student
@@ -48,7 +49,6 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TrainablePredictorInterface,
 )
-from dataenvgym.quality.judging import RecordJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace

@@ -18,7 +18,7 @@ from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
-from dataenvgym.skills.labelling import labelled_as_in_run
+from dataenvgym.skills.added import labeled_as_in_run
 
 
 class RunFiles:
@@ -82,7 +82,7 @@ class RunFiles:
         completed = self.iteration(number).read_completed()
         if completed is None:
             raise RunDirectoryError(f"{self.iteration(number).directory} has no completed.jsonl")
-        return labelled_as_in_run(completed, self.directory)
+        return labeled_as_in_run(completed, self.directory)
 
     def forest(self, number: int) -> Forest | None:
         """The forest of skills after that iteration; None where the environment has none."""

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.evaluation.samples import Sample, samples_of, seed_of
+from dataenvgym.evaluation.samples import Sample, samples_of
 from dataenvgym.interfaces import (
     EnvironmentInterface,
     PredictorInterface,
@@ -21,6 +21,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, check_ids
 from dataenvgym.rollouts import rollout
+from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.reports import evaluated_by
 
 
@@ -172,7 +173,7 @@ def draw_samples(
             kept = _kept(files, sample, number, chunk, retry_errors=retry_errors)
             if asked := [instance for instance in chunk if instance.id not in kept]:
                 tell(f"sample {sample + 1} of {samples}, chunk {number + 1} of {len(chunks)}")
-                seed = seed_of(task.sampling.seed, sample)
+                seed = sample_seed(task.sampling.seed, sample)
                 completed = draw(task, predictor, asked, seed=seed)
                 drawn = samples_of(task, completed, sample=sample, seed=seed)
                 kept |= {s.instance_id: s for s in drawn}

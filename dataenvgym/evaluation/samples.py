@@ -9,7 +9,6 @@ from pydantic import Field
 from dataenvgym.evaluation.answers import answers_of
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, Scores, TaskInstance
-from dataenvgym.seeding import derive_seed
 
 
 class Judgement(Model):
@@ -63,11 +62,6 @@ class Sample(Judgement, Draw):
             note=self.note,
             scores=self.scores,
         )
-
-
-def seed_of(seed: int, sample: int) -> int:
-    """The seed of that sample; sample 0 is what the task's own evaluation draws with `seed`."""
-    return seed if sample == 0 else derive_seed(seed, "sample", sample)
 
 
 def judgements_of(

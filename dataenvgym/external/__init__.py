@@ -4,7 +4,6 @@ environments   pinned environments: where they are, whether they are whole, how 
 processes      child processes that never outlive their use
 guard          ... who sees to that: a process between us and them
 ports          TCP ports that are free, or taken by whom
-doctor         what is there, and what to do next
 
 The two cannot share one environment (their ranges of transformers versions exclude each other),
 and neither has to share ours. The pins stand in the folder `external/` of the repository, which is

@@ -28,6 +28,7 @@ from pydantic import Field, ValidationError
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Conversation, Message, Model
+from dataenvgym.shipped_configs import config_directory
 
 _TOKEN = re.compile(
     r"\\[A-Za-z]+\*?(?:\[[^\][{}]*\])?(?:\{[^{}]*\})*"  # a LaTeX command and its arguments
@@ -120,8 +121,6 @@ def default_prompt(name: str) -> Prompt:
     Raises:
         ConfigurationError: if there is none, or it is not a prompt.
     """
-    from dataenvgym.config.composition import config_directory
-
     folder = config_directory() / "prompt"
     if not (file := folder / f"{name}.yaml").exists():
         known = sorted(path.stem for path in folder.glob("*.yaml"))

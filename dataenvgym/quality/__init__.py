@@ -1,4 +1,5 @@
-"""Quality checks that act: what they do not pass is not trained on (see `judging`).
+"""Quality checks that act: what they do not pass is not trained on (see
+`dataenvgym.environments.record_judge`).
 
 Duplicates, overlap with evaluation data and the record budget are the environment's own checks
 (`dataenvgym.environments.checks`); those here ask the task, a teacher or the student. A check of
@@ -7,7 +8,6 @@ answers True, False, or a `Failure` for a record that it could not judge.
 """
 
 from dataenvgym.quality.already_known import AlreadyKnownCheck
-from dataenvgym.quality.judging import judge_records
 from dataenvgym.quality.wrong_answer import WrongAnswerCheck
 
-__all__ = ["AlreadyKnownCheck", "WrongAnswerCheck", "judge_records"]
+__all__ = ["AlreadyKnownCheck", "WrongAnswerCheck"]

@@ -103,6 +103,11 @@ class CompletedTaskInstance(Model):
             )
         return self
 
+    def with_skill(self, skill: str | None, category: str | None) -> CompletedTaskInstance:
+        """The same, with another skill of its instance."""
+        changes = {"skill": skill, "category": category}
+        return self.model_copy(update={"instance": self.instance.model_copy(update=changes)})
+
     @property
     def response(self) -> str | None:
         """The student's last message, or None if it never answered."""

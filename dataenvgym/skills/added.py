@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dataenvgym.interfaces import SkillLabel
-from dataenvgym.records import Model
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog
+from dataenvgym.records import CompletedTaskInstance, Model
+from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, read_catalog
 from dataenvgym.storage import read_json, write_json
 
 Labels = dict[tuple[str, str], SkillLabel]
@@ -48,3 +49,18 @@ def labels_of(catalog: SkillCatalog) -> Labels:
     """The label of each question in the catalog."""
     labels = {skill.name: SkillLabel(skill.name, skill.category) for skill in catalog.skills}
     return {(label.id, label.question): labels[label.skill] for label in catalog.labels}
+
+
+def labeled_as_in_run(
+    completed: Sequence[CompletedTaskInstance], directory: Path
+) -> list[CompletedTaskInstance]:
+    """The same instances with the skills that the run in `directory` knew them by.
+
+    Those of a run without a skill catalog, and those that it never labeled, stay as they are.
+    """
+    if not (directory / "skills.json").exists():
+        return list(completed)
+    catalog = read_catalog(directory)
+    labels = labels_of(read_added(directory, catalog).to(catalog))
+    found = (labels.get((c.instance.id, c.instance.instruction)) for c in completed)
+    return [c if x is None else c.with_skill(*x) for c, x in zip(completed, found, strict=True)]

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.llm import ChatClient, key_from
 from dataenvgym.llm.transient import is_transient
-from dataenvgym.tasks.base import words_of
+from dataenvgym.tasks.words import words_of
 
 Vectors = Any
 """(n, d), each row of length 1 or 0: an array, or a sparse matrix of scipy."""

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from dataenvgym.tasks.base import words_of
+from dataenvgym.tasks.words import words_of
 
 
 def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:

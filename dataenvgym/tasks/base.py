@@ -7,18 +7,27 @@ which environment they are worked on (`make_environment`).
 from __future__ import annotations
 
 import copy
-import re
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, check_ids
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    PerformanceReport,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+    check_ids,
+)
 from dataenvgym.rollouts import rollout, speakers_of
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.prompt_template import prompt_template_of
 from dataenvgym.tasks.reports import report_on
+from dataenvgym.tasks.words import words_of
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -123,22 +132,57 @@ class Task(ABC):
         other.split = _checked(split)
         return other
 
+    @property
+    def domain(self) -> Domain:
+        """How the problems are put, judged, compared and taught."""
+        return TaskAsDomain(self)
+
+    def attempt(
+        self,
+        predictor: PredictorInterface,
+        instances: Sequence[TaskInstance] | None = None,
+        *,
+        samples: int = 1,
+        sampling: SamplingParameters | None = None,
+    ) -> list[CompletedTaskInstance]:
+        """Let the predictor try problems: the one way to do so.
+
+        Args:
+            instances: the problems; None is those of the split. They need not be of this task's
+                source: a training record that became a problem is tried in the same way.
+            samples: how often it tries each. The result has all first tries, in the order of
+                `instances`, then all second ones, and so on.
+            sampling: how it draws its replies; None is the task's own. Tries after the first have
+                seeds that derive from its seed.
+
+        Raises:
+            ConfigurationError: before anything is asked, if the answers could not be judged.
+            PredictionError: if the predictor cannot work at all.
+        """
+        self.domain.check_ready()
+        instances = self.instances if instances is None else instances
+        sampling = sampling or self.sampling
+        tries: list[CompletedTaskInstance] = []
+        for sample in range(samples):
+            seed = sample_seed(sampling.seed, sample)
+            tries += rollout(
+                predictor,
+                instances,
+                self.make_environment,
+                sampling=sampling.model_copy(update={"seed": seed}),
+                others=self.others,
+                chunk_size=self.chunk_size,
+                threads=self.threads,
+            )
+        return tries
+
     def evaluate(self, predictor: PredictorInterface) -> list[CompletedTaskInstance]:
         """Put every problem of the split to the predictor, in order.
 
         Raises:
             ConfigurationError: before anything is asked, if the answers could not be judged.
         """
-        self.check_ready()
-        return rollout(
-            predictor,
-            self.instances,
-            self.make_environment,
-            sampling=self.sampling,
-            others=self.others,
-            chunk_size=self.chunk_size,
-            threads=self.threads,
-        )
+        return self.attempt(predictor)
 
     def generate_performance_report(
         self, completed: Sequence[CompletedTaskInstance]
@@ -151,13 +195,9 @@ class Task(ABC):
         return report_on(self.name, completed)
 
 
-def words_of(text: str) -> list[str]:
-    """The words and numbers of `text`, casefolded, in compatibility form (NFKC)."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    if not text.isascii():
-        # letters, marks (vowel signs are marks in many scripts) and numbers make up words
-        text = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in text)
-    return re.findall(r"[^\W_]+", text) if text.isascii() else text.split()
+def sample_seed(seed: int, sample: int) -> int:
+    """The seed of that sample; sample 0 is drawn with `seed` itself."""
+    return seed if sample == 0 else derive_seed(seed, "sample", sample)
 
 
 def _checked(split: Split) -> Split:
@@ -191,3 +231,37 @@ def _checked_instances(task: Task, loaded: Any) -> tuple[TaskInstance, ...]:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+class TaskAsDomain(Domain):
+    """The domain of a task that has none: it makes environments, and judges by them."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.prompt_template = prompt_template_of(task)
+        self.judges_records = hasattr(task, "judge_record")
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
+        return self._task.make_environment()
+
+    def check_ready(self) -> None:
+        self._task.check_ready()
+
+    def overlap_key(self, text: str) -> str:
+        return self._task.overlap_key(text)
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        own = getattr(self._task, "answer_class", super().answer_class)
+        return cast("str | None", own(instance, reply))
+
+    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
+        own = getattr(self._task, "same_answer", super().same_answer)
+        return one == other or bool(own(instance, one, other))
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        own = getattr(self._task, "judge_record", super().judge_record)
+        return cast("bool | None", own(record))
+
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        own = getattr(self._task, "problem_of_record", super().problem_of_record)
+        return cast("TaskInstance | None", own(record))

@@ -12,7 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from dataenvgym.cli.listing import first_comment
-from dataenvgym.config import compose, composition, config_directory
+from dataenvgym.config import compose, composition
 from dataenvgym.config.composition import default_options, options_by_group
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
@@ -209,17 +209,6 @@ def test_a_hydra_application_that_composes_ours_keeps_its_own(tmp_path: Path):
         before = GlobalHydra.instance().hydra
         compose(["seed=1"])
         assert GlobalHydra.instance().hydra is before
-
-
-def test_the_files_are_found_in_an_installed_package_too(tmp_path: Path, monkeypatch):
-    installed = tmp_path / "dataenvgym"
-    (installed / "configs").mkdir(parents=True)
-    (installed / "configs" / "config.yaml").touch()
-    monkeypatch.setattr(composition, "__file__", str(installed / "config" / "composition.py"))
-    assert config_directory() == installed / "configs"
-    (installed / "configs" / "config.yaml").unlink()
-    with pytest.raises(ConfigurationError, match="install dataenvgym again"):
-        config_directory()
 
 
 OPTIONAL = ("trainer/", "skills/", "prompt")  # groups that some options bring with them

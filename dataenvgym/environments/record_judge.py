@@ -3,7 +3,8 @@
 A check that cannot judge keeps nothing from training: its records pass, and they are counted and
 named in a warning. That holds where a single question failed, and where a teacher's budget is
 spent, which only the user can change. A student or a teacher that is gone is another matter (see
-`answering`): the `PredictionError` ends the run, and the same command checks the records again.
+`dataenvgym.quality.answering`): the `PredictionError` ends the run, and the same command checks
+the records again.
 """
 
 from __future__ import annotations
@@ -51,15 +52,6 @@ class RecordJudge:
                 elif not verdict:
                     reasons[i] = check.reason
         return reasons
-
-
-def judge_records(
-    checks: Sequence[RecordCheckInterface],
-    predictor: PredictorInterface,
-    records: Sequence[TrainingDatum],
-) -> list[str | None]:
-    """For each record the reason of the first check that it does not pass (see `RecordJudge`)."""
-    return RecordJudge(checks, predictor)(records)
 
 
 def _verdicts(

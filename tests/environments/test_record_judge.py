@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dataenvgym.environments.record_judge import RecordJudge
 from dataenvgym.errors import (
     BudgetSpentError,
     ConfigurationError,
@@ -11,8 +12,6 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import judge_records
-from dataenvgym.quality.judging import RecordJudge
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.run_warnings import listening
 
@@ -45,13 +44,13 @@ class Raising:
 
 def test_each_check_sees_what_passed_those_before_it_and_the_first_reason_counts():
     first, second = Refusing("first", "bd"), Refusing("second", "ab")
-    reasons = judge_records([first, second], STUDENT, RECORDS)
+    reasons = RecordJudge([first, second], STUDENT)(RECORDS)
     assert reasons == ["second", "first", None, "first"]
     assert (first.asked, second.asked) == ([*"abcd"], [*"ac"])
 
 
 def test_without_checks_everything_passes():
-    assert judge_records([], STUDENT, RECORDS) == [None] * 4
+    assert RecordJudge([], STUDENT)(RECORDS) == [None] * 4
 
 
 @pytest.mark.parametrize("error", [BudgetSpentError("no money left"), ExternalError("gone")])
@@ -83,12 +82,12 @@ def test_single_records_that_could_not_be_judged_pass_and_are_counted():
 @pytest.mark.parametrize("error", [ServerError("gone"), PredictorLostError("died")])
 def test_a_student_that_is_gone_ends_the_check(error):
     with pytest.raises(type(error)):
-        judge_records([Raising(error)], STUDENT, RECORDS)
+        RecordJudge([Raising(error)], STUDENT)(RECORDS)
 
 
 def test_a_bug_in_a_check_is_not_swallowed():
     with pytest.raises(KeyError):
-        judge_records([Raising(KeyError("bug"))], STUDENT, RECORDS)
+        RecordJudge([Raising(KeyError("bug"))], STUDENT)(RECORDS)
 
 
 def test_a_check_that_does_not_answer_for_each_record_is_refused():
@@ -97,4 +96,4 @@ def test_a_check_that_does_not_answer_for_each_record_is_refused():
             return [True]
 
     with pytest.raises(ConfigurationError, match="1 verdicts on 4 records"):
-        judge_records([Short("short", "")], STUDENT, RECORDS)
+        RecordJudge([Short("short", "")], STUDENT)(RECORDS)

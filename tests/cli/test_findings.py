@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.external import doctor
-from dataenvgym.external.doctor import Finding, examine, what_next
+from dataenvgym.cli import findings
+from dataenvgym.cli.findings import Finding, examine, what_next
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_each_gpu_is_told_with_its_memory(nvidia_smi) -> None:
     nvidia_smi("0, NVIDIA H100, 81559, 1024\n1, NVIDIA GB10, [N/A], [N/A]")
-    assert list(doctor.gpu_findings()) == [
+    assert list(findings.gpu_findings()) == [
         Finding("gpu 0", "ok", "NVIDIA H100, 80 GiB, 1 of them in use"),
         Finding("gpu 1", "ok", "NVIDIA GB10, memory [N/A]"),
     ]
@@ -35,23 +35,23 @@ def test_each_gpu_is_told_with_its_memory(nvidia_smi) -> None:
 
 def test_without_a_gpu_everything_runs_on_the_cpu(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert [finding.state for finding in doctor.gpu_findings()] == ["ok"]
+    assert [finding.state for finding in findings.gpu_findings()] == ["ok"]
 
 
 def test_a_broken_driver_is_told(nvidia_smi) -> None:
     nvidia_smi("NVIDIA-SMI has failed", code=9)
-    (finding,) = doctor.gpu_findings()
+    (finding,) = findings.gpu_findings()
     assert finding.state == "missing"
     assert "nvidia-smi failed" in finding.text
 
 
 def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path: Path) -> None:
     missing = tmp_path / "a" / "b"
-    assert doctor.room_finding("runs", missing, 1.0, state="problem").state == "ok"
-    too_much = doctor.room_finding("runs", missing, 1e18, state="problem")
+    assert findings.room_finding("runs", missing, 1.0, state="problem").state == "ok"
+    too_much = findings.room_finding("runs", missing, 1e18, state="problem")
     assert too_much.state == "problem"
     assert "make room" in str(too_much.way_out)
-    assert doctor.room_finding("cache", missing, 1e18, state="missing").state == "missing"
+    assert findings.room_finding("cache", missing, 1e18, state="missing").state == "missing"
     assert not missing.exists()
 
 
@@ -74,5 +74,5 @@ def test_everything_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_asking_for_the_doctor_loads_no_torch() -> None:
-    code = "import sys, dataenvgym.external.doctor; assert 'torch' not in sys.modules"
+    code = "import sys, dataenvgym.cli.findings; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

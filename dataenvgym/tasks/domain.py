@@ -1,0 +1,126 @@
+"""A domain: what problems of one kind are, wherever they come from.
+
+A task is a source of problems and a domain. Policies, engines, quality checks and evaluation ask
+the domain; they know no scorer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from dataenvgym.errors import DataEnvGymError
+from dataenvgym.records import (
+    Conversation,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    TrainingDatum,
+)
+from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
+from dataenvgym.tasks.words import words_of
+
+
+class Domain(ABC):
+    """How problems are put, judged, compared and taught; `make_environment` is all it needs.
+
+    Attributes:
+        prompt_template: what surrounds an instruction in a prompt.
+        judges_records: whether `judge_record` can tell right from wrong.
+    """
+
+    prompt_template: PromptTemplate = PLAIN
+    judges_records: bool = False
+
+    @abstractmethod
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
+        """A new environment for one problem at a time; called from several threads."""
+
+    def check_ready(self) -> None:  # noqa: B027 - most domains need nothing
+        """Raise ConfigurationError if something that judging needs is missing."""
+
+    def close(self) -> None:  # noqa: B027 - most domains hold nothing
+        """Release what judging holds."""
+
+    # --- putting and judging a problem ---
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first."""
+        with closing(self.make_environment()) as environment:
+            conversation, _ = environment.reset(seed=0, options={"instance": instance})
+            return conversation
+
+    def judge(self, instance: TaskInstance, reply: str) -> bool:
+        """Whether `reply`, as the student's first message, solves the problem.
+
+        Raises:
+            DataEnvGymError: if it cannot be judged.
+        """
+        with closing(self.make_environment()) as environment:
+            environment.reset(seed=0, options={"instance": instance})
+            *_, info = environment.step(reply)
+            return bool(info["was_correct"])
+
+    # --- comparing ---
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The answer that a reply gives, in a few characters; None if it gives none.
+
+        Here, the whole reply without surrounding space.
+        """
+        return reply.strip() or None
+
+    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
+        """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""
+        return one == other
+
+    def overlap_key(self, text: str) -> str:
+        """A key that two texts share if they put the same problem: here, words and digits.
+
+        Case, punctuation, spacing and the Unicode form of a letter do not count.
+        """
+        return " ".join(words_of(text))
+
+    # --- records ---
+
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | None:
+        """A record that solves the problem, or None.
+
+        It has the first of the `ways_to_answer` that `judge` accepts.
+        """
+        try:
+            prompt = self.prompt(instance)
+            ways = (text for text in self.ways_to_answer(instance) if self.judge(instance, text))
+            output = next(ways, None)
+        except DataEnvGymError:
+            return None
+        fields = prompt_fields(prompt)
+        if fields is None or not output:
+            return None
+        return SupervisedDatum(**fields, output=output, provenance=Provenance(skill=instance.skill))
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        """The gold answer as replies that may solve the problem, the best one first."""
+        solution = instance.data.get("solution")
+        if isinstance(solution, str) and solution:
+            yield solution
+        if instance.answer:
+            yield instance.answer
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether the answer of a training record is right; None if that is unknown."""
+        return None
+
+    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """A training record as a problem that can be tried, or None if it cannot be judged."""
+        plain = self.prompt_template.unframe(record)
+        if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
+            return None
+        return TaskInstance(
+            id=record.provenance.id or "record",
+            task="records",
+            instruction=plain.prompt[-1].content,
+            answer=record.output,
+        )
