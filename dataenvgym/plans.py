@@ -5,7 +5,7 @@
 A policy or an engine that remembers something from one iteration to the next also has
 `state_dict() -> dict` (JSON) and `load_state_dict(dict)`; the agent saves it with its own.
 
-What does not fit together is refused before anything is run (`dataenvgym.config.check_fit`), by
+What does not fit together is refused before anything is run (`dataenvgym.agents.fitting`), by
 what policies and engines say of themselves: `policy.fit` is a `PolicyFit`, `engine.fit` an
 `EngineFit`; without the attribute it is the default one. An engine may also have
 

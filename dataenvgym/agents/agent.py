@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from dataenvgym.agents.policy_agent import PolicyAgent
@@ -23,7 +23,7 @@ class Agent(PolicyAgent[Policy, Engine]):
         seed: where its random choices come from.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("policy", "engine")
+    parts: ClassVar[Mapping[str, type]] = {"policy": Policy, "engine": Engine}
 
     def __call__(
         self, completed: Sequence[CompletedTaskInstance], predictor: PredictorInterface

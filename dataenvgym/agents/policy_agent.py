@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from pydantic import JsonValue
@@ -17,9 +18,12 @@ class PolicyAgent(Generic[PolicyT, EngineT]):
     """An agent whose chance all derives from `seed` and the iteration.
 
     So the state to save is the iteration, and that of those `parts` that have one.
+
+    Attributes:
+        parts: the attributes that are its own, with the protocol that each has to fit.
     """
 
-    parts: ClassVar[tuple[str, ...]]
+    parts: ClassVar[Mapping[str, type]]
 
     def __init__(
         self,

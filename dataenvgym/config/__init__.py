@@ -6,7 +6,6 @@
     models          short names of students, such as vllm/pocket
     building        a DictConfig -> task, predictor, agent, environment
     targets         one section of it -> the object that its `_target_` names
-    fitting         whether the agent can work on the task, before minutes are spent
     resolved        its values as YAML, which is read back as the same values
     identity        the name of a run, and the values that determine its results
     workspaces      folders with a `config.yaml`: found, opened, checked against a configuration
@@ -27,7 +26,6 @@ from dataenvgym.config.building import (
     make_skill_tree,
 )
 from dataenvgym.config.composition import compose
-from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.identity import run_name
 from dataenvgym.config.run_directory import find_run, is_done, open_run, read_config
 from dataenvgym.shipped_configs import config_directory
@@ -38,7 +36,6 @@ __all__ = [
     "build_predictor",
     "build_task",
     "build_teacher",
-    "check_fit",
     "compose",
     "config_directory",
     "find_run",

@@ -9,8 +9,6 @@ from typing import Any
 import gymnasium
 from pydantic import ValidationError
 
-from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.agents.tree.situation import TreePolicy
 from dataenvgym.config.targets import check_protocol
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
@@ -20,7 +18,7 @@ from dataenvgym.interfaces import (
     SkillLabelerInterface,
     TaskInterface,
 )
-from dataenvgym.plans import Engine, Policy
+from dataenvgym.plans import Engine
 from dataenvgym.skills.embeddings import EmbedderInterface
 
 
@@ -36,11 +34,8 @@ def check_trainer(trainer: Any) -> Any:
 
 def check_agent_parts(agent: object) -> None:
     """Refuse an agent of ours whose policy or engine is not one."""
-    if isinstance(agent, Agent):
-        check_protocol(agent.policy, Policy, "agent.policy")
-        check_protocol(agent.engine, Engine, "agent.engine")
-    elif isinstance(agent, TreeAgent):
-        check_protocol(agent.policy, TreePolicy, "agent.policy")
+    for name, protocol in getattr(agent, "parts", {}).items():
+        check_protocol(getattr(agent, name), protocol, f"agent.{name}")
 
 
 def check_environment_options(options: dict[str, Any]) -> None:

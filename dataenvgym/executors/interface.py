@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from dataenvgym.agents.fitting import check_fit
 from dataenvgym.config.building import (
     build_agent,
     build_environment,
@@ -19,7 +20,6 @@ from dataenvgym.config.building import (
     build_task,
     build_teacher,
 )
-from dataenvgym.config.fitting import check_fit
 from dataenvgym.config.run_directory import run_directory
 from dataenvgym.config.targets import build_section, check_protocol
 from dataenvgym.interfaces import TeachingAgent

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.config import check_fit
+from dataenvgym.agents.fitting import check_fit
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.code.pocket import PocketCodeTask

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from dataenvgym.config import build_agent, build_environment, build_task, check_fit, compose
+from dataenvgym.agents.fitting import check_fit
+from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.environments.jsonl_files import read_completed
 from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import ScriptedPredictor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dataenvgym.agents.policy_agent import PolicyAgent
@@ -24,7 +25,7 @@ class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
         seed: where its random choices come from.
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("policy",)
+    parts: ClassVar[Mapping[str, type]] = {"policy": TreePolicy}
 
     def __init__(
         self,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dataenvgym.agents import Agent, TreeAgent
+from dataenvgym.agents.agent import Agent
+from dataenvgym.agents.tree.agent import TreeAgent
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit

@@ -24,7 +24,7 @@ from dataenvgym.agents import (
     SkillListPolicy,
     TreeAgent,
 )
-from dataenvgym.config import check_fit
+from dataenvgym.agents.fitting import check_fit
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
