@@ -287,7 +287,7 @@ def test_a_study_that_is_killed_again_and_again_comes_to_the_same(folder, reques
     said, _ = undisturbed.communicate(timeout=900)
     assert undisturbed.returncode == 0, said
     directory = folder / "studies" / "b"
-    for target, number in ((1, signal.SIGTERM), (3, signal.SIGKILL)):
+    for target, number in ((1, signal.SIGKILL), (3, signal.SIGTERM)):
         process = start("b")
         deadline = time.monotonic() + 300
         while len(list(directory.glob("runs/*/iterations/000/iteration.json"))) < target:
