@@ -159,7 +159,7 @@ def test_a_server_that_does_not_keep_an_adapter_fails_the_question_and_not_for_e
     with stand_in.runs("--model", student, **RUNTIME) as url:
         predictor = make(base_url=url)
         predictor.load(adapter("a"))
-        predictor.server._adapters.clear()  # so it is not loaded again
+        predictor.server.traffic.adapters.clear()  # so it is not loaded again
         predictor.server._unload(predictor._name)
         (reply,) = predictor.predict([(Message(role="user", content="?"),)], SamplingParameters())
         assert "does not exist" in reply.reason
