@@ -16,6 +16,8 @@ from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.predictors import VllmPredictor
+from dataenvgym.predictors.vllm.options import DEFAULTS
 from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
 
 GROUPS = files_by_group()
@@ -86,7 +88,7 @@ def defaults(kind: Any) -> dict[str, Any]:
             break
     if kind in (InProcessTrainer, LlamaFactoryTrainer):
         found |= {n: f.get_default() for n, f in TrainingConfig.model_fields.items()}
-    return found
+    return {**found, **DEFAULTS} if kind is VllmPredictor else found
 
 
 def differences(section: Mapping[str, Any], kind: Any) -> Iterator[tuple[str, Any, Any]]:

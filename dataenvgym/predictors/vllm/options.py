@@ -16,7 +16,7 @@ from dataenvgym.storage import read_json
 
 
 class VllmOptions(TypedDict, total=False):
-    """The options of `VllmPredictor`.
+    """The options of `VllmPredictor`; `DEFAULTS` has their defaults.
 
     Attributes:
         adapter: the folder of what the student has learnt already; `reset` goes back to it.
@@ -29,20 +29,20 @@ class VllmOptions(TypedDict, total=False):
         variant: "cpu" or "cuda"; None takes what the machine has.
         port: where a server that is started listens; None picks a free one. A server with the same
             options that others use already is shared where it is, with a warning.
-        dtype: "auto" (the default) takes the type of the student's weights.
+        dtype: "auto" takes the type of the student's weights.
         max_lora_rank: of adapters; None takes the smallest that holds those of the trainer.
-        max_loras: adapters that one batch can have (4); with more in use they take turns.
+        max_loras: adapters that one batch can have; with more in use they take turns.
         max_model_len: tokens of prompt and reply together; None is the student's own limit.
         gpus: numbers of the GPUs (CUDA_VISIBLE_DEVICES); None leaves it to what is visible.
-        tensor_parallel_size: GPUs that one copy of the model is spread over (1).
+        tensor_parallel_size: GPUs that one copy of the model is spread over.
         gpu_memory_utilization: share of each GPU's memory; None is vLLM's default.
-        cpu_cache_gib: memory for the cache on CPU (1).
+        cpu_cache_gib: memory for the cache on CPU.
         sleep: give the GPU's memory back while the trainer works, for one GPU that both use; after
             waking a fixed probe is asked, and a server that answers otherwise is started anew.
-        concurrency: conversations that the server gets at the same time, at most (256).
-        timeout: seconds that one try of one question may take (600).
-        retries: how often a question is asked again after a failure that may pass (4).
-        start_timeout: seconds that a server may take to come up (900); also one at `base_url` that
+        concurrency: conversations that the server gets at the same time, at most.
+        timeout: seconds that one try of one question may take.
+        retries: how often a question is asked again after a failure that may pass.
+        start_timeout: seconds that a server may take to come up; also one at `base_url` that
             is restarted meanwhile, which then gets its adapters again.
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
     """
@@ -69,24 +69,48 @@ class VllmOptions(TypedDict, total=False):
     options: Mapping[str, Any] | None
 
 
+DEFAULTS: VllmOptions = {
+    "adapter": None,
+    "base_url": None,
+    "api_key_variable": None,
+    "command": None,
+    "variant": None,
+    "port": None,
+    "dtype": "auto",
+    "max_lora_rank": None,
+    "max_loras": 4,
+    "max_model_len": None,
+    "gpus": None,
+    "tensor_parallel_size": 1,
+    "gpu_memory_utilization": None,
+    "cpu_cache_gib": 1,
+    "sleep": False,
+    "concurrency": 256,
+    "timeout": 600.0,
+    "retries": 4,
+    "start_timeout": 900.0,
+    "options": None,
+}
+
+
 def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
     """Those of the options that are fields of the dataclass `group`."""
     names = {field.name for field in fields(group)}
     return {name: value for name, value in options.items() if name in names}
 
 
-def check_known(options: VllmOptions) -> None:
-    """Refuse options that there are not.
+def with_defaults(options: VllmOptions) -> VllmOptions:
+    """All options.
 
     Raises:
-        ConfigurationError: naming the first of them.
+        ConfigurationError: for one that there is not.
     """
-    known = VllmOptions.__annotations__
     for name in options:
-        if name not in known:
+        if name not in DEFAULTS:
             raise ConfigurationError(
-                f"VllmPredictor has no option {name!r}.{did_you_mean(name, known)}"
+                f"VllmPredictor has no option {name!r}.{did_you_mean(name, DEFAULTS)}"
             )
+    return {**DEFAULTS, **options}
 
 
 @dataclass(frozen=True)
@@ -97,16 +121,16 @@ class Asking:
         ConfigurationError: for a value that cannot be.
     """
 
-    concurrency: int = 256
-    timeout: float = 600.0
-    retries: int = 4
+    concurrency: int
+    timeout: float
+    retries: int
 
     def __post_init__(self) -> None:
         ChatClient("http://127.0.0.1", **asdict(self))  # checks the values
 
 
 _FOR_A_START = (
-    *("command", "variant", "port", "maxlora_rank", "max_model_len", "gpus"),
+    *("command", "variant", "port", "max_lora_rank", "max_model_len", "gpus"),
     *("gpu_memory_utilization", "options"),
 )
 

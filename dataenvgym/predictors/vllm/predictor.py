@@ -30,11 +30,11 @@ from dataenvgym.predictors.vllm.attached import AttachedServer
 from dataenvgym.predictors.vllm.options import (
     Asking,
     VllmOptions,
-    check_known,
     check_nothing_to_start,
     check_trainer,
     chosen,
     lora_rank,
+    with_defaults,
 )
 from dataenvgym.predictors.vllm.own import OwnServer
 from dataenvgym.predictors.vllm.server import VllmServer
@@ -74,16 +74,16 @@ class VllmPredictor:
         trainer: TrainerInterface | None = None,
         **options: Unpack[VllmOptions],
     ) -> None:
-        check_known(options)
+        self._given, options = options, with_defaults(options)
         self.student = resolve_student(student)
         self.trainer = trainer or InProcessTrainer()
-        self.adapter = initial_folder(options.get("adapter"))
-        self.sleep = options.get("sleep", False)
-        self._options = options
+        self.adapter = initial_folder(options["adapter"])
+        self.sleep = options["sleep"]
         self._asking = Asking(**chosen(options, Asking))
-        self._start_timeout = options.get("start_timeout", 900.0)
+        self._port, self._key_variable = options["port"], options["api_key_variable"]
+        self._start_timeout = options["start_timeout"]
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
-        self._base_url = options.get("base_url")
+        self._base_url = options["base_url"]
         check_trainer(options_of(self.trainer), self._base_url)
         self._starts: ServerOptions | None = None
         if self._base_url is None:
@@ -99,7 +99,7 @@ class VllmPredictor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copied or sent to another process, it is the untouched student, not yet connected."""
-        return partial(type(self), **self._options), (self.student, self.trainer)
+        return partial(type(self), **self._given), (self.student, self.trainer)
 
     # --- answering ---
 
@@ -247,7 +247,7 @@ class VllmPredictor:
             return OwnServer(
                 self._starts.of_model(model),
                 self._asking,
-                port=self._options.get("port"),
+                port=self._port,
                 start_timeout=self._start_timeout,
             )
         assert self._base_url is not None
@@ -257,7 +257,7 @@ class VllmPredictor:
             self._asking,
             rank=self._rank,
             start_timeout=self._start_timeout,
-            api_key=key_from(self._options.get("api_key_variable")),
+            api_key=key_from(self._key_variable),
         )
 
     def _hang_up(self) -> None:

@@ -89,14 +89,17 @@ class VllmServer(ABC):
             longest = self.max_model_len
             if longest is not None and sampling.max_tokens > longest:
                 sampling = sampling.model_copy(update={"max_tokens": longest})
-            name = self.untouched if adapter is None else adapter
-            model = self.model if name is None else self._served(name)
-            future = self._client.submit(conversation, sampling, model=model)
+            future = self._client.submit(conversation, sampling, model=self.name_of(adapter))
         except BaseException:
             self.traffic.leave()
             raise
         future.add_done_callback(lambda _: self.traffic.leave())
         return future
+
+    def name_of(self, adapter: str | None) -> str:
+        """What to ask for: the adapter, or the untouched student for None."""
+        name = self.untouched if adapter is None else adapter
+        return self.model if name is None else self._served(name)
 
     # --- adapters ---
 

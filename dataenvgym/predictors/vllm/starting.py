@@ -74,14 +74,14 @@ class ServerOptions:
     variant: Variant
     dtype: str
     max_lora_rank: int
-    max_loras: int = 4
-    max_model_len: int | None = None
-    gpus: tuple[int, ...] | None = None
-    tensor_parallel_size: int = 1
-    gpu_memory_utilization: float | None = None
-    cpu_cache_gib: int = 1
-    sleep: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
+    max_loras: int
+    max_model_len: int | None
+    gpus: tuple[int, ...] | None
+    tensor_parallel_size: int
+    gpu_memory_utilization: float | None
+    cpu_cache_gib: int
+    sleep: bool
+    options: tuple[tuple[str, Any], ...]
 
     @property
     def key(self) -> str:
@@ -155,15 +155,16 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
     """What a server for that student is started with, checked before it is.
 
     Args:
+        given: all options.
         rank: of the adapters that it will get.
 
     Raises:
         ConfigurationError: for a value or combination that vLLM would refuse.
         ExternalError: if the pinned environment is needed and not installed.
     """
-    variant: Variant = given.get("variant") or ("cuda" if has_cuda() else "cpu")
-    dtype, gpus = given.get("dtype", "auto"), given.get("gpus")
-    if given.get("sleep") and variant == "cpu":
+    variant: Variant = given["variant"] or ("cuda" if has_cuda() else "cpu")
+    dtype, gpus = given["dtype"], given["gpus"]
+    if given["sleep"] and variant == "cpu":
         raise ConfigurationError("sleep is vLLM's for GPUs; expected sleep=false on CPU")
     if dtype not in ("auto", *_DTYPES):
         raise ConfigurationError(
@@ -175,12 +176,12 @@ def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOpti
         **as_given
         | {
             "model": student,
-            "command": _command(given.get("command"), variant),
+            "command": _command(given["command"], variant),
             "variant": variant,
             "dtype": _own_dtype(student) if dtype == "auto" else dtype,
-            "max_lora_rank": _checked_rank(given.get("max_lora_rank"), rank),
+            "max_lora_rank": _checked_rank(given["max_lora_rank"], rank),
             "gpus": None if gpus is None else tuple(gpus),
-            "options": _checked(given.get("options")),
+            "options": _checked(given["options"]),
         }
     )
 

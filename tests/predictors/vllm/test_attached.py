@@ -179,6 +179,7 @@ def test_options_that_would_start_a_server_are_refused(make, make_trainer):
         ("command", "vllm serve"),
         ("port", 1),
         ("gpus", [0]),
+        ("max_lora_rank", 8),
         ("max_model_len", 5),
         ("options", {"seed": 1}),
     ):
