@@ -4,11 +4,11 @@
 
 Steps with 200 new records each (word problems of some 70 words), with 10,000 evaluated instances:
 the first ones of an episode, and those after 100,000 records (in 500 steps, between which only ten
-instances are evaluated). The student answers at once and
-learns nothing, but writes the dataset as real ones do. The floor is the bare writing of the same
+instances are evaluated). The student answers at once and learns nothing, but writes the dataset as
+real ones do. The floor is the bare writing of the same
 files, from bytes, in the same run. `cpu` is the part of `outside` that this process worked; the
 difference is waiting, for the disk and for other processes. What follows: the first step of a
-process, which imports; going on with the episode, with its index and without; and one step in mode
+process, which imports; going on with the episode; and one step in mode
 "accumulate", which trains on all of the records.
 """
 
@@ -27,7 +27,6 @@ import numpy as np
 
 from benchmarks.common import print_table, write_results
 from dataenvgym.environments import OpenEnded, TeachingEnvironment
-from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TrainingRun
 from dataenvgym.llama_factory import write_dataset
 from dataenvgym.predictors import ScriptedPredictor
@@ -83,16 +82,12 @@ def measured(folder: Path, n_records: int, n_instances: int) -> dict[str, list[d
     steps.append(_steps(environment, rng, f"after {held:,} records"))
     steps.append(_floor(environment, folder / "floor"))
     once = [
-        {"once": "reset (evaluation included)", "s": reset, "mb": 0.0},
-        {"once": "the very first step, outside", "s": first, "mb": 0.0},
+        {"once": "reset (evaluation included)", "s": reset},
+        {"once": "the very first step, outside", "s": first},
     ]
-    index = folder / "run" / INDEX_FILE
-    once.append({"once": "the index", "s": 0.0, "mb": index.stat().st_size / 1e6})
-    for name in ("resume", "resume, index made anew"):
-        again = OpenEnded(task, Student(), directory=folder / "run")
-        seconds = _seconds(lambda again=again: again.reset(seed=0, options={"resume": True}))
-        once.append({"once": name, "s": seconds, "mb": 0.0})
-        index.unlink()
+    again = OpenEnded(task, Student(), directory=folder / "run")
+    seconds = _seconds(lambda: again.reset(seed=0, options={"resume": True}))
+    once.append({"once": "resume", "s": seconds})
     once.append(_accumulating(task, rng, held))
     return {"steps": steps, "once": once}
 
@@ -161,7 +156,7 @@ def _accumulating(task: Task, rng: np.random.Generator, n_records: int) -> dict[
     spent = environment.results[-1].seconds
     environment.close()
     outside = wall - sum(spent.get(part, 0.0) for part in EXCLUDED)
-    return {"once": 'a step in mode "accumulate", outside', "s": outside, "mb": 0.0}
+    return {"once": 'a step in mode "accumulate", outside', "s": outside}
 
 
 def _excluded_cpu(environment: TeachingEnvironment) -> float:

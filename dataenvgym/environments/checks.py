@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from dataenvgym.environments.evaluated_problems import EvaluatedProblems
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
-from dataenvgym.environments.near_duplicates import Fingerprint, Fingerprints
-from dataenvgym.environments.record_index import RecordIndex
+from dataenvgym.environments.near_duplicates import Fingerprint, SeenTexts
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
@@ -70,7 +69,6 @@ class RecordChecks:
             comparisons.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
-        index: where accepted records are remembered; None remembers them in memory.
     """
 
     def __init__(
@@ -80,14 +78,13 @@ class RecordChecks:
         template: PromptTemplate = PLAIN,
         similarity: float = 0.9,
         max_records: int | None = None,
-        index: RecordIndex | None = None,
     ) -> None:
         self._problems = problems
         self._overlap = EvaluationOverlap() if problems is None else problems.overlap()
         self._template = template
-        self._fingerprints = Fingerprints(similarity)
         self._max_records = max_records
-        self._index = index or RecordIndex(None, similarity)
+        self._seen = SeenTexts(similarity)
+        self._accepted: dict[int, list[str]] = {}  # their texts by iteration
         self._checked: dict[str, Fingerprint] = {}
 
     @classmethod
@@ -97,7 +94,6 @@ class RecordChecks:
         *,
         similarity: float = 0.9,
         max_records: int | None = None,
-        index: RecordIndex | None = None,
         others: Sequence[TaskInterface] = (),
     ) -> RecordChecks:
         """Checks against everything that `task`, and `others`, evaluate on.
@@ -111,7 +107,6 @@ class RecordChecks:
             template=task_of(task).domain.prompt_template,
             similarity=similarity,
             max_records=max_records,
-            index=index,
         )
 
     def check(
@@ -129,13 +124,13 @@ class RecordChecks:
                 there is room for in the budget.
         """
         if iteration is not None:
-            self._index.forget_from(iteration)
+            self._forget_from(iteration)
         plain = [self._template.unframe(record) for record in records]
         texts = [normalized(record_text(record)) for record in plain]
-        self._checked = {text: self._fingerprints.of(text) for text in texts}
-        batch = _Batch(self._index, self._fingerprints, list(self._checked.values()))
+        self._checked = {text: self._seen.fingerprint(text) for text in texts}
         reasons: list[str | None] = [None] * len(records)
-        left = math.inf if self._max_records is None else self._max_records - self._index.count()
+        n_before = sum(map(len, self._accepted.values()))
+        left = math.inf if self._max_records is None else self._max_records - n_before
         accepted: list[int] = []
         waiting: list[int] = []
 
@@ -147,20 +142,26 @@ class RecordChecks:
                     accepted.append(i)
             waiting.clear()
 
-        for i, record in enumerate(plain):
-            fingerprint = self._checked[texts[i]]
-            reasons[i] = batch.repeats(fingerprint) or (
-                "evaluation_overlap" if record in self._overlap else None
-            )
-            if reasons[i] is None:
-                if len(accepted) + len(waiting) >= left:
-                    settle()  # what is dropped makes room
-                if len(accepted) >= left:
-                    reasons[i] = "over_budget"
-                else:
-                    waiting.append(i)
-                    batch.add(fingerprint)
-        settle()
+        added: list[str] = []  # until the end: later records are compared with these too
+        try:
+            for i, record in enumerate(plain):
+                fingerprint = self._checked[texts[i]]
+                reasons[i] = self._seen.repeats(fingerprint) or (
+                    "evaluation_overlap" if record in self._overlap else None
+                )
+                if reasons[i] is None:
+                    if len(accepted) + len(waiting) >= left:
+                        settle()  # what is dropped makes room
+                    if len(accepted) >= left:
+                        reasons[i] = "over_budget"
+                    else:
+                        waiting.append(i)
+                        self._seen.add(fingerprint)
+                        added.append(fingerprint.text)
+            settle()
+        finally:
+            for text in added:
+                self._seen.remove(text)
         return CheckedRecords(
             tuple(records[i] for i in accepted),
             tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
@@ -185,57 +186,16 @@ class RecordChecks:
             iteration: theirs; None takes the next one. What is known of it, and of later ones, is
                 replaced.
         """
+        if iteration is None:
+            iteration = max(self._accepted, default=-1) + 1
+        self._forget_from(iteration)
         plain = (self._template.unframe(record) for record in records)
         texts = [normalized(record_text(record)) for record in plain]
-        fingerprints = [self._checked.get(text) or self._fingerprints.of(text) for text in texts]
-        self._index.add(iteration, fingerprints)
+        for text in texts:
+            self._seen.add(self._checked.get(text) or self._seen.fingerprint(text))
+        self._accepted[iteration] = texts
 
-    def go_on_from(
-        self, counts: Mapping[int, int], records_of: Callable[[int], Sequence[TrainingDatum]]
-    ) -> None:
-        """Remember the records of finished iterations: those in the index, if it holds just them.
-
-        Args:
-            counts: how many each of the iterations has.
-            records_of: reads those of an iteration, for an index that has to be made anew.
-        """
-        if not self._index.agrees_with(counts):
-            self._index.clear()
-            for iteration in counts:
-                if counts[iteration]:
-                    self.accept(records_of(iteration), iteration=iteration)
-
-
-class _Batch:
-    """The records of one check, against the accepted ones and against each other.
-
-    Args:
-        fingerprints: those of all the records that will be asked about.
-    """
-
-    def __init__(
-        self, index: RecordIndex, comparison: Fingerprints, fingerprints: Sequence[Fingerprint]
-    ) -> None:
-        self._comparison = comparison
-        self._known = index.known([one.digest for one in fingerprints])
-        new = [one for one in fingerprints if one.bands and one.digest not in self._known]
-        self._earlier = index.candidates(new)
-        self._by_band: dict[int, list[str]] = {}
-
-    def repeats(self, one: Fingerprint) -> str | None:
-        """Why it is no new text, or None."""
-        if one.digest in self._known:
-            return "duplicate"
-        if one.text is None:
-            return None
-        here = (text for band in one.bands for text in self._by_band.get(band, ()))
-        candidates = dict.fromkeys([*self._earlier.get(one.digest, ()), *here])
-        near = any(self._comparison.are_near(one.text, other) for other in candidates)
-        return "near_duplicate" if near else None
-
-    def add(self, one: Fingerprint) -> None:
-        """From now on its text is no new one."""
-        self._known.add(one.digest)
-        if one.text is not None:
-            for band in one.bands:
-                self._by_band.setdefault(band, []).append(one.text)
+    def _forget_from(self, iteration: int) -> None:
+        for later in [n for n in self._accepted if n >= iteration]:
+            for text in self._accepted.pop(later):
+                self._seen.remove(text)

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from dataenvgym.environments.marks import MARKS_FILE
-from dataenvgym.environments.record_index import INDEX_FILE
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 
 _SCRATCH = ".trial-"
@@ -81,7 +80,7 @@ class EpisodeDirectory:
 
     def clear(self) -> None:
         """Remove what an earlier episode left: iterations, agent states, answered test problems,
-        warnings, the duplicate index.
+        warnings.
 
         The iterations go first, and all at once: without them nothing is gone on with.
         """
@@ -92,8 +91,7 @@ class EpisodeDirectory:
             shutil.rmtree(gone)
         for name in ("agent", "test"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        names = ("summary.json", MARKS_FILE, WARNINGS_FILE, INDEX_FILE, f"{INDEX_FILE}-journal")
-        for name in names:
+        for name in ("summary.json", MARKS_FILE, WARNINGS_FILE):
             (self.path / name).unlink(missing_ok=True)
 
     @contextmanager

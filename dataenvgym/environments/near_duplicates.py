@@ -1,10 +1,9 @@
-"""Fingerprints, by which a text is found again that repeats an earlier one, or nearly.
+"""Finds texts that repeat an earlier one, or nearly.
 
 Two texts are near duplicates if their sets of word 3-grams have a Jaccard similarity of at least
 `similarity` and they hold the same numbers in the same order: a problem with other numbers is
 another problem. Locality-sensitive hashing (MinHash, by `datasketch`) proposes candidates, at a
-lower threshold, so that it misses few: texts that have a band in common. Their exact similarity
-decides.
+lower threshold, so that it misses few. Their exact similarity decides.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from datasketch import MinHash
+    from datasketch import MinHash, MinHashLSH
 
 _PERMUTATIONS = 128
 _SLACK = 0.15
@@ -27,22 +27,14 @@ Shingles = frozenset[bytes]
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What is kept of a text.
+    """A normalized text (words one space apart) and its hash; None if it is too short for one."""
 
-    Attributes:
-        digest: of the text; equal for equal texts.
-        text: the text itself, or None if it is too short to have near duplicates.
-        bands: 64-bit keys (signed), one of which it shares with its near duplicates (most
-            probably); none if it is too short.
-    """
-
-    digest: bytes
-    text: str | None = None
-    bands: tuple[int, ...] = ()
+    text: str
+    minhash: MinHash | None = None
 
 
-class Fingerprints:
-    """Makes fingerprints, and compares them.
+class SeenTexts:
+    """The texts so far.
 
     Args:
         similarity: Jaccard threshold in (0, 1); texts too short to reach it with one word
@@ -50,44 +42,54 @@ class Fingerprints:
     """
 
     def __init__(self, similarity: float) -> None:
-        self.similarity = similarity
+        self._similarity = similarity
         # One changed word at the end of a text changes one of its n shingles: (n-1)/(n+1).
         self._shortest = math.ceil((1 + similarity) / max(1 - similarity, 1e-9))
+        self._texts: Counter[str] = Counter()
+        self._index: MinHashLSH | None = None
 
-    def of(self, text: str) -> Fingerprint:
-        """The fingerprint of `text`, which should be normalized (words one space apart)."""
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    def fingerprint(self, text: str) -> Fingerprint:
+        """What `repeats` and `add` want of a text."""
         shingles = _shingles(text)
         if len(shingles) < self._shortest:
-            return Fingerprint(digest)
-        return Fingerprint(digest, text, self._bands(shingles, _numbers(text)))
-
-    def are_near(self, text: str, other: str) -> bool:
-        """Whether the two texts, both long enough, are near duplicates."""
-        if _numbers(text) != _numbers(other):
-            return False
-        one, two = _shingles(text), _shingles(other)
-        return len(one & two) / len(one | two) >= self.similarity
-
-    def _bands(self, shingles: Shingles, numbers: str) -> tuple[int, ...]:
-        """The numbers are part of each key: texts with other numbers are no candidates."""
-        empty, count, rows = self._hashing
-        minhash = empty.copy()
+            return Fingerprint(text)
+        minhash = _empty().copy()
         minhash.update_batch(sorted(shingles))
-        values = minhash.hashvalues
-        return tuple(
-            _key(f"{band} {numbers} ".encode(), values[band * rows : (band + 1) * rows].tobytes())
-            for band in range(count)
-        )
+        # texts with other numbers have other values, and are no candidates
+        digest = hashlib.blake2b(_numbers(text).encode(), digest_size=8).digest()
+        own = int.from_bytes(digest, "big") >> 64 - 8 * minhash.hashvalues.itemsize
+        minhash.hashvalues ^= minhash.hashvalues.dtype.type(own)
+        return Fingerprint(text, minhash)
 
-    @cached_property
-    def _hashing(self) -> tuple[MinHash, int, int]:
-        """The hash of nothing yet, how many bands there are, and how many hashes each has."""
-        from datasketch import MinHash, MinHashLSH
+    def repeats(self, one: Fingerprint) -> Literal["duplicate", "near_duplicate"] | None:
+        """Why it is not a new text, or None."""
+        if one.text in self._texts:
+            return "duplicate"
+        if one.minhash is None or self._index is None:
+            return None
+        near = any(self._are_near(one.text, other) for other in self._index.query(one.minhash))
+        return "near_duplicate" if near else None
 
-        threshold = max(self.similarity - _SLACK, 0.1)
-        layout = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
-        return MinHash(num_perm=_PERMUTATIONS, seed=1), layout.b, layout.r
+    def add(self, one: Fingerprint) -> None:
+        """From now on it is not a new text."""
+        self._texts[one.text] += 1
+        if one.minhash is not None and self._texts[one.text] == 1:
+            if self._index is None:
+                self._index = _empty_index(self._similarity)
+            self._index.insert(one.text, one.minhash, check_duplication=False)
+
+    def remove(self, text: str) -> None:
+        """Take back one `add`."""
+        self._texts[text] -= 1
+        if not self._texts[text]:
+            del self._texts[text]
+            if self._index is not None and text in self._index:
+                self._index.remove(text)
+
+    def _are_near(self, text: str, other: str) -> bool:
+        one, two = _shingles(text), _shingles(other)
+        is_similar = len(one & two) / len(one | two) >= self._similarity
+        return is_similar and _numbers(text) == _numbers(other)
 
 
 def _shingles(text: str) -> Shingles:
@@ -100,6 +102,27 @@ def _numbers(text: str) -> str:
     return " ".join(re.findall(r"\d+", text))
 
 
-def _key(*parts: bytes) -> int:
-    digest = hashlib.blake2b(b"".join(parts), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+@cache
+def _empty() -> MinHash:
+    from datasketch import MinHash
+
+    return MinHash(num_perm=_PERMUTATIONS, seed=1)
+
+
+def _empty_index(similarity: float) -> MinHashLSH:
+    from datasketch import MinHashLSH
+
+    return MinHashLSH(num_perm=_PERMUTATIONS, params=_bands(similarity), hashfunc=_short)
+
+
+@cache
+def _bands(similarity: float) -> tuple[int, int]:
+    """How many bands there are, and how many hashes each has; takes a second to compute."""
+    from datasketch import MinHashLSH
+
+    layout = MinHashLSH(threshold=max(similarity - _SLACK, 0.1), num_perm=_PERMUTATIONS)
+    return layout.b, layout.r
+
+
+def _short(band: bytes) -> bytes:
+    return hashlib.blake2b(band, digest_size=8).digest()

@@ -36,7 +36,6 @@ from dataenvgym.environments.iterations import (
 )
 from dataenvgym.environments.options import Mode, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.record_index import INDEX_FILE, RecordIndex
 from dataenvgym.environments.record_judge import RecordJudge
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
 from dataenvgym.environments.shown_student import ShownStudent
@@ -182,12 +181,13 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             self.task,
             similarity=self.options.similarity,
             max_records=self.options.max_records,
-            index=RecordIndex(self.directory / INDEX_FILE, self.options.similarity),
             others=self.test_tasks,
         )
         for one in finished if self._checks.learns else ():
             self._checks.learn(one.read_completed() or ())
-        self._checks.go_on_from(self._history.counts, self._history.records_of)
+        for number, count in self._history.counts.items():
+            if count:
+                self._checks.accept(self._history.records_of(number), iteration=number)
         self.predictor.reset()
         if finished:
             return self._go_on_from(finished)

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 from pydantic import JsonValue
 
 from dataenvgym.errors import DataEnvGymError, ServerError
@@ -29,10 +28,10 @@ from dataenvgym.llm.loop import LoopThread
 from dataenvgym.llm.payloads import RequestForm, chat_payload, parse_reply, server_message
 from dataenvgym.llm.revival import Revival
 from dataenvgym.llm.scouting import Scout
-from dataenvgym.llm.session import CONNECT_S, Session, lost_connection
-from dataenvgym.llm.transient import Trouble, backoff, is_transient, parse_retry_after, refuses_all
+from dataenvgym.llm.session import Answer, Session
+from dataenvgym.llm.transient import Trouble, backoff, is_transient, refuses_all
 from dataenvgym.records import Conversation
-from dataenvgym.secrets import redact, redact_bytes, without_secrets
+from dataenvgym.secrets import without_secrets
 
 _CLOSED = Failure(reason="the client was closed before an answer came")
 _MOST_DEATHS = 5
@@ -69,7 +68,6 @@ class Call(Future[Reply | Failure]):
         self.sampling = sampling
         self.model = model
         self.worker: asyncio.Task[None] | None = None
-        self.timed_out = False
         self._hang_up = hang_up
 
     def cancel(self) -> bool:
@@ -227,7 +225,7 @@ class Dispatcher:
                     if error := await revival.after(generation):
                         return error
                     continue
-            answer = await self._try(call, body)
+            answer = await self._try(body)
             if isinstance(answer, ServerError):
                 self._scout.is_refused()
                 self._fail_waiting(answer)
@@ -256,41 +254,20 @@ class Dispatcher:
                 )
             await asyncio.sleep(pause)
 
-    async def _try(self, call: Call, body: bytes) -> Reply | Failure | Trouble | ServerError:
-        call.timed_out = False
-        clock = asyncio.get_running_loop().call_later(self._options.timeout, _time_out, call)
-        try:
-            async with self._session.http.post(
-                self._session.chat_url,
-                data=aiohttp.BytesPayload(body, content_type="application/json"),
-                allow_redirects=False,
-            ) as response:
-                answer = redact_bytes(await response.read())
-        except asyncio.CancelledError:
-            if not call.timed_out or call.cancelled() or self._closed:
-                raise
-            assert call.worker is not None
-            call.worker.uncancel()
-            return Trouble(f"no answer within {self._options.timeout:g} s")
-        except TimeoutError:
-            return Trouble(f"no connection within {CONNECT_S:g} s")
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
-            return Trouble(lost_connection(error), disconnected=True)
-        except aiohttp.ClientError as error:
-            return Failure(reason=redact(f"the server's answer is no HTTP: {error}"))
-        finally:
-            clock.cancel()
-        if response.status == 200:
+    async def _try(self, body: bytes) -> Reply | Failure | Trouble | ServerError:
+        answer = await self._session.ask(body, self._options.timeout)
+        if not isinstance(answer, Answer):
+            return answer
+        if answer.status == 200:
             self._has_answered = True
-            return parse_reply(answer)
-        reason = f"HTTP {response.status}: {server_message(answer)}"
-        if is_transient(response.status):
-            wait = parse_retry_after(response.headers.get("Retry-After"))
-            return Trouble(reason, retry_after=wait)
-        if response.status == 404 and self._revival is not None:
+            return parse_reply(answer.body)
+        reason = f"HTTP {answer.status}: {server_message(answer.body)}"
+        if is_transient(answer.status):
+            return Trouble(reason, retry_after=answer.retry_after)
+        if answer.status == 404 and self._revival is not None:
             return Trouble(reason, disconnected=True)  # restarted, it has forgotten the model
-        if refuses_all(response.status, has_answered=self._has_answered):
-            return _refusal(self._options.url, response.status, reason)
+        if refuses_all(answer.status, has_answered=self._has_answered):
+            return _refusal(self._options.url, answer.status, reason)
         return Failure(reason=reason)
 
     async def _finish(self) -> None:
@@ -315,8 +292,3 @@ def _refusal(url: str, status: int, reason: str) -> ServerError:
 def _cancel_worker(call: Call) -> None:
     if call.worker is not None:
         call.worker.cancel()
-
-
-def _time_out(call: Call) -> None:
-    call.timed_out = True
-    _cancel_worker(call)

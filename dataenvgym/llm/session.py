@@ -1,10 +1,15 @@
-"""The HTTP session of a chat client: its connections to one server, in one event loop."""
+"""The HTTP session of a chat client: its connections to one server, in one event loop.
+
+It is aiohttp's, and not that of OpenAI's package: with that, even over aiohttp, a request costs
+three to five times the processor time, and 2,000 conversations at once get 0.15 (its typed calls)
+to 0.32 (its plainest) of the requests a second of a bare aiohttp loop, in place of 0.8.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
@@ -12,13 +17,23 @@ from pydantic import JsonValue
 from yarl import URL
 
 from dataenvgym.errors import ServerError
+from dataenvgym.interfaces import Failure
 from dataenvgym.llm.payloads import server_message
+from dataenvgym.llm.transient import Trouble, parse_retry_after
 from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
 CONNECT_S = 30.0
 """Seconds after which a connection that is not there yet will not come."""
 # Servers hang up on idle connections (uvicorn after 5 s): be first, or a request may meet that.
 _KEEP_ALIVE_S = 3.0
+
+
+class Answer(NamedTuple):
+    """What a server answered; `retry_after` is the seconds that it asks to wait."""
+
+    status: int
+    body: bytes
+    retry_after: float | None
 
 
 class Session:
@@ -37,10 +52,10 @@ class Session:
             **headers,
         }
         self._http: aiohttp.ClientSession | None = None
-        self.chat_url = self._at("/v1/chat/completions")
+        self._chat_url = self._at("/v1/chat/completions")
 
     @property
-    def http(self) -> aiohttp.ClientSession:
+    def _connected(self) -> aiohttp.ClientSession:
         """aiohttp's session."""
         if self._http is None:
             self._http = aiohttp.ClientSession(
@@ -54,6 +69,29 @@ class Session:
             )
         return self._http
 
+    async def ask(self, body: bytes, timeout: float) -> Answer | Trouble | Failure:
+        """One chat completions request."""
+        try:
+            async with (
+                asyncio.timeout(timeout) as clock,
+                self._connected.post(
+                    self._chat_url,
+                    data=aiohttp.BytesPayload(body, content_type="application/json"),
+                    allow_redirects=False,
+                ) as response,
+            ):
+                answer = redact_bytes(await response.read())
+        except TimeoutError:
+            if clock.expired():
+                return Trouble(f"no answer within {timeout:g} s")
+            return Trouble(f"no connection within {CONNECT_S:g} s")
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
+            return Trouble(lost_connection(error), disconnected=True)
+        except aiohttp.ClientError as error:
+            return Failure(reason=redact(f"the server's answer is no HTTP: {error}"))
+        wait = parse_retry_after(response.headers.get("Retry-After"))
+        return Answer(response.status, answer, wait)
+
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
         """One request of any kind; see `ChatClient.request`."""
         url = self._at(path)
@@ -62,7 +100,7 @@ class Session:
         try:
             async with (
                 asyncio.timeout(timeout),
-                self.http.request(method, url, data=body) as response,
+                self._connected.request(method, url, data=body) as response,
             ):
                 answer = redact_bytes(await response.read())
         except TimeoutError:

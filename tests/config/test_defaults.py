@@ -16,6 +16,8 @@ from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.predictors import VllmPredictor
+from dataenvgym.predictors.vllm.options import DEFAULTS
 from dataenvgym.tasks.code.domain import CodeDomain
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.code.task import CodeTask
@@ -92,7 +94,7 @@ def defaults(kind: Any) -> dict[str, Any]:
         found = defaults(CodeDomain) | found
     if kind in (InProcessTrainer, LlamaFactoryTrainer):
         found |= {n: f.get_default() for n, f in TrainingConfig.model_fields.items()}
-    return found
+    return {**found, **DEFAULTS} if kind is VllmPredictor else found
 
 
 def differences(section: Mapping[str, Any], kind: Any) -> Iterator[tuple[str, Any, Any]]:

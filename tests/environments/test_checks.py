@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
+import pytest
 
 from dataenvgym.environments import RecordChecks
-from dataenvgym.environments.record_index import RecordIndex
 from dataenvgym.records import (
     ChatDatum,
     Message,
@@ -28,11 +26,6 @@ def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
 
 def reasons(checks: RecordChecks, *records: SupervisedDatum) -> dict[str, int]:
     return checks.check(records).reasons
-
-
-def contents_of(path: Path) -> list[str]:
-    with sqlite3.connect(path) as connection:
-        return list(connection.iterdump())
 
 
 def test_the_same_text_up_to_case_and_punctuation_is_a_duplicate():
@@ -194,34 +187,16 @@ def test_records_of_the_iteration_itself_do_not_count():
     assert checks.check(batch, iteration=1).reasons == {}
 
 
-def test_near_duplicates_are_found_in_an_index_on_disk_too(tmp_path):
-    index = RecordIndex(tmp_path / "index.sqlite", 0.9)
-    RecordChecks(index=index).accept([record(f"{LONG} today"), record("Add 3 4")])
-    later = RecordChecks(index=RecordIndex(tmp_path / "index.sqlite", 0.9))
-    batch = [record(f"{LONG} yesterday"), record("add 3, 4"), record(f"{LONG} 18 cows")]
-    assert later.check(batch).reasons == {"duplicate": 1, "near_duplicate": 1}
+def test_what_a_judge_fails_on_is_not_remembered():
+    checks = RecordChecks()
 
+    def judge(records):
+        raise KeyboardInterrupt
 
-def test_a_lost_index_is_made_anew_from_the_records(tmp_path):
-    path = tmp_path / "index.sqlite"
-    records = {1: [record("a"), record(f"{LONG} today")], 2: [record("b")]}
-    first = RecordChecks(index=RecordIndex(path, 0.9))
-    for iteration, batch in records.items():
-        first.accept(batch, iteration=iteration)
-    rows = contents_of(path)
-    read: list[int] = []
-
-    def records_of(iteration: int) -> list[SupervisedDatum]:
-        read.append(iteration)
-        return records[iteration]
-
-    counts = {0: 0, 1: 2, 2: 1}
-    RecordChecks(index=RecordIndex(path, 0.9)).go_on_from(counts, records_of)
-    assert read == []
-    path.write_bytes(b"torn")
-    RecordChecks(index=RecordIndex(path, 0.9)).go_on_from(counts, records_of)
-    assert read == [1, 2]
-    assert contents_of(path) == rows
+    batch = [record("a"), record(f"{LONG} today")]
+    with pytest.raises(KeyboardInterrupt):
+        checks.check(batch, judge)
+    assert checks.check([*batch, record(f"{LONG} yesterday")]).reasons == {"near_duplicate": 1}
 
 
 FRAME = {

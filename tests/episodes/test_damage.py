@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -44,9 +42,6 @@ def contents(folder: Path) -> dict[str, object]:
         found[str(path.relative_to(folder))] = path.read_bytes()
         if path.suffix == ".json":
             found[str(path.relative_to(folder))] = without_seconds(orjson.loads(path.read_bytes()))
-        elif path.name == "index.sqlite":
-            with closing(sqlite3.connect(path)) as connection:
-                found[path.name] = list(connection.iterdump())
     return found
 
 

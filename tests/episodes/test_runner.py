@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import gymnasium
@@ -37,9 +35,6 @@ def contents(folder: Path) -> dict[str, object]:
             for part in (value, *value.get("iterations", ())):
                 part.pop("seconds", None)
             found[name] = value
-        elif path.name == "index.sqlite":  # its rows; where they stand in the file may differ
-            with closing(sqlite3.connect(path)) as connection:
-                found[name] = list(connection.iterdump())
     return found
 
 

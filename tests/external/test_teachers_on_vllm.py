@@ -12,7 +12,7 @@ from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.llm import StudentTeacher, Teacher
 from dataenvgym.llm.transcript import read_calls
 from dataenvgym.predictors import VllmPredictor
-from dataenvgym.predictors.vllm.options import SERVED_NAME
+from dataenvgym.predictors.vllm.starting import SERVED_NAME
 from dataenvgym.records import Conversation, Message
 from dataenvgym.trainers import InProcessTrainer
 

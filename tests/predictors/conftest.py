@@ -17,7 +17,7 @@ import pytest
 
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
-from dataenvgym.predictors.vllm import attached, own
+from dataenvgym.predictors.vllm import own, server
 
 PROGRAM = Path(__file__).with_name("vllm") / "stand_in_server.py"
 
@@ -102,7 +102,7 @@ def write_adapter(folder: Path, *, rank: int = 8) -> Path:
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     """Servers that are not vLLM's, under leases of their own; none is left at the end."""
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
-    for module in (own, attached):
+    for module in (own, server):
         monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
     yield StandIn(tmp_path / "state")
     left = [

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 import uuid
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.predictors.vllm.blank import write_hollow
-from dataenvgym.predictors.vllm.server import POLL_SECONDS, TELL_SECONDS, VllmServer
-from dataenvgym.progress import tell
+from dataenvgym.predictors.vllm.options import Asking
+from dataenvgym.predictors.vllm.server import VllmServer
 
 
 class AttachedServer(VllmServer):
@@ -31,12 +30,13 @@ class AttachedServer(VllmServer):
         self,
         base_url: str,
         student: str,
+        asking: Asking,
         *,
         rank: int | None,
         start_timeout: float,
         api_key: str | None = None,
     ) -> None:
-        super().__init__(base_url, api_key=api_key)
+        super().__init__(base_url, asking, api_key=api_key)
         self._start_timeout = start_timeout
         try:
             self._look_well()
@@ -49,7 +49,15 @@ class AttachedServer(VllmServer):
 
     def revive(self) -> None:
         with self._lock:
-            self._wait()
+            if not self._wait(
+                f"the server at {self.base_url} does not answer: waiting for its restart",
+                self._start_timeout,
+            ):
+                raise ServerError(
+                    f"the server at {self.base_url} has not answered for "
+                    f"{self._start_timeout:.0f} s (predictor.start_timeout): start it again, then "
+                    "run the same command again"
+                )
             before = self.model, self.root
             self._look()
             if (self.model, self.root) != before:
@@ -60,23 +68,8 @@ class AttachedServer(VllmServer):
                 )
             self._reload_lost()
 
-    def _wait(self) -> None:
-        """Wait until it answers: whoever started it may be restarting it."""
-        began, told = time.monotonic(), float("-inf")
-        while not self.is_healthy():
-            waited = time.monotonic() - began
-            if waited > self._start_timeout:
-                raise ServerError(
-                    f"the server at {self.base_url} has not answered for {waited:.0f} s "
-                    "(predictor.start_timeout): start it again, then run the same command again"
-                )
-            if time.monotonic() - told > TELL_SECONDS:
-                told = time.monotonic()
-                tell(
-                    f"the server at {self.base_url} does not answer: waiting for its restart "
-                    f"({waited:.0f} of {self._start_timeout:.0f} s)"
-                )
-            time.sleep(POLL_SECONDS)
+    def restart(self) -> None:
+        raise ServerError(f"the server at {self.base_url} was not started here: restart it there")
 
     def _look_well(self) -> None:
         try:

@@ -1,10 +1,9 @@
 """Which servers run on this machine, and who uses them: files that outlive a killed process.
 
-    <cache>/servers/<host>/<key>/{server.json, log.txt, users/<pid>-<began>}
+    <cache>/servers/<host>/<key>/{server.json, log.txt, users/<pid>-<began>-<number>}
 
-A server is ended by the last process that uses it. A process that was killed could not do so: what
-it left over is found by the next one that looks for a server, and taken over if it is the same,
-ended if it is another.
+A server is ended by its last user. A process that was killed could not do so: the next one that
+looks for a server ends what it left over.
 
 A server leads a session of its own, so that what it started is found even after it was killed.
 """
@@ -14,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -53,10 +53,11 @@ class RunningServer:
 
 
 class Lease:
-    """The folder of one kind of server, under its key."""
+    """One user of one kind of server, in the folder of its key."""
 
     def __init__(self, key: str) -> None:
         self.folder = _root() / key
+        self._me = f"{os.getpid()}-{created_at():.2f}-{uuid.uuid4().hex[:8]}"
 
     @property
     def log(self) -> Path:
@@ -65,7 +66,7 @@ class Lease:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Start, take over or end servers one process at a time."""
+        """Start or end servers one user at a time."""
         with _opened_lock() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -82,27 +83,19 @@ class Lease:
         except (OSError, ValueError, TypeError):
             return None
 
-    @property
-    def recorded_at(self) -> int:
-        """When that was noted: another value is another server."""
-        try:
-            return (self.folder / "server.json").stat().st_mtime_ns
-        except OSError:
-            return 0
-
     def record(self, server: RunningServer) -> None:
         """Remember a server that has just been started."""
         write_json(self.folder / "server.json", asdict(server))
 
     def join(self) -> None:
         """Be one of the users."""
-        self._me.parent.mkdir(parents=True, exist_ok=True)
-        self._me.touch()
+        (self.folder / "users").mkdir(parents=True, exist_ok=True)
+        (self.folder / "users" / self._me).touch()
 
     def leave(self, *, grace: float = _GRACE) -> None:
         """Be one no more; the last user ends the server, which gets `grace` seconds for that."""
         with self.alone():
-            self._me.unlink(missing_ok=True)
+            (self.folder / "users" / self._me).unlink(missing_ok=True)
             if not self.users():
                 self.end_server(grace=grace)
 
@@ -110,7 +103,7 @@ class Lease:
         """The processes that use the server; those that were killed are forgotten."""
         found = []
         for file in sorted(self.folder.glob("users/[0-9]*-[0-9]*")):
-            pid, _, began = file.name.partition("-")
+            pid, began, *_ = file.name.split("-")
             if is_alive(int(pid), float(began)):
                 found.append(int(pid))
             else:
@@ -123,10 +116,6 @@ class Lease:
             if server.is_alive:
                 end_process_tree(server.pid, grace=grace)
             _kill(_left_of(server))
-
-    @property
-    def _me(self) -> Path:
-        return self.folder / "users" / f"{os.getpid()}-{created_at():.2f}"
 
 
 def _left_of(server: RunningServer) -> list[psutil.Process]:
@@ -158,16 +147,12 @@ def _kill(processes: list[psutil.Process]) -> None:
             process.kill()
 
 
-def end_left_over(but: Lease) -> list[int]:
-    """End servers of other kinds that nobody uses any more; the numbers of their processes."""
-    ended = []
+def end_left_over() -> None:
+    """End servers that nobody uses any more."""
     for folder in sorted(_root().glob("*/")):
         lease = Lease(folder.name)
-        server = lease.running()
-        if lease.folder != but.folder and server is not None and not lease.users():
+        if lease.running() is not None and not lease.users():
             lease.end_server()
-            ended.append(server.pid)
-    return ended
 
 
 def _root() -> Path:

@@ -1,260 +1,191 @@
-"""What a vLLM server is started with."""
+"""What a student in a vLLM server can be told, and what is refused before any server is needed."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
-
-import orjson
+from typing import Any, TypedDict
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.external import external_environment
-from dataenvgym.external.environments import Variant, has_cuda
+from dataenvgym.external.environments import Variant
+from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.llm import ChatClient
+from dataenvgym.llm.payloads import RequestForm
+from dataenvgym.predictors.learnt import kind_of
+from dataenvgym.storage import read_json
+from dataenvgym.tool_formats import DEFAULT, training_format
 
-LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""The values that vLLM takes for `--max-lora-rank`."""
 
-SERVED_NAME = "student"
-"""What the untouched student is called on the servers that we start."""
+class VllmOptions(TypedDict, total=False):
+    """The options of `VllmPredictor`; `DEFAULTS` has their defaults.
 
-_DTYPES = ("float32", "bfloat16", "float16")
-_SET_BY_US = {
-    "model": "student",
-    "served_model_name": "student",
-    "host": "base_url",
-    "port": "port",
-    "dtype": "dtype",
-    "enable_lora": "the trainer",
-    "max_lora_rank": "max_lora_rank",
-    "max_loras": "max_loras",
-    "enable_sleep_mode": "sleep",
-    "tensor_parallel_size": "tensor_parallel_size",
-    "gpu_memory_utilization": "gpu_memory_utilization",
-    "max_model_len": "max_model_len",
+    Attributes:
+        adapter: the folder of what the student has learnt already; `reset` goes back to it.
+        base_url: a server that runs already, with the student as its base model; None starts one.
+            It must be able to read the adapters' folders.
+        api_key_variable: the environment variable with that server's key, if it wants one.
+        command: the words that start a server, such as "python -m
+            vllm.entrypoints.openai.api_server"; None takes the pinned environment
+            (`dataenvgym external install vllm`).
+        variant: "cpu" or "cuda"; None takes what the machine has.
+        port: where a server that is started listens; None picks a free one. A server with the same
+            options that others use already is shared where it is, with a warning.
+        dtype: "auto" takes the type of the student's weights.
+        max_lora_rank: of adapters; None takes the smallest that holds those of the trainer.
+        max_loras: adapters that one batch can have; with more in use they take turns.
+        max_model_len: tokens of prompt and reply together; None is the student's own limit.
+        gpus: numbers of the GPUs (CUDA_VISIBLE_DEVICES); None leaves it to what is visible.
+        tensor_parallel_size: GPUs that one copy of the model is spread over.
+        gpu_memory_utilization: share of each GPU's memory; None is vLLM's default.
+        cpu_cache_gib: memory for the cache on CPU.
+        sleep: give the GPU's memory back while the trainer works, for one GPU that both use; after
+            waking a fixed probe is asked, and a server that answers otherwise is started anew.
+        concurrency: conversations that the server gets at the same time, at most.
+        timeout: seconds that one try of one question may take.
+        retries: how often a question is asked again after a failure that may pass.
+        start_timeout: seconds that a server may take to come up; also one at `base_url` that
+            is restarted meanwhile, which then gets its adapters again.
+        tool_format: how tools and calls are written in what the student is asked and trained on
+            (see `tool_formats`).
+        options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
+    """
+
+    adapter: str | Path | None
+    base_url: str | None
+    api_key_variable: str | None
+    command: str | Sequence[str] | None
+    variant: Variant | None
+    port: int | None
+    dtype: str
+    max_lora_rank: int | None
+    max_loras: int
+    max_model_len: int | None
+    gpus: Sequence[int] | None
+    tensor_parallel_size: int
+    gpu_memory_utilization: float | None
+    cpu_cache_gib: int
+    sleep: bool
+    concurrency: int
+    timeout: float
+    retries: int
+    start_timeout: float
+    tool_format: str
+    options: Mapping[str, Any] | None
+
+
+DEFAULTS: VllmOptions = {
+    "adapter": None,
+    "base_url": None,
+    "api_key_variable": None,
+    "command": None,
+    "variant": None,
+    "port": None,
+    "dtype": "auto",
+    "max_lora_rank": None,
+    "max_loras": 4,
+    "max_model_len": None,
+    "gpus": None,
+    "tensor_parallel_size": 1,
+    "gpu_memory_utilization": None,
+    "cpu_cache_gib": 1,
+    "sleep": False,
+    "concurrency": 256,
+    "timeout": 600.0,
+    "retries": 4,
+    "start_timeout": 900.0,
+    "tool_format": DEFAULT,
+    "options": None,
 }
 
 
-_NOT_FOR_THE_SERVER = ("PYTHONPATH", "PYTHONHOME", "VLLM_API_KEY")
-"""Ours, and not of its Python; or a key that we would then have to give with each question."""
+def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
+    """Those of the options that are fields of the dataclass `group`."""
+    names = {field.name for field in fields(group)}
+    return {name: value for name, value in options.items() if name in names}
 
 
-def smallest_rank(rank: int) -> int:
-    """The smallest value of `--max-lora-rank` that holds adapters of that rank.
+def with_defaults(options: VllmOptions) -> VllmOptions:
+    """All options.
 
     Raises:
-        ConfigurationError: if there is none.
+        ConfigurationError: for one that there is not.
     """
-    for allowed in LORA_RANKS:
-        if rank <= allowed:
-            return allowed
-    raise ConfigurationError(
-        f"trainer.lora_rank is {rank}, expected {LORA_RANKS[-1]} at most: vLLM serves no larger"
-    )
+    for name in options:
+        if name not in DEFAULTS:
+            raise ConfigurationError(
+                f"VllmPredictor has no option {name!r}.{did_you_mean(name, DEFAULTS)}"
+            )
+    return {**DEFAULTS, **options}
 
 
 @dataclass(frozen=True)
-class ServerOptions:
-    """All that makes one server different from another.
-
-    Attributes are those of `VllmPredictor`, except:
-
-    Attributes:
-        model: the student's folder, or its name on the hub.
-        command: the words that start vLLM's OpenAI-compatible server.
-        options: more of its options by name, as `--name value`.
-    """
-
-    model: str
-    command: tuple[str, ...]
-    variant: Variant
-    dtype: str
-    max_lora_rank: int
-    max_loras: int
-    max_model_len: int | None = None
-    gpus: tuple[int, ...] | None = None
-    tensor_parallel_size: int = 1
-    gpu_memory_utilization: float | None = None
-    cpu_cache_gib: int = 1
-    sleep: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def key(self) -> str:
-        """The same for two servers that can stand in for each other.
-
-        Which GPUs are visible counts, and so do the files of a student that lies here.
-        """
-        visible = None if self.gpus is not None else os.environ.get("CUDA_VISIBLE_DEVICES")
-        all_of_it = {**self.described(), "visible": visible, "files": _files(self.model)}
-        described = orjson.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
-        return hashlib.sha256(described).hexdigest()[:16]
-
-    def described(self) -> dict[str, Any]:
-        """These options as JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    def of_model(self, model: str) -> ServerOptions:
-        """The same for another model."""
-        return replace(self, model=model)
-
-    def arguments(self, port: int) -> list[str]:
-        """The command line."""
-        values: dict[str, Any] = {
-            "model": self.model,
-            "served-model-name": SERVED_NAME,
-            "host": "127.0.0.1",
-            "port": port,
-            "dtype": self.dtype,
-            "enable-lora": True,
-            "max-lora-rank": self.max_lora_rank,
-            "max-loras": self.max_loras,
-            "max-cpu-loras": self.max_loras,
-            "max-model-len": self.max_model_len,
-            "tensor-parallel-size": None if self.variant == "cpu" else self.tensor_parallel_size,
-            "gpu-memory-utilization": self.gpu_memory_utilization,
-            "enable-sleep-mode": self.sleep,
-            "enforce-eager": self.variant == "cpu",
-            # 0.32 on CPU dies where it splits a prompt of a request with a seed of its own
-            "no-enable-chunked-prefill": self.variant == "cpu",
-            "disable-uvicorn-access-log": True,
-            "uvicorn-log-level": "warning",
-        }
-        values |= {name.replace("_", "-"): value for name, value in self.options}
-        if "enable-chunked-prefill" in values:
-            del values["no-enable-chunked-prefill"]
-        words = list(self.command)
-        for name, value in values.items():
-            if value is True:
-                words.append(f"--{name}")
-            elif value is not None and value is not False:
-                text = (
-                    value if isinstance(value, str | int | float) else orjson.dumps(value).decode()
-                )
-                words += [f"--{name}", str(text)]
-        return words
-
-    def environment(self, current: Mapping[str, str]) -> dict[str, str]:
-        """The server's variables, where this process has the `current` ones."""
-        variables = {name: v for name, v in current.items() if name not in _NOT_FOR_THE_SERVER}
-        if folder := os.path.dirname(self.command[0]):  # compilers and the like lie beside it
-            variables["PATH"] = os.pathsep.join([folder, variables.get("PATH", os.defpath)])
-        variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "True"
-        variables["VLLM_NO_USAGE_STATS"] = "1"
-        if self.variant == "cpu":
-            variables["VLLM_CPU_KVCACHE_SPACE"] = str(self.cpu_cache_gib)
-        if self.sleep:
-            variables["VLLM_SERVER_DEV_MODE"] = "1"
-        if self.gpus is not None:
-            variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, self.gpus))
-        return variables
-
-
-def server_options(
-    student: str,
-    *,
-    rank: int,
-    command: str | Sequence[str] | None,
-    variant: Variant | None,
-    dtype: str,
-    max_lora_rank: int | None,
-    sleep: bool,
-    options: Mapping[str, Any] | None,
-    **others: Any,
-) -> ServerOptions:
-    """What a server for that student is started with, checked before it is.
-
-    Args:
-        rank: of the adapters that it will get.
-        others: more fields of `ServerOptions`.
+class Asking:
+    """How a server is asked; see `VllmOptions`.
 
     Raises:
-        ConfigurationError: for a value or combination that vLLM would refuse.
-        ExternalError: if the pinned environment is needed and not installed.
+        ConfigurationError: for a value that cannot be.
     """
-    chosen: Variant = variant or ("cuda" if has_cuda() else "cpu")
-    if sleep and chosen == "cpu":
-        raise ConfigurationError("sleep is vLLM's for GPUs; expected sleep=false on CPU")
-    if dtype not in ("auto", *_DTYPES):
-        raise ConfigurationError(
-            f"dtype is {dtype!r}, expected auto or one of {', '.join(_DTYPES)}."
-            f"{did_you_mean(dtype, _DTYPES)}"
+
+    concurrency: int
+    timeout: float
+    retries: int
+    tool_format: str
+
+    def __post_init__(self) -> None:
+        self.client("http://127.0.0.1")  # checks the values
+
+    def client(self, base_url: str, **options: Any) -> ChatClient:
+        """A client of the server there."""
+        return ChatClient(
+            base_url,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            retries=self.retries,
+            form=RequestForm(tool_format=training_format(self.tool_format)),
+            **options,
         )
-    return ServerOptions(
-        model=student,
-        command=_command(command, chosen),
-        variant=chosen,
-        dtype=_own_dtype(student) if dtype == "auto" else dtype,
-        max_lora_rank=_checked_rank(max_lora_rank, rank),
-        sleep=sleep,
-        options=_checked(options),
-        **others,
-    )
 
 
-def _checked_rank(most: int | None, rank: int) -> int:
-    if most is None:
-        return smallest_rank(rank)
-    if smallest_rank(most) != most:
-        raise ConfigurationError(
-            f"max_lora_rank is {most}, which vLLM does not take: the next that it does is "
-            f"{smallest_rank(most)}"
-        )
-    if rank > most:
-        raise ConfigurationError(
-            f"an adapter has rank {rank} (trainer.lora_rank, or student.adapter), above "
-            f"max_lora_rank {most}: lower it, or set "
-            f"predictor.max_lora_rank={smallest_rank(rank)} (null follows the adapters)"
-        )
-    return most
+_FOR_A_START = (
+    *("command", "variant", "port", "max_lora_rank", "max_model_len", "gpus"),
+    *("gpu_memory_utilization", "options"),
+)
+
+_NOT_SERVED = {
+    "use_dora": "DoRA adapters",
+    "additional_target": "adapters with whole layers",
+    "pissa_init": "adapters of changed weights",
+}
 
 
-def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str, ...]:
-    """The words that start a server; None takes the pinned environment.
-
-    Raises:
-        ExternalError: if that is not installed.
-    """
-    if command is None:
-        environment = external_environment("vllm", variant).require()
-        return (str(environment.python), "-P", "-m", "vllm.entrypoints.openai.api_server")
-    words = shlex.split(command) if isinstance(command, str) else list(command)
-    if not words:
-        raise ConfigurationError("command is empty, expected the words that start a vLLM server")
-    return tuple(words)
+def lora_rank(config: TrainingConfig, initial: Path | None) -> int | None:
+    """The largest rank of the adapters that will come; None if none will."""
+    ranks = [config.lora_rank] if config.finetuning_type == "lora" else []
+    if initial is not None and kind_of(initial) == "adapter":
+        ranks.append(int(read_json(initial / "adapter_config.json").get("r", 1)))
+    return max(ranks, default=None)
 
 
-def _files(student: str) -> list[tuple[str, int, int]]:
-    """Changes when the student's files do; a name on the hub stays a name."""
-    files = sorted(Path(student).glob("*")) if Path(student).is_dir() else []
-    stats = [(file.name, file.stat()) for file in files if file.is_file()]
-    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-
-
-def _own_dtype(student: str) -> str:
-    """The floating point type of a student's weights; vLLM would halve float32."""
-    try:
-        config = orjson.loads((Path(student) / "config.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return "auto"
-    found = str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
-    return found if found in _DTYPES else "auto"
-
-
-def _checked(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
-    """More options of the server, by name with underscores.
-
-    Raises:
-        ConfigurationError: for one that the predictor sets itself.
-    """
-    found = {name.lstrip("-").replace("-", "_"): value for name, value in (options or {}).items()}
-    for name in found:
-        if name in _SET_BY_US:
+def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
+    for name, why in _NOT_SERVED.items():
+        if config.finetuning_type == "lora" and (
+            getattr(config, name, False) or name in config.extra
+        ):
             raise ConfigurationError(
-                f"options has {name!r}, which {_SET_BY_US[name]} sets: give it there"
+                f"trainer.{name} makes {why}, which vLLM does not serve: leave it out (use_rslora "
+                "is fine), or set predictor=in_process"
             )
-    return tuple(sorted(found.items()))
+    if base_url is not None and config.finetuning_type != "lora":
+        raise ConfigurationError(
+            f"finetuning_type {config.finetuning_type!r} makes whole students, which a server "
+            "that runs already cannot take up: expected 'lora', or base_url=null"
+        )
+
+
+def check_nothing_to_start(options: VllmOptions) -> None:
+    if useless := [name for name in _FOR_A_START if options.get(name)]:
+        raise ConfigurationError(
+            f"base_url names a server that runs already, so {', '.join(useless)} would start "
+            "nothing: give one or the other"
+        )

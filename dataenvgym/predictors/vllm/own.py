@@ -1,32 +1,24 @@
 """A server that we started, shared by all predictors that want the same one.
 
-Predictors of this process share one `OwnServer` (`shared_server`); other processes share the
-server itself, through its lease (see `leases`).
+They share it through its lease (see `leases`), whether they are in one process or in several.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import threading
 import time
-import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
+from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.external.ports import by_whom, free_port, is_free
 from dataenvgym.external.processes import created_at, end_of_log, end_process_tree
 from dataenvgym.predictors.vllm.blank import write_untouched
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer, end_left_over
-from dataenvgym.predictors.vllm.options import ServerOptions
-from dataenvgym.predictors.vllm.server import (
-    AWAY_SECONDS,
-    POLL_SECONDS,
-    TELL_SECONDS,
-    VllmServer,
-)
+from dataenvgym.predictors.vllm.options import Asking
+from dataenvgym.predictors.vllm.server import AWAY_SECONDS, POLL_SECONDS, VllmServer
+from dataenvgym.predictors.vllm.starting import ServerOptions
 from dataenvgym.progress import tell
 from dataenvgym.run_warnings import warn_run
 
@@ -34,8 +26,11 @@ _SHORT_GRACE = 0.5
 """Seconds that a server which does not answer yet gets to end by itself: it has nothing to lose."""
 
 
+_UNTOUCHED = "untouched"
+
+
 class OwnServer(VllmServer):
-    """A server that this process started, or took over from one that was killed.
+    """A server that we, or others who want the same one, have started.
 
     If it dies it is started again, once until the next adapter comes; then it stays dead.
 
@@ -49,7 +44,7 @@ class OwnServer(VllmServer):
     """
 
     def __init__(
-        self, options: ServerOptions, *, port: int | None = None, start_timeout: float = 900.0
+        self, options: ServerOptions, asking: Asking, *, port: int | None, start_timeout: float
     ) -> None:
         self.options = options
         self._lease = Lease(options.key)
@@ -57,11 +52,9 @@ class OwnServer(VllmServer):
         self._restarts_left = 1
         self._is_up = False
         with self._lease.alone():
-            end_left_over(self._lease)
-            if not self._lease.users() and self._is_unfit(port):
-                self._lease.end_server()
-            self._follow(self._lease.running() or self._start(port))
-            super().__init__(self.running.base_url)
+            end_left_over()
+            self.running = self._lease.running() or self._start(port)
+            super().__init__(self.running.base_url, asking)
             self._lease.join()
         try:
             self._come_up()
@@ -70,6 +63,12 @@ class OwnServer(VllmServer):
         except BaseException:
             self.close()
             raise
+        if port not in (None, self.running.port):
+            warn_run(
+                f"predictor.port={port} is not used: a vLLM server with the same options runs on "
+                f"port {self.running.port}, and is shared. For one of your own, end the other run "
+                "first or change an option, such as predictor.max_loras"
+            )
 
     @property
     def log(self) -> Path:
@@ -82,43 +81,32 @@ class OwnServer(VllmServer):
 
     def revive(self) -> None:
         with self._lock:
-            if self.running.is_alive and self._answers_soon():
-                self._reload_lost()
-                return
-            if not self._restarts_left:
-                raise ServerError(
-                    "the vLLM server died again after it had been restarted. "
-                    f"{end_of_log(self.log)}"
-                )
-            self._restarts_left -= 1
-            tell("the vLLM server died: starting it again")
-            self.restart()
+            found = self._lease.running()
+            if found is not None and found != self.running:  # others have started it again
+                self._follow(found)
+            elif not self._answers_soon():
+                if not self._restarts_left:
+                    raise ServerError(
+                        "the vLLM server died again after it had been restarted. "
+                        f"{end_of_log(self.log)}"
+                    )
+                self._restarts_left -= 1
+                tell("the vLLM server died: starting it again")
+                self.restart()
+            self._reload_lost()
 
     def restart(self) -> None:
         with self._lock:
             with self._lease.alone():
                 found = self._lease.running()
-                # another process may have been quicker
-                if found is None or found == self.running:
+                if found is None or found == self.running:  # else others were quicker
                     self._lease.end_server()
                     found = self._start(self.running.port)
-                self._follow(found)
-            self._resume()
-
-    def follow(self) -> None:
-        if self._lease.recorded_at == self._recorded_at:
-            return
-        with self._lock:
-            found = self._lease.running()
-            if found is not None and found != self.running:
-                self._follow(found)
-                self._resume()
+            self._follow(found)
+            self._reload_lost()
 
     def close(self) -> None:
-        """Be done with it; the last one who is, of all processes, ends the server."""
-        if self.untouched is not None:  # nobody asks any more: other processes may go on
-            with suppress(ServerError):
-                self._unload_now(self.untouched)
+        """Be done with it; its last user ends the server."""
         super().close()
         if self._is_up:
             self._lease.leave()
@@ -131,37 +119,21 @@ class OwnServer(VllmServer):
         On CPU, vLLM adds the weights of whichever adapter is last to questions without one, if
         they are computed together with questions that have one (vLLM pull request 48421).
         """
-        name = f"untouched-{uuid.uuid4().hex[:8]}"
-        folder = write_untouched(self._lease.folder / "untouched", self.options.model)
+        folder = write_untouched(self._lease.folder / _UNTOUCHED, self.options.model)
         if folder is not None:
-            self.load(name, folder)
-            self.untouched = name
-
-    def _is_unfit(self, port: int | None) -> bool:
-        """Whether a server that a killed process left over cannot be taken over as it is."""
-        left = self._lease.running()
-        # it may have been left asleep
-        return self.options.sleep or (left is not None and port not in (None, left.port))
+            self.traffic.adapters[_UNTOUCHED] = folder
+            self._reload_lost()
+            self.untouched = _UNTOUCHED
 
     def _follow(self, running: RunningServer) -> None:
+        """Go on with a server that was started again."""
         self.running = running
-        self._recorded_at = self._lease.recorded_at
-
-    def _resume(self) -> None:
-        """Be as before on a new server."""
-        if self.running.base_url != self.base_url:
+        if running.base_url != self.base_url:
             raise ServerError(
-                f"the vLLM server has moved from {self.base_url} to {self.running.base_url}: run "
+                f"the vLLM server has moved from {self.base_url} to {running.base_url}: run "
                 "the same command again, and it goes on there"
             )
         self._come_up()
-        try:
-            for name, folder in self._adapters.items():
-                self._load(name, folder)
-        except AdapterError as error:
-            raise ServerError(
-                f"the vLLM server was started again, and an adapter is lost: {error}"
-            ) from error
 
     def _answers_soon(self) -> bool:
         """Whether a server whose process runs answers: one that is ending does not."""
@@ -212,56 +184,15 @@ class OwnServer(VllmServer):
             ServerError: if it ends instead, or takes too long; it is ended then.
         """
         self._is_up = False
-        began = told = time.monotonic()
-        while not self.is_healthy():
-            waited = time.monotonic() - began
-            if not self.running.is_alive:
-                raise ServerError(
-                    f"the vLLM server ended while it started. {end_of_log(self.log, 25)}"
-                )
-            if waited > self._start_timeout:
-                end_process_tree(self.running.pid, grace=_SHORT_GRACE)
-                raise ServerError(
-                    f"the vLLM server did not come up within {self._start_timeout:.0f} s "
-                    f"(predictor.start_timeout). {end_of_log(self.log)}"
-                )
-            if time.monotonic() - told > TELL_SECONDS:
-                told = time.monotonic()
-                tell(f"the vLLM server is starting: {waited:.0f} s")
-            time.sleep(POLL_SECONDS)
+        if not self._wait("the vLLM server is starting", self._start_timeout, self._check_runs):
+            end_process_tree(self.running.pid, grace=_SHORT_GRACE)
+            raise ServerError(
+                f"the vLLM server did not come up within {self._start_timeout:.0f} s "
+                f"(predictor.start_timeout). {end_of_log(self.log)}"
+            )
         self._is_up = True
         self._look()
 
-
-_SHARED: dict[str, tuple[OwnServer, list[object]]] = {}
-_SHARING = threading.RLock()  # finalizers release, and may run anywhere
-
-
-def shared_server(
-    options: ServerOptions, *, port: int | None, start_timeout: float
-) -> tuple[OwnServer, Callable[[], None]]:
-    """The server with these options, and what to call once when done with it."""
-    key = options.key  # once: it may be another when the student's folder has changed
-    with _SHARING:
-        if key not in _SHARED:
-            server = OwnServer(options, port=port, start_timeout=start_timeout)
-            _SHARED[key] = (server, [])
-        server, users = _SHARED[key]
-        user = object()
-        users.append(user)
-    if port not in (None, server.running.port):
-        warn_run(
-            f"predictor.port={port} is not used: a vLLM server with the same options runs on port "
-            f"{server.running.port}, and is shared. For one of your own, end the other run first "
-            "or change an option, such as predictor.max_loras"
-        )
-
-    def release() -> None:
-        with _SHARING:
-            if user in users:
-                users.remove(user)
-                if not users:
-                    del _SHARED[key]
-                    server.close()
-
-    return server, release
+    def _check_runs(self) -> None:
+        if not self.running.is_alive:
+            raise ServerError(f"the vLLM server ended while it started. {end_of_log(self.log, 25)}")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient
+from dataenvgym.predictors.vllm.options import Asking
 from dataenvgym.predictors.vllm.traffic import traffic_to
+from dataenvgym.progress import tell
+from dataenvgym.records import Conversation
 
 CALL_SECONDS = 120.0
 """How long a call that manages a server may take."""
@@ -23,44 +31,74 @@ TELL_SECONDS = 5.0
 """How often users are told that a server is being waited for."""
 
 
-class VllmServer:
+class VllmServer(ABC):
     """A server that answers, its base model, and the adapters that this process has put there.
 
     Args:
         base_url: where it listens.
+        asking: how it is asked.
         api_key: sent with each call, if there is one.
 
     Attributes:
-        traffic: to be entered for each question.
+        traffic: shared by all in this process who ask the server there.
         model: the name under which the untouched student is served.
         root: the folder or hub name that the server loaded it from.
         untouched: the adapter of zeros that stands for the student, if that is needed.
         max_model_len: tokens of prompt and reply together, at most.
     """
 
-    def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
-        self._client = ChatClient(base_url, api_key=api_key, timeout=CALL_SECONDS)
-        self.base_url = self._client.base_url
-        self.api_key = api_key
+    def __init__(self, base_url: str, asking: Asking, *, api_key: str | None = None) -> None:
+        self._manager = ChatClient(base_url, api_key=api_key, timeout=CALL_SECONDS)
+        self.base_url = self._manager.base_url
+        self._client = asking.client(base_url, api_key=api_key, on_disconnect=self.revive)
         self.traffic = traffic_to(self.base_url)
         self.model, self.root = "", ""
         self.max_model_len: int | None = None
         self.untouched: str | None = None
-        self._adapters: dict[str, Path] = {}
-        self._wakes = 0
         self._lock = threading.RLock()
 
-    # --- adapters ---
+    # --- for subclasses ---
 
-    @property
-    def adapters(self) -> dict[str, Path]:
-        """The folder of each adapter that this process has put on the server, by name."""
-        return dict(self._adapters)
+    @abstractmethod
+    def revive(self) -> None:
+        """Make the server answer again, with all adapters; may be called from any thread.
+
+        Raises:
+            ServerError: if it does not.
+        """
+
+    @abstractmethod
+    def restart(self) -> None:
+        """End the server and start it again.
+
+        Raises:
+            ServerError: for one that somebody else started.
+        """
+
+    # --- questions ---
+
+    def submit(
+        self, conversation: Conversation, sampling: SamplingParameters, *, adapter: str | None
+    ) -> Future[Reply | Failure]:
+        """Ask the adapter, or the untouched student for None; waits while adapters change."""
+        self.traffic.enter()
+        try:
+            longest = self.max_model_len
+            if longest is not None and sampling.max_tokens > longest:
+                sampling = sampling.model_copy(update={"max_tokens": longest})
+            future = self._client.submit(conversation, sampling, model=self.name_of(adapter))
+        except BaseException:
+            self.traffic.leave()
+            raise
+        future.add_done_callback(lambda _: self.traffic.leave())
+        return future
 
     def name_of(self, adapter: str | None) -> str:
         """What to ask for: the adapter, or the untouched student for None."""
         name = self.untouched if adapter is None else adapter
         return self.model if name is None else self._served(name)
+
+    # --- adapters ---
 
     def load(self, name: str, folder: Path) -> None:
         """Serve the adapter in `folder` under a name that has never been used before.
@@ -74,19 +112,19 @@ class VllmServer:
         """
         with self.traffic.stopped():
             self._load(name, folder)
-            self._adapters[name] = folder
+            self.traffic.adapters[name] = folder
 
     def unload(self, name: str) -> None:
         """Serve an adapter no more; one that the server has forgotten is no error."""
         with self.traffic.stopped():
-            self._adapters.pop(name, None)
+            self.traffic.adapters.pop(name, None)
             self._unload(name)
 
     def forget(self, name: str) -> None:
         """Serve an adapter no more, if the server is there at all."""
         with suppress(ServerError), self.traffic.stopped():
-            self._adapters.pop(name, None)
-            self._unload_now(name)
+            self.traffic.adapters.pop(name, None)
+            self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
 
     def _load(self, name: str, folder: Path) -> None:
         payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
@@ -95,6 +133,8 @@ class VllmServer:
         except ServerError as error:
             if error.status is None:
                 raise
+            if self._served(name) in self._served_names():
+                return  # somebody who shares it was quicker
             raise AdapterError(
                 f"the server does not take the adapter in {folder}: {error}"
             ) from error
@@ -105,9 +145,6 @@ class VllmServer:
         except ServerError as error:
             if error.status is None or error.status >= 500:
                 raise
-
-    def _unload_now(self, name: str) -> None:
-        self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
 
     # --- sleep ---
 
@@ -135,16 +172,16 @@ class VllmServer:
         """Take the GPU's memory again; adapters are loaded anew, from their folders."""
         try:
             self._manage("/wake_up")
-            for name in self._adapters:
+            for name in self.traffic.adapters:
                 self._unload(name)
-            self._wakes += 1  # and with it their names on the server
-            for name, folder in self._adapters.items():
+            self.traffic.n_wakes += 1  # and with it their names on the server
+            for name, folder in self.traffic.adapters.items():
                 self._load(name, folder)
         finally:
             self.traffic.go()
 
     def _served(self, name: str) -> str:
-        return f"{name}-{self._wakes}" if self._wakes else name
+        return f"{name}-{self.traffic.n_wakes}" if self.traffic.n_wakes else name
 
     # --- health ---
 
@@ -156,36 +193,42 @@ class VllmServer:
             return False
         return True
 
-    def revive(self) -> None:
-        """See to it that the server answers again, with all adapters; from any thread.
-
-        Raises:
-            ServerError: if it does not.
-        """
-        raise NotImplementedError
+    def _wait(self, what: str, seconds: float, check: Callable[[], None] = lambda: None) -> bool:
+        """Wait until it answers; False if it takes longer. `check` may raise meanwhile."""
+        began, told = time.monotonic(), float("-inf")
+        while not self.is_healthy():
+            check()
+            waited = time.monotonic() - began
+            if waited > seconds:
+                return False
+            if time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                tell(f"{what} ({waited:.0f} of {seconds:.0f} s)")
+            time.sleep(POLL_SECONDS)
+        return True
 
     def _reload_lost(self) -> None:
-        """Load the adapters again that the server does not have: it was started anew."""
-        served = {model["id"] for model in self._models()}
-        for name, folder in self._adapters.items():
-            if self._served(name) not in served:
-                payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
-                self._call("POST", "/v1/load_lora_adapter", payload)
-
-    def restart(self) -> None:
-        """End the server and start it again.
+        """Load the adapters again that the server does not have: it was started anew.
 
         Raises:
-            ServerError: for one that somebody else started.
+            ServerError: if it does not take one of them.
         """
-        raise ServerError(f"the server at {self.base_url} was not started here: restart it there")
-
-    def follow(self) -> None:
-        """Notice if another process has started it again; before a question."""
+        served = self._served_names()
+        for name, folder in self.traffic.adapters.items():
+            if self._served(name) not in served:
+                payload = {"lora_name": self._served(name), "lora_path": str(folder.absolute())}
+                try:
+                    self._call("POST", "/v1/load_lora_adapter", payload)
+                except ServerError as error:
+                    if self._served(name) not in self._served_names():
+                        raise ServerError(
+                            f"the vLLM server was started again, and an adapter is lost: {error}"
+                        ) from error
 
     def close(self) -> None:
         """Be done with it."""
         self._client.close()
+        self._manager.close()
 
     def _look(self) -> None:
         """Learn what is served."""
@@ -201,6 +244,9 @@ class VllmServer:
         found: list[dict[str, Any]] = self._call("GET", "/v1/models", timeout=LOOK_SECONDS)["data"]
         return found
 
+    def _served_names(self) -> set[str]:
+        return {str(model["id"]) for model in self._models()}
+
     def _manage(self, path: str, payload: Any = None) -> None:
         """A call that must arrive: if the server is away, it is brought back first."""
         try:
@@ -214,4 +260,4 @@ class VllmServer:
     def _call(
         self, method: str, path: str, payload: Any = None, timeout: float | None = None
     ) -> Any:
-        return self._client.request(method, path, payload, timeout=timeout)
+        return self._manager.request(method, path, payload, timeout=timeout)

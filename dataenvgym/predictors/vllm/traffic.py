@@ -1,4 +1,6 @@
-"""Questions pass while adapters stay; adapters change while no question is on its way.
+"""What this process has on its way to a server, and what it has put there.
+
+Questions pass while adapters stay; adapters change while no question is on its way.
 
 Adding an adapter while requests were in flight has once sent them to the wrong one (vLLM issue
 47724), so the two take turns. A change that waits goes before questions that come after it.
@@ -9,13 +11,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 
 class Traffic:
-    """Counts the questions on their way to one server, from this process."""
+    """Counts the questions on their way to one server, from this process.
+
+    Attributes:
+        adapters: the folder of each adapter that this process has put there, by name.
+        n_wakes: how often this process has woken the server.
+    """
 
     def __init__(self) -> None:
+        self.adapters: dict[str, Path] = {}
+        self.n_wakes = 0
         self._condition = threading.Condition()
         self._on_the_way = 0
         self._is_stopped = False

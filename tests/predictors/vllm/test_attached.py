@@ -15,6 +15,7 @@ from dataenvgym.predictors.vllm import server
 from dataenvgym.progress import listening
 from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import Message, SupervisedDatum
+from dataenvgym.tasks.math.pocket import PocketMathTask
 
 RUNTIME = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
 
@@ -133,7 +134,7 @@ def test_a_server_that_was_restarted_while_nobody_asked_gets_its_adapter_again(
     with stand_in.runs(*where, **RUNTIME):
         if way == "check":  # the stand-in repeats the question, so it knows the answer
             record = SupervisedDatum(instruction="#### 1", output="#### 1")
-            assert AlreadyKnownCheck().passes([record], predictor) == [False]
+            assert AlreadyKnownCheck(PocketMathTask()).passes([record], predictor) == [False]
         elif way == "submit":
             futures = [predictor.submit(question, SamplingParameters()) for _ in range(20)]
             assert {future.result(30).text for future in futures} == {f"{adapter('a')}|x"}
@@ -159,7 +160,7 @@ def test_a_server_that_does_not_keep_an_adapter_fails_the_question_and_not_for_e
     with stand_in.runs("--model", student, **RUNTIME) as url:
         predictor = make(base_url=url)
         predictor.load(adapter("a"))
-        predictor.server._adapters.clear()  # so it is not loaded again
+        predictor.server.traffic.adapters.clear()  # so it is not loaded again
         predictor.server._unload(predictor._name)
         (reply,) = predictor.predict([(Message(role="user", content="?"),)], SamplingParameters())
         assert "does not exist" in reply.reason
@@ -179,6 +180,7 @@ def test_options_that_would_start_a_server_are_refused(make, make_trainer):
         ("command", "vllm serve"),
         ("port", 1),
         ("gpus", [0]),
+        ("max_lora_rank", 8),
         ("max_model_len", 5),
         ("options", {"seed": 1}),
     ):

@@ -12,8 +12,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dataenvgym import run_warnings
-from dataenvgym.external.ports import free_port
 from dataenvgym.external.processes import created_at, is_alive
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors.vllm.leases import Lease, RunningServer
@@ -88,41 +86,18 @@ def test_processes_share_a_server_and_the_last_one_ends_it(make, stand_in, other
     assert len(stand_in.lives) == 1
 
 
-def test_the_server_of_a_killed_process_is_taken_over_and_one_with_other_options_ended(
-    make, stand_in, other
-):
+@pytest.mark.parametrize("options", [{}, {"max_loras": 9}])
+def test_the_server_of_a_killed_process_is_ended_by_the_next_one(make, other, options):
     driver = other()
     _, pid = driver.ask()
     driver.process.kill()
     driver.process.wait()
     assert is_running(pid)
 
-    predictor = make()  # with the same options
+    predictor = make(**options)
     assert ask(predictor, "x").text.endswith("|x")
-    assert predictor.server.running.pid == pid
-    predictor.close()
-    assert not is_running(pid)
-
-    driver = other()
-    _, pid = driver.ask()
-    driver.process.kill()
-    driver.process.wait()
-    predictor = make(max_loras=9)
-    ask(predictor)
     assert predictor.server.running.pid != pid
     assert not is_running(pid)
-
-
-def test_a_server_left_over_on_another_port_is_started_anew_where_it_is_told_to(make, other):
-    driver = other()
-    _, pid = driver.ask()
-    driver.process.kill()
-    driver.process.wait()
-    port, warnings = free_port(), []
-    with run_warnings.listening(warnings.append):
-        assert make(port=port).server.running.port == port
-    assert not is_running(pid)
-    assert warnings == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, None])

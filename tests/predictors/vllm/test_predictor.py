@@ -102,6 +102,7 @@ def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make
         ({"max_lora_rank": 8}, r"an adapter has rank 16 \(.*\), above max_lora_rank 8"),
         ({"concurrency": 0}, "concurrency is 0"),
         ({"dtype": "int8"}, "dtype is 'int8'"),
+        ({"max_lora": 8}, "has no option 'max_lora'. Did you mean 'max_loras'"),
         ({"options": {"port": 1}}, "which port sets"),
         ({"sleep": True, "variant": "cpu"}, "expected sleep=false on CPU"),
         ({"adapter": "nowhere"}, "adapter is 'nowhere', where there is neither"),
@@ -132,7 +133,7 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     loaded = [e["name"] for e in stand_in.events("load")]
     assert len(set(loaded)) == 3
     assert [e["name"] for e in stand_in.events("unload")] == loaded
-    assert list(predictor.server.adapters) == [predictor.server.untouched]
+    assert list(predictor.server.traffic.adapters) == [predictor.server.untouched]
 
 
 def test_the_server_is_started_for_the_rank_of_what_the_student_has_learnt_already(make, adapter):
@@ -317,9 +318,9 @@ def test_a_copy_is_the_untouched_student_that_is_not_connected(make, adapter, st
     predictor.load(adapter("a"))
     for twin in (copy.deepcopy(predictor), pickle.loads(pickle.dumps(predictor))):
         assert isinstance(twin, VllmPredictor)
-        assert twin._connection is None
+        assert twin._server is None
         assert who(twin) == str(adapter("first"))
-        assert twin.server is predictor.server  # in this process
+        assert twin.server.running == predictor.server.running
         twin.close()
     assert who(predictor) == str(adapter("a"))
     assert len(stand_in.lives) == 1

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.errors import ConfigurationError, ExternalError
-from dataenvgym.predictors.vllm.options import LORA_RANKS, server_options, smallest_rank
+from dataenvgym.predictors.vllm.options import with_defaults
+from dataenvgym.predictors.vllm.starting import LORA_RANKS, server_options, smallest_rank
 
 
 @pytest.fixture(autouse=True)
@@ -17,10 +18,9 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def make(student="some/student", **options):
-    given = {"rank": 8, "command": "vllm serve", "variant": "cpu", "dtype": "auto"}
-    given |= {"max_lora_rank": None, "sleep": False, "options": None, "max_loras": 4}
-    return server_options(str(student), **{**given, **options})
+def make(student="some/student", rank=8, **options):
+    given = {"command": "vllm serve", "variant": "cpu", **options}
+    return server_options(str(student), with_defaults(given), rank=rank)
 
 
 def words(options, port=8000):

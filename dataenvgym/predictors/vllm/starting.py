@@ -1,0 +1,250 @@
+"""What a vLLM server of ours is started with."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.external import external_environment
+from dataenvgym.external.environments import Variant, has_cuda
+from dataenvgym.predictors.vllm.options import VllmOptions, chosen
+
+LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""The values that vLLM takes for `--max-lora-rank`."""
+
+SERVED_NAME = "student"
+"""What the untouched student is called on the servers that we start."""
+
+_DTYPES = ("float32", "bfloat16", "float16")
+_SET_BY_US = {
+    "model": "student",
+    "served_model_name": "student",
+    "host": "base_url",
+    "port": "port",
+    "dtype": "dtype",
+    "enable_lora": "the trainer",
+    "max_lora_rank": "max_lora_rank",
+    "max_loras": "max_loras",
+    "enable_sleep_mode": "sleep",
+    "tensor_parallel_size": "tensor_parallel_size",
+    "gpu_memory_utilization": "gpu_memory_utilization",
+    "max_model_len": "max_model_len",
+}
+
+_NOT_FOR_THE_SERVER = ("PYTHONPATH", "PYTHONHOME", "VLLM_API_KEY")
+"""Ours, and not of its Python; or a key that we would then have to give with each question."""
+
+
+def smallest_rank(rank: int) -> int:
+    """The smallest value of `--max-lora-rank` that holds adapters of that rank.
+
+    Raises:
+        ConfigurationError: if there is none.
+    """
+    for allowed in LORA_RANKS:
+        if rank <= allowed:
+            return allowed
+    raise ConfigurationError(
+        f"trainer.lora_rank is {rank}, expected {LORA_RANKS[-1]} at most: vLLM serves no larger"
+    )
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """All that makes one server different from another.
+
+    Attributes are those of `VllmOptions`, except:
+
+    Attributes:
+        model: the student's folder, or its name on the hub.
+        command: the words that start vLLM's OpenAI-compatible server.
+        options: more of its options by name, as `--name value`.
+    """
+
+    model: str
+    command: tuple[str, ...]
+    variant: Variant
+    dtype: str
+    max_lora_rank: int
+    max_loras: int
+    max_model_len: int | None
+    gpus: tuple[int, ...] | None
+    tensor_parallel_size: int
+    gpu_memory_utilization: float | None
+    cpu_cache_gib: int
+    sleep: bool
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def key(self) -> str:
+        """The same for two servers that can stand in for each other.
+
+        Which GPUs are visible counts, and so do the files of a student that lies here.
+        """
+        visible = None if self.gpus is not None else os.environ.get("CUDA_VISIBLE_DEVICES")
+        described = {field.name: getattr(self, field.name) for field in fields(self)}
+        all_of_it = {**described, "visible": visible, "files": _files(self.model)}
+        text = orjson.dumps(all_of_it, option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(text).hexdigest()[:16]
+
+    def of_model(self, model: str) -> ServerOptions:
+        """The same for another model."""
+        return replace(self, model=model)
+
+    def arguments(self, port: int) -> list[str]:
+        """The command line."""
+        values: dict[str, Any] = {
+            "model": self.model,
+            "served-model-name": SERVED_NAME,
+            "host": "127.0.0.1",
+            "port": port,
+            "dtype": self.dtype,
+            "enable-lora": True,
+            "max-lora-rank": self.max_lora_rank,
+            "max-loras": self.max_loras,
+            "max-cpu-loras": self.max_loras,
+            "max-model-len": self.max_model_len,
+            "tensor-parallel-size": None if self.variant == "cpu" else self.tensor_parallel_size,
+            "gpu-memory-utilization": self.gpu_memory_utilization,
+            "enable-sleep-mode": self.sleep,
+            "enforce-eager": self.variant == "cpu",
+            # 0.32 on CPU dies where it splits a prompt of a request with a seed of its own
+            "no-enable-chunked-prefill": self.variant == "cpu",
+            "disable-uvicorn-access-log": True,
+            "uvicorn-log-level": "warning",
+        }
+        values |= {name.replace("_", "-"): value for name, value in self.options}
+        if "enable-chunked-prefill" in values:
+            del values["no-enable-chunked-prefill"]
+        words = list(self.command)
+        for name, value in values.items():
+            if value is True:
+                words.append(f"--{name}")
+            elif value is not None and value is not False:
+                text = (
+                    value if isinstance(value, str | int | float) else orjson.dumps(value).decode()
+                )
+                words += [f"--{name}", str(text)]
+        return words
+
+    def environment(self, current: Mapping[str, str]) -> dict[str, str]:
+        """The server's variables, where this process has the `current` ones."""
+        variables = {name: v for name, v in current.items() if name not in _NOT_FOR_THE_SERVER}
+        if folder := os.path.dirname(self.command[0]):  # compilers and the like lie beside it
+            variables["PATH"] = os.pathsep.join([folder, variables.get("PATH", os.defpath)])
+        variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "True"
+        variables["VLLM_NO_USAGE_STATS"] = "1"
+        if self.variant == "cpu":
+            variables["VLLM_CPU_KVCACHE_SPACE"] = str(self.cpu_cache_gib)
+        if self.sleep:
+            variables["VLLM_SERVER_DEV_MODE"] = "1"
+        if self.gpus is not None:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, self.gpus))
+        return variables
+
+
+def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOptions:
+    """What a server for that student is started with, checked before it is.
+
+    Args:
+        given: all options.
+        rank: of the adapters that it will get.
+
+    Raises:
+        ConfigurationError: for a value or combination that vLLM would refuse.
+        ExternalError: if the pinned environment is needed and not installed.
+    """
+    variant: Variant = given["variant"] or ("cuda" if has_cuda() else "cpu")
+    dtype, gpus = given["dtype"], given["gpus"]
+    if given["sleep"] and variant == "cpu":
+        raise ConfigurationError("sleep is vLLM's for GPUs; expected sleep=false on CPU")
+    if dtype not in ("auto", *_DTYPES):
+        raise ConfigurationError(
+            f"dtype is {dtype!r}, expected auto or one of {', '.join(_DTYPES)}."
+            f"{did_you_mean(dtype, _DTYPES)}"
+        )
+    as_given = chosen(given, ServerOptions)
+    return ServerOptions(
+        **as_given
+        | {
+            "model": student,
+            "command": _command(given["command"], variant),
+            "variant": variant,
+            "dtype": _own_dtype(student) if dtype == "auto" else dtype,
+            "max_lora_rank": _checked_rank(given["max_lora_rank"], rank),
+            "gpus": None if gpus is None else tuple(gpus),
+            "options": _checked(given["options"]),
+        }
+    )
+
+
+def _checked_rank(most: int | None, rank: int) -> int:
+    if most is None:
+        return smallest_rank(rank)
+    if smallest_rank(most) != most:
+        raise ConfigurationError(
+            f"max_lora_rank is {most}, which vLLM does not take: the next that it does is "
+            f"{smallest_rank(most)}"
+        )
+    if rank > most:
+        raise ConfigurationError(
+            f"an adapter has rank {rank} (trainer.lora_rank, or student.adapter), above "
+            f"max_lora_rank {most}: lower it, or set "
+            f"predictor.max_lora_rank={smallest_rank(rank)} (null follows the adapters)"
+        )
+    return most
+
+
+def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str, ...]:
+    """The words that start a server; None takes the pinned environment.
+
+    Raises:
+        ExternalError: if that is not installed.
+    """
+    if command is None:
+        environment = external_environment("vllm", variant).require()
+        return (str(environment.python), "-P", "-m", "vllm.entrypoints.openai.api_server")
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    if not words:
+        raise ConfigurationError("command is empty, expected the words that start a vLLM server")
+    return tuple(words)
+
+
+def _files(student: str) -> list[tuple[str, int, int]]:
+    """Changes when the student's files do; a name on the hub stays a name."""
+    files = sorted(Path(student).glob("*")) if Path(student).is_dir() else []
+    stats = [(file.name, file.stat()) for file in files if file.is_file()]
+    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+
+
+def _own_dtype(student: str) -> str:
+    """The floating point type of a student's weights; vLLM would halve float32."""
+    try:
+        config = orjson.loads((Path(student) / "config.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return "auto"
+    found = str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
+    return found if found in _DTYPES else "auto"
+
+
+def _checked(options: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """More options of the server, by name with underscores.
+
+    Raises:
+        ConfigurationError: for one that the predictor sets itself.
+    """
+    found = {name.lstrip("-").replace("-", "_"): value for name, value in (options or {}).items()}
+    for name in found:
+        if name in _SET_BY_US:
+            raise ConfigurationError(
+                f"options has {name!r}, which {_SET_BY_US[name]} sets: give it there"
+            )
+    return tuple(sorted(found.items()))
