@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ def check_trainer(trainer: Any) -> Any:
 
 def check_agent_parts(agent: object) -> None:
     """Refuse an agent of ours whose policy or engine is not one."""
-    for name, protocol in getattr(agent, "parts", {}).items():
+    parts = getattr(agent, "parts", None)
+    for name, protocol in parts.items() if isinstance(parts, Mapping) else ():
         check_protocol(getattr(agent, name), protocol, f"agent.{name}")
 
 

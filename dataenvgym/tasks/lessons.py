@@ -23,7 +23,7 @@ def record_of(
 ) -> SupervisedDatum | ChatDatum | None:
     """The record that teaches what the student said, with the skill of the problem.
 
-    One turn becomes a supervised record; several turns, or calls of tools, a chat record. What
+    One turn becomes a supervised record; several turns, or tools, a chat record. What
     follows on the student's last message is left out.
 
     Args:
@@ -41,16 +41,20 @@ def record_of(
         return None
     before, last = transcript[: ours[-1]], transcript[ours[-1]]
     provenance = Provenance(skill=completed.instance.skill)
-    fields = prompt_fields(before) if len(ours) == 1 and not last.tool_calls else None
+    first, tools = transcript[0], transcript[0].tools
+    is_plain = len(ours) == 1 and not last.tool_calls and not tools
+    fields = prompt_fields(before) if is_plain else None
     if fields is not None and last.content:
         return SupervisedDatum(**fields, output=last.content, provenance=provenance)
     if not last.content and not last.tool_calls:
         return None
-    has_system = transcript[0].role == "system"
+    has_system = first.role == "system"
+    bare = first.model_copy(update={"tools": ()})
     try:
         return ChatDatum(
-            messages=(*before, last)[has_system:],
-            system=transcript[0].content if has_system else "",
+            messages=(bare, *before[1:], last)[has_system:],
+            system=first.content if has_system else "",
+            tools=tools,
             provenance=provenance,
         )
     except ValidationError:  # turns that do not alternate

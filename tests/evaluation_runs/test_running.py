@@ -55,7 +55,7 @@ def test_the_report_of_an_evaluation_without_a_score_says_why(small, monkeypatch
     def fails(self, conversations, sampling):
         raise ConnectionError("the cable is cut")
 
-    monkeypatch.setattr("dataenvgym.predictors.SimulatedPredictor.predict", fails)
+    monkeypatch.setattr("dataenvgym.simulation.SimulatedPredictor.predict", fails)
     evaluation = run_evaluation(small)
     assert evaluation.results.report is None
     with pytest.raises(EvaluationError, match=r"no sample could be scored: .*the cable is cut"):

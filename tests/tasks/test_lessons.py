@@ -13,6 +13,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
     TextDatum,
+    Tool,
     ToolCall,
 )
 from dataenvgym.tasks.lessons import lesson_of, problem_of, record_of
@@ -53,6 +54,17 @@ def test_several_turns_are_a_chat_record_with_all_that_the_student_said():
 def test_what_follows_on_the_last_message_is_left_out():
     record = record_of(tried(user("Hi"), student("Bye"), user("You won.")), (user("Hi"),))
     assert (record.instruction, record.output) == ("Hi", "Bye")
+
+
+@pytest.mark.parametrize("before", [(), (SYSTEM,)])
+def test_tools_that_the_first_message_declares_are_those_of_the_record(before):
+    tools = (Tool(name="add", parameters={"type": "object"}),)
+    turns = (*before, user("1+1?"), student("2"))
+    declared = (turns[0].model_copy(update={"tools": tools}), *turns[1:])
+    record = record_of(tried(*declared), declared[:-1])
+    assert isinstance(record, ChatDatum)
+    assert (record.tools, record.messages) == (tools, turns[-2:])
+    assert record.conversation == declared
 
 
 def test_calls_of_tools_are_a_chat_record():
