@@ -47,11 +47,11 @@ def png_of(figure: Figure) -> bytes:
     from matplotlib.image import imsave
 
     with default_settings():
-        canvas = FigureCanvasAgg(figure)
+        canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()
         buffer = io.BytesIO()
         imsave(buffer, canvas.buffer_rgba(), format="png", origin="upper", dpi=figure.dpi,
-               metadata={"Software": None})  # fmt: skip
+               metadata={"Software": None})  # type: ignore[dict-item]  # fmt: skip
     return buffer.getvalue()
 
 
