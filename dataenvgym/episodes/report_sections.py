@@ -135,9 +135,9 @@ def _skills(run: RunFiles) -> Iterator[str]:
     names = ["category", "skill", "base", f"iteration {run.best}", "change"]
     names += [f"{name}, {when}" for name in named for when in ("base", f"iteration {run.best}")]
     yield from _table([*names, "n"], rows)
-    learnt, forgotten = learnt_and_forgotten(run)
+    learned, forgotten = learned_and_forgotten(run)
     yield ""
-    for name, skills in (("Learnt most", learnt), ("Forgot most", forgotten)):
+    for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
         shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
         yield f"- {name}: {shown or 'nothing'}"
 
@@ -251,7 +251,7 @@ def _change(skill: SkillReport, best: dict[tuple[str | None, str], SkillReport])
     return difference(after.score if after else None, skill.score)
 
 
-def learnt_and_forgotten(
+def learned_and_forgotten(
     run: RunFiles,
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """The skills with the largest gains and losses from the base to the best iteration."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dataenvgym.errors import UnparsableAnswerError
 from dataenvgym.scoring.equality import MAX_LENGTH, settle
-from dataenvgym.scoring.normalise import clean, unwrap_text
+from dataenvgym.scoring.normalize import clean, unwrap_text
 from dataenvgym.scoring.pool import shared_pool
 from dataenvgym.scoring.process import Reply, Request
 from dataenvgym.scoring.reading import read

@@ -13,7 +13,7 @@ embeddings           texts as vectors, local or from a server
 similarity, naming   the nearest text; the words that tell groups apart
 """
 
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, read_catalog
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
 from dataenvgym.skills.clusters import ClusteredSkills
 from dataenvgym.skills.discovered import DiscoveredSkills
 from dataenvgym.skills.embeddings import EmbedderInterface, EndpointEmbedder, TfidfEmbedder
@@ -28,7 +28,7 @@ __all__ = [
     "EmbedderInterface",
     "EndpointEmbedder",
     "FilledGoldSkills",
-    "LabelledQuestion",
+    "LabeledQuestion",
     "SavedSkills",
     "Skill",
     "SkillCatalog",

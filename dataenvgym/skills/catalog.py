@@ -28,7 +28,7 @@ class Skill(Model):
     category: str | None = None
 
 
-class LabelledQuestion(Model):
+class LabeledQuestion(Model):
     """An instance, by its id and as the student reads it, and the name of the skill it needs."""
 
     id: str
@@ -53,7 +53,7 @@ class SkillCatalog(Model):
     task: str
     options: dict[str, JsonValue] = {}
     skills: tuple[Skill, ...] = Field(min_length=1)
-    labels: tuple[LabelledQuestion, ...]
+    labels: tuple[LabeledQuestion, ...]
     counts: dict[str, int] = {}
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
     TfidfEmbedder,
@@ -78,7 +78,7 @@ class ClusteredSkills(CatalogLabeler):
         names = telling_words(_grouped(questions, groups), count=3)
         skills = self._with_categories(names, questions, groups, centres)
         labels = (
-            LabelledQuestion(id=i.id, question=i.instruction, skill=names[group])
+            LabeledQuestion(id=i.id, question=i.instruction, skill=names[group])
             for i, group in zip(instances, groups, strict=True)
         )
         return SkillCatalog(

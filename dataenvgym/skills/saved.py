@@ -12,7 +12,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import (
-    LabelledQuestion,
+    LabeledQuestion,
     SkillCatalog,
     read_catalog,
     sorted_skills,
@@ -76,7 +76,7 @@ class SavedSkills(PlacingLabeler):
         placed = self.place(unknown, saved)
         names = iter(skill.name for skill in placed)
         labels = tuple(
-            LabelledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
+            LabeledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
             for i, skill in zip(instances, found, strict=True)
         )
         new = {s.name: s for s in placed if s not in saved.skills}

@@ -75,7 +75,7 @@ def test_the_short_version_fits_the_terminal(finished_run):
     text = console.file.getvalue()
     lines = [line for line in text.splitlines() if str(finished_run) not in line]
     assert max(map(len, lines)) <= 60
-    assert "learnt most: [red]shout +1.000" in " ".join(lines)
+    assert "learned most: [red]shout +1.000" in " ".join(lines)
     assert re.search(r"3 +0\.917 +\+0\.167 +3 +1 ", text)
 
 
