@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from dataenvgym.environments import PHASES
-from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
+from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import (
@@ -146,7 +146,14 @@ def _forest(run: RunFiles) -> Iterator[str]:
     forest = run.forest(run.best)
     if forest is not None:
         yield from _section(f"The forest after iteration {run.best}")
-        yield from _table(FOREST_COLUMNS, forest_rows(forest))
+        names = ("skill", "subskill", "allocation", "made", "validation", "training")
+        yield from _table(
+            names,
+            (
+                (skill, subskill or "(all)", allocation, made, score(val), score(train))
+                for skill, subskill, allocation, made, val, train in forest_rows(forest)
+            ),
+        )
 
 
 def _records(run: RunFiles) -> Iterator[str]:

@@ -52,11 +52,6 @@ def test_what_does_not_hold_together_is_no_catalog(changes, expected):
         catalog(**changes)
 
 
-def test_the_category_comes_with_the_skill():
-    assert catalog().label_of("add") == ("add", "numbers")
-    assert catalog().label_of("sort") == ("sort", None)
-
-
 def test_a_file_that_is_not_there_or_no_catalog_is_named_with_the_way_out(tmp_path):
     with pytest.raises(ConfigurationError, match="skills=clusters wrote"):
         read_catalog(tmp_path)
