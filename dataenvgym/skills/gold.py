@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
-from dataenvgym.skills.placing_labeler import PlacingLabeler
+from dataenvgym.skills.placing import PlacingLabeler
 
 
 class FilledGoldSkills(PlacingLabeler):

@@ -18,7 +18,7 @@ from dataenvgym.skills.catalog import (
     sorted_skills,
 )
 from dataenvgym.skills.embeddings import EmbedderInterface
-from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 
 
 class SavedSkills(PlacingLabeler):
