@@ -29,7 +29,7 @@ from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.predictors import VllmPredictor
-from dataenvgym.predictors.learnt import train_on
+from dataenvgym.predictors.checkpoints import train_on
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import read_json
 from dataenvgym.trainers import LlamaFactoryTrainer

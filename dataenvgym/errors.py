@@ -114,7 +114,7 @@ class ServerError(PredictionError):
 
 
 class WorkerLostError(DataEnvGymError):
-    """A worker process that died, and died again each time it was started anew."""
+    """A worker process that died, and died again each time it was restarted."""
 
 
 class ExternalError(DataEnvGymError):
@@ -130,7 +130,7 @@ class BudgetSpentError(DataEnvGymError):
 
 
 class IncompleteStudyError(DataEnvGymError):
-    """A study some of whose episodes failed; it can be gone on with."""
+    """A study some of whose episodes failed; running the same command resumes it."""
 
 
 class SpeakerError(DataEnvGymError):

@@ -132,14 +132,14 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
     """A student: it answers, and it learns."""
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Learn from the data; afterwards `predict` answers with what was learnt.
+        """Learn from the data; afterwards `predict` answers with what was learned.
 
         If it raises, `predict` answers as before the call.
         """
         ...
 
     def save(self, path: Path) -> None:
-        """Write what was learnt since the base (for LoRA: the adapter in PEFT format) to `path`."""
+        """Write what it learned since the base (for LoRA: the adapter in PEFT format) to `path`."""
         ...
 
     def load(self, path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 _log = logging.getLogger(__name__)
 
@@ -18,18 +18,23 @@ def tell(text: str) -> None:
     _log.info("%s", text)
 
 
-@contextmanager
-def listening(show: Callable[[str], None]) -> Iterator[None]:
+def listening(show: Callable[[str], None]) -> AbstractContextManager[None]:
     """Pass what is told, in any thread, to `show` until the block ends."""
+    return passing(_log, logging.INFO, show)
+
+
+@contextmanager
+def passing(log: logging.Logger, level: int, show: Callable[[str], None]) -> Iterator[None]:
+    """Pass the messages of a logger, from that level on, to `show` until the block ends."""
     handler = _Shown(show)
-    level = _log.level
-    _log.addHandler(handler)
-    _log.setLevel(logging.INFO)
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(level)
     try:
         yield
     finally:
-        _log.removeHandler(handler)
-        _log.setLevel(level)
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 class _Shown(logging.Handler):

@@ -8,9 +8,10 @@ them at once and to keep them in the run directory.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
+from dataenvgym.progress import passing
 from dataenvgym.records.model import escaped
 
 _log = logging.getLogger(__name__)
@@ -26,21 +27,6 @@ def warn_run(text: str) -> None:
     _log.warning("%s", escaped(text))
 
 
-@contextmanager
-def listening(show: Callable[[str], None]) -> Iterator[None]:
+def listening(show: Callable[[str], None]) -> AbstractContextManager[None]:
     """Pass each warning, from any thread, to `show` until the block ends."""
-    handler = _Passing(show)
-    _log.addHandler(handler)
-    try:
-        yield
-    finally:
-        _log.removeHandler(handler)
-
-
-class _Passing(logging.Handler):
-    def __init__(self, show: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._show = show
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._show(record.getMessage())
+    return passing(_log, logging.WARNING, show)

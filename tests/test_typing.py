@@ -17,7 +17,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.llama_factory.training_options import OneTraining
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 
 SNIPPET = """

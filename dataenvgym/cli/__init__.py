@@ -7,5 +7,4 @@ study       strategies x tasks x seeds; compare: runs that are there already
 evaluate    a student on a task, without training
 inspect     report, show and export of a run
 listing     what there is to choose from
-quiet       libraries that would write over the display
 """

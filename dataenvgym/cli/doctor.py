@@ -6,9 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import open_console, quieten
 from dataenvgym.cli.findings import Finding, examine, what_next
-from dataenvgym.cli.quiet import quieten
 from dataenvgym.errors import ExternalError
 
 if TYPE_CHECKING:

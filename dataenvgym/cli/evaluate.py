@@ -6,8 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.cli.quiet import quieten
+from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.environments.jsonl_files import write_completed
 from dataenvgym.episodes.texts import several
 from dataenvgym.evaluation_runs.running import Evaluation, run_evaluation

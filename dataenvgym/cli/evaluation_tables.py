@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import one_line
+from dataenvgym.episodes.texts import one_line, score
 from dataenvgym.evaluation.metrics import MetricResult
 from dataenvgym.records import PerformanceReport
 
@@ -22,18 +22,18 @@ def skill_table(report: PerformanceReport) -> Table:
             table.add_row(
                 Text(one_line(skill.category or "", 40)),
                 Text(one_line(skill.skill, 40)),
-                number(skill.score),
-                number(skill.accuracy),
-                *(number(skill.scores.get(name)) for name in report.scores),
+                score(skill.score),
+                score(skill.accuracy),
+                *(score(skill.scores.get(name)) for name in report.scores),
                 str(skill.n),
                 str(skill.n_errors or ""),
             )
     table.add_row(
         "all",
         "",
-        number(report.score),
-        number(report.accuracy),
-        *(number(value) for value in report.scores.values()),
+        score(report.score),
+        score(report.accuracy),
+        *(score(value) for value in report.scores.values()),
         str(report.n),
         str(report.n_errors or ""),
         style="bold",
@@ -51,7 +51,7 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
         half = "" if r.half_width is None else f"± {r.half_width:.4f}"
         sd = ["" if r.sd is None else f"{r.sd:.4f}"] * has_sd
         gaps = [str(r.left_out or "")] * has_gaps
-        table.add_row(Text(r.name), number(r.value, 4), half, *sd, str(r.n), *gaps)
+        table.add_row(Text(r.name), score(r.value, 4), half, *sd, str(r.n), *gaps)
     return _uncut(table)
 
 
@@ -61,13 +61,8 @@ def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) 
     for old, new in zip(before, after, strict=True):
         known = old.value is not None and new.value is not None
         change = f"{(new.value or 0.0) - (old.value or 0.0):+.4f}" if known else "-"
-        table.add_row(Text(new.name), number(old.value, 4), number(new.value, 4), change)
+        table.add_row(Text(new.name), score(old.value, 4), score(new.value, 4), change)
     return _uncut(table)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A value with so many digits, or a dash where there is none."""
-    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _table(names: Sequence[str], numbers: Sequence[str]) -> Table:

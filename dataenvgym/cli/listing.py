@@ -1,10 +1,11 @@
-"""`dataenvgym list`: the environments, and the options of each configuration group."""
+"""`dataenvgym list` and `config`: the options that there are, and what overrides compose."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
 
+from dataenvgym.config.annotated import annotated_yaml
 from dataenvgym.config.composition import default_options, options_by_group
 from dataenvgym.config.own_classes import offered
 from dataenvgym.errors import ConfigurationError, did_you_mean
@@ -43,6 +44,14 @@ def list_options(arguments: Namespace) -> None:
     if wanted is None:
         print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
         print("Where there is `custom`: also a class of yours, agent=my_module.MyAgent")
+
+
+def show_configuration(arguments: Namespace) -> None:
+    """Print the configuration that overrides compose, as YAML with its comments."""
+    text = annotated_yaml(
+        arguments.overrides, config_dir=arguments.config_dir, resolve=arguments.resolve
+    )
+    print(text, end="")
 
 
 def first_comment(file: Path) -> str:

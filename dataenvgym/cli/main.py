@@ -58,7 +58,7 @@ _COMMANDS = {
     "show": "inspect:show",
     "export": "inspect:export",
     "list": "listing:list_options",
-    "config": "configuration:show_configuration",
+    "config": "listing:show_configuration",
     "external": "external:external",
     "doctor": "doctor:doctor",
 }

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dataenvgym.cli.console import open_console, showing_warnings
+from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.evaluation_tables import change_table
-from dataenvgym.cli.quiet import quieten
 from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.evaluation.replay import REPLAYED
 from dataenvgym.evaluation.rescoring import Rescored

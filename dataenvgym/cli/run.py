@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.cli.quiet import quieten
+from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import check_run, run_directory
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from dataenvgym.cli.console import open_console
-from dataenvgym.cli.quiet import quieten
+from dataenvgym.cli.console import open_console, quieten
 from dataenvgym.errors import IncompleteStudyError
 
 if TYPE_CHECKING:

@@ -1,9 +1,7 @@
 """The configuration: composed from YAML files, made into objects, kept with each run.
 
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
-    overrides       what was typed, checked against what there is, with "did you mean"
-    experiments     what an experiment was written for
-    models          short names of students, such as vllm/pocket
+    overrides       what was typed, checked, "did you mean", and short names of students
     building        a DictConfig -> task, predictor, agent, environment
     targets         one section of it -> the object that its `_target_` names
     resolved        its values as YAML, which is read back as the same values

@@ -27,7 +27,7 @@ def evaluated(
             tries again.
     """
     if (completed := files.read_completed()) is not None:
-        completed = labelled_by(labeler, completed, clock)
+        completed = labeled_by(labeler, completed, clock)
         return completed, report_of(task, completed)
     timed = TimedPredictor(predictor)
     with clock("generate"):
@@ -36,14 +36,14 @@ def evaluated(
         elapsed = time.perf_counter() - began
     clock.add("generate", timed.seconds - elapsed)
     clock.add("score", elapsed - timed.seconds)
-    shown = labelled_by(labeler, completed, clock)
+    shown = labeled_by(labeler, completed, clock)
     report = report_of(task, shown)
     with clock("save"):
         files.write_completed(completed)  # as the task gave them
     return shown, report
 
 
-def labelled_by(
+def labeled_by(
     labeler: SkillLabelerInterface | None,
     completed: Sequence[CompletedTaskInstance],
     clock: PhaseClock,

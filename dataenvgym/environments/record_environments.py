@@ -64,7 +64,7 @@ class OpenEnded(RecordEnvironment):
         **options: Unpack[EnvironmentOptions],
     ) -> None:
         super().__init__(task, predictor, **options)
-        self._unlabelled: dict[str, TaskInstance] = {}  # by id; the problems stay the same
+        self._unlabeled: dict[str, TaskInstance] = {}  # by id; the problems stay the same
 
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
@@ -78,10 +78,10 @@ class OpenEnded(RecordEnvironment):
         instance = completed.instance
         if instance.skill is None and instance.category is None:
             return completed
-        if instance.id not in self._unlabelled:
+        if instance.id not in self._unlabeled:
             plain = instance.model_copy(update={"skill": None, "category": None})
-            self._unlabelled[instance.id] = plain
-        return completed.model_copy(update={"instance": self._unlabelled[instance.id]})
+            self._unlabeled[instance.id] = plain
+        return completed.model_copy(update={"instance": self._unlabeled[instance.id]})
 
 
 class SkillList(RecordEnvironment):

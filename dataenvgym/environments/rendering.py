@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dataenvgym.environments.iterations import IterationResult
@@ -59,15 +59,25 @@ def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
 
 def forest_table(forest: Forest) -> str:
     """A row for each skill, and under it one for each of its subskills."""
-    rows = []
-    for tree in forest.trees:
-        accuracies = (_score(tree.val_accuracy), _score(tree.train_accuracy))
-        rows.append((tree.skill, "", str(tree.allocation), str(tree.generated), *accuracies))
-        for s in tree.subskills:
-            accuracies = (_score(s.val_accuracy), _score(s.train_accuracy))
-            rows.append(("", s.name, str(s.allocation), str(s.generated), *accuracies))
+    rows = [
+        (skill, subskill, str(allocation), str(made), _score(val), _score(train))
+        for skill, subskill, allocation, made, val, train in forest_rows(forest)
+    ]
     names = ("skill", "subskill", "allotted", "made", "valid.", "train")
     return _table(names, rows, texts=2)
+
+
+def forest_rows(
+    forest: Forest,
+) -> Iterator[tuple[str, str, int, int, float | None, float | None]]:
+    """Skill, subskill, allocation, records made, validation and training accuracy.
+
+    A row of a whole skill has no subskill; its subskills come next, in the order of opening.
+    """
+    for t in forest.trees:
+        yield t.skill, "", t.allocation, t.generated, t.val_accuracy, t.train_accuracy
+        for s in t.subskills:
+            yield "", s.name, s.allocation, s.generated, s.val_accuracy, s.train_accuracy
 
 
 def _score(value: float | None) -> str:

@@ -26,7 +26,7 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.environments.actions import parse_action, stamp
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
 from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.evaluation import evaluated, labelled_by
+from dataenvgym.environments.evaluation import evaluated, labeled_by
 from dataenvgym.environments.history import History, last_completed
 from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
 from dataenvgym.environments.iterations import (
@@ -429,7 +429,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _go_on_from(self, finished: list[IterationFiles]) -> tuple[Observation, dict[str, Any]]:
         self._student.load(self._history.last.adapter)
-        completed = labelled_by(self.labeler, last_completed(finished), self.clock)
+        completed = labeled_by(self.labeler, last_completed(finished), self.clock)
         self.go_on_from(finished[-1], completed)
         return self._observation(completed), self._info()
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,14 +38,31 @@ def draw_curve(
 
 def curve_bytes(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> bytes:
     """The PNG of `curve_figure`."""
+    return png_of(curve_figure(summary, categories=categories))
+
+
+def png_of(figure: Figure) -> bytes:
+    """A figure's PNG, drawn once; `savefig` draws a figure with a layout engine twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.image import imsave
+
+    with default_settings():
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        buffer = io.BytesIO()
+        imsave(buffer, canvas.buffer_rgba(), format="png", origin="upper", dpi=figure.dpi,
+               metadata={"Software": None})  # type: ignore[dict-item]  # fmt: skip
+    return buffer.getvalue()
+
+
+@contextmanager
+def default_settings() -> Iterator[None]:
+    """Matplotlib's own settings, in place of the user's."""
     import matplotlib
 
-    buffer = io.BytesIO()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        figure = curve_figure(summary, categories=categories)
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+        yield
 
 
 def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> Figure:
@@ -57,15 +75,13 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
     Args:
         categories: of the skills; their names then stand beside the heatmap.
     """
-    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     skills = list(summary.iterations[0].val_score_by_skill)
     has_skills = any(skills)
     n = len(summary.iterations)
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
+    with default_settings():
         height = max(4.2, 1.3 + 0.27 * len(skills)) if has_skills else 4.2
         figure = Figure(
             figsize=(11.5 + max(0, min(n, 30) - 9) * 0.3 if has_skills else 6.4, height),
@@ -125,6 +141,7 @@ def _draw_scores(axes: Axes, summary: Summary) -> None:
 def _draw_skills(
     axes: Axes, summary: Summary, skills: list[str], categories: Mapping[str, str | None]
 ) -> None:
+    import numpy as np
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -132,8 +149,7 @@ def _draw_skills(
     known = [v for row in rows for v in row if v is not None]
     low, high = min(0.0, *known, 0.0), max(1.0, *known, 1.0)
     # without the darkest quarter, in which the high scores would look alike
-    shades = ListedColormap([colormaps["YlGnBu"](i / 340) for i in range(256)])
-    colors = shades.with_extremes(bad="#e5e7eb")
+    colors = ListedColormap(colormaps["YlGnBu"](np.arange(256) / 340)).with_extremes(bad="#e5e7eb")
     values: list[list[float]] = [[float("nan") if v is None else v for v in row] for row in rows]
     image = axes.imshow(values, aspect="auto", cmap=colors, vmin=low, vmax=high)
     if len(summary.iterations) <= _MOST_NUMBERS:
@@ -141,7 +157,8 @@ def _draw_skills(
             for x, value in enumerate(row):
                 dark = value is not None and (value - low) / (high - low) > 0.7
                 axes.text(x, y, _short(value), ha="center", va="center", fontsize=7.5,
-                          color="white" if dark else "#1f2937")  # fmt: skip
+                          color="white" if dark else "#1f2937", parse_math=False,
+                          in_layout=False)  # fmt: skip
     axes.set_xticks(range(0, len(summary.iterations), max(1, len(summary.iterations) // 12)))
     axes.set_yticks(range(len(skills)))
     labels = [one_line(skill, 32) or "(no skill)" for skill in skills]

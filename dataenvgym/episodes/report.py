@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.episodes.plots import draw_curve
-from dataenvgym.episodes.report_sections import learnt_and_forgotten, report_lines, title
+from dataenvgym.episodes.report_sections import learned_and_forgotten, report_lines, title
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.tables import iteration_table, outcome, print_warnings, shares
@@ -43,7 +43,7 @@ def write_missing_report(run_directory: str | Path) -> None:
 
 
 def render_report(run_directory: str | Path, console: Console) -> None:
-    """Show the short version: the result, the iterations, what was learnt and forgotten.
+    """Show the short version: the result, the iterations, what was learned and forgotten.
 
     Raises:
         RunDirectoryError: if there is no run with at least the base student's evaluation.
@@ -58,8 +58,8 @@ def render_report(run_directory: str | Path, console: Console) -> None:
     if not console.options.ascii_only:
         scores = [i.val_score for i in run.summary.iterations]
         console.print(Text(f"validation {sparkline(scores)}", style="cyan"))
-    learnt, forgotten = learnt_and_forgotten(run)
-    for name, skills, style in (("learnt", learnt, "green"), ("forgot", forgotten, "red")):
+    learned, forgotten = learned_and_forgotten(run)
+    for name, skills, style in (("learned", learned, "green"), ("forgot", forgotten, "red")):
         if skills:
             shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
             console.print(Text(f"{name} most: {shown}", style=style))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from dataenvgym.environments import PHASES
-from dataenvgym.episodes.forest_table import FOREST_COLUMNS, forest_rows
+from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import (
@@ -135,9 +135,9 @@ def _skills(run: RunFiles) -> Iterator[str]:
     names = ["category", "skill", "base", f"iteration {run.best}", "change"]
     names += [f"{name}, {when}" for name in named for when in ("base", f"iteration {run.best}")]
     yield from _table([*names, "n"], rows)
-    learnt, forgotten = learnt_and_forgotten(run)
+    learned, forgotten = learned_and_forgotten(run)
     yield ""
-    for name, skills in (("Learnt most", learnt), ("Forgot most", forgotten)):
+    for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
         shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
         yield f"- {name}: {shown or 'nothing'}"
 
@@ -146,7 +146,14 @@ def _forest(run: RunFiles) -> Iterator[str]:
     forest = run.forest(run.best)
     if forest is not None:
         yield from _section(f"The forest after iteration {run.best}")
-        yield from _table(FOREST_COLUMNS, forest_rows(forest))
+        names = ("skill", "subskill", "allocation", "made", "validation", "training")
+        yield from _table(
+            names,
+            (
+                (skill, subskill or "(all)", allocation, made, score(val), score(train))
+                for skill, subskill, allocation, made, val, train in forest_rows(forest)
+            ),
+        )
 
 
 def _records(run: RunFiles) -> Iterator[str]:
@@ -251,7 +258,7 @@ def _change(skill: SkillReport, best: dict[tuple[str | None, str], SkillReport])
     return difference(after.score if after else None, skill.score)
 
 
-def learnt_and_forgotten(
+def learned_and_forgotten(
     run: RunFiles,
 ) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
     """The skills with the largest gains and losses from the base to the best iteration."""

@@ -111,9 +111,9 @@ class _Comparison:
         if self._before is not None and not wrong:
             pairs = [(self._before[c.instance.id], c) for c in chosen
                      if c.instance.id in self._before]  # fmt: skip
-            learnt = sum(a.was_correct and not b.was_correct for b, a in pairs)
+            learned = sum(a.was_correct and not b.was_correct for b, a in pairs)
             forgotten = sum(b.was_correct and not a.was_correct for b, a in pairs)
-            text += f": {learnt} learnt, {forgotten} forgotten"
+            text += f": {learned} learned, {forgotten} forgotten"
             text += f", {sum(a.was_correct for _, a in pairs)} right now"
         return text
 

@@ -37,9 +37,9 @@ def one_line(text: str, width: int = 80) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def score(value: float | None) -> str:
-    """A score with three digits, or a dash where there is none."""
-    return "-" if value is None else f"{value:.3f}"
+def score(value: float | None, digits: int = 3) -> str:
+    """A score with so many digits, or a dash where there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def change(value: float | None) -> str:

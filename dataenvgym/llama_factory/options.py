@@ -1,12 +1,13 @@
-"""The names of all options that a LLaMA-Factory training file may have.
+"""The options that a LLaMA-Factory training file may have, and the chat templates it may name.
 
-LLaMA-Factory refuses a file with any other name in it. These are the ones of version 0.9.5 with
-transformers 5.6, the newest that it allows.
+LLaMA-Factory refuses any other name; a template only once it has loaded the tokenizer. These are
+the ones of version 0.9.5 with transformers 5.6, the newest that it allows. A training whose
+`template` is None takes the tokenizer's own chat template.
 """
 
 from __future__ import annotations
 
-_NAMES = """
+_OPTIONS = """
     adapter_folder adapter_name_or_path add_special_tokens add_tokens audio_sampling_rate
     cache_dir crop_to_patches disable_gradient_checkpointing double_quantization
     enable_liger_kernel export_device export_dir export_hub_model_id export_legacy_format
@@ -84,4 +85,22 @@ _NAMES = """
     use_liger_kernel warmup_ratio warmup_steps weight_decay
 """
 
-KNOWN_OPTIONS: frozenset[str] = frozenset(_NAMES.split())
+KNOWN_OPTIONS: frozenset[str] = frozenset(_OPTIONS.split())
+
+_TEMPLATES = """
+    aeva alpaca bailing bailing_v2 breeze chatglm3 chatml chatml_de cohere cpm4 dbrx deepseek
+    deepseek3 deepseekcoder deepseekr1 default dots_ocr empty ernie ernie_nothink ernie_vl exaone
+    falcon falcon_h1 fewshot gemma gemma2 gemma3 gemma3n gemma4 gemma4n glm4 glm4_5v glm4_7
+    glm4_moe glm4v glm_ocr glmz1 gpt_oss granite3 granite3_vision granite4 hunyuan hunyuan_small
+    hy3 index intern2 intern_s1 intern_vl keye_vl kimi_vl lfm2 lfm2_vl llama2 llama2_zh llama3
+    llama4 llava llava_next llava_next_llama3 llava_next_mistral llava_next_qwen llava_next_video
+    llava_next_video_mistral llava_next_video_yi llava_next_yi mimo mimo_v2 mimo_vl minicpm_o
+    minicpm_v minicpm_v_4_6 minimax1 minimax2 ministral ministral3 mistral mistral_small mllama
+    moonlight olmo openchat openchat-3.6 opencoder paligemma paligemma_chat phi phi4 phi4_mini
+    phi_small pixtral qwen qwen2_audio qwen2_omni qwen2_vl qwen3 qwen3_5 qwen3_5_nothink qwen3_6
+    qwen3_nothink qwen3_omni qwen3_omni_nothink qwen3_vl qwen3_vl_nothink sailor seed_coder
+    seed_oss smollm smollm2 solar starchat telechat2 vicuna video_llava xuanyuan yi yi_vl youtu
+    youtu_vl yuan zephyr
+"""
+
+TEMPLATES: frozenset[str] = frozenset(_TEMPLATES.split())

@@ -84,7 +84,7 @@ class ChatClient:
             raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
         keep_secret(api_key)
         keep_secrets_of(base_url)
-        self.base_url = _normalised(base_url)
+        self.base_url = _normalized(base_url)
         self._options: dict[str, Any] = {
             "api_key": api_key,
             "api_key_header": api_key_header,
@@ -222,7 +222,7 @@ def _key_headers(key: str | None, header: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if header is None else {header: key}
 
 
-def _normalised(base_url: str) -> str:
+def _normalized(base_url: str) -> str:
     """The URL without a slash and "/v1" at the end of its path."""
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -35,7 +35,6 @@ LATE_SKILLS = ("without", "even_count", "occurrences", "total")
 """Half known like the weak ones at first; practised in plain words in the last stage."""
 
 STRONG_SKILLS = (*EARLY_SKILLS, *LATE_SKILLS)
-WEAK_SKILLS = tuple(name for name in FAMILY_OF if name not in STRONG_SKILLS)
 
 
 @dataclass

@@ -5,7 +5,7 @@ adapted_student   ... its base model, tokenizer and the adapter that it answers 
 prompts           ... conversations -> the tokens that a student is given
 generation        ... tokens -> the tokens of the reply, many at once
 sampling          ... how the next token is drawn
-learnt            ... what it has learnt, as a folder, and the way there
+checkpoints       ... what it has learned, as a folder, and the way there
 vllm              a vLLM server, and adapters that change while it runs
 openai            any model behind an OpenAI-compatible API, not to be trained
 scripted          answers by a function; for tests and examples

@@ -1,4 +1,4 @@
-"""A student in this process: tokenizer, base model, and what it has learnt since."""
+"""A student in this process: tokenizer, base model, and what it has learned since."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.errors import AdapterError, ConfigurationError
-from dataenvgym.predictors.learnt import copy_learnt, require_kind, save_nothing
+from dataenvgym.predictors.checkpoints import copy_checkpoint, require_kind, save_nothing
 from dataenvgym.storage import publishing
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class AdaptedStudent:
 
     The base model is never changed. An adapter is put on a copy that shares its weights; in
     float32 it is then summed into copies of the weights that it adapts, which makes the student
-    as fast as the base, while lower precisions would lose what was learnt and keep it apart.
+    as fast as the base, while lower precisions would lose what was learned and keep it apart.
 
     Args:
         name: folder in Hugging Face format, or a name on the hub.
@@ -28,7 +28,7 @@ class AdaptedStudent:
         dtype: name of a floating point type of torch's.
 
     Attributes:
-        folder: from where what it has learnt was loaded; None for the untouched student.
+        folder: from where what it has learned was loaded; None for the untouched student.
     """
 
     def __init__(self, name: str, *, device: str, dtype: str) -> None:
@@ -67,7 +67,7 @@ class AdaptedStudent:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it has learnt nothing."""
+        """Whether it has learned nothing."""
         return self.folder is None
 
     def load(self, folder: Path) -> None:
@@ -86,17 +86,17 @@ class AdaptedStudent:
             self._adapter, self._adapted, self.folder = adapter, model, Path(folder)
 
     def save(self, folder: Path) -> None:
-        """Write what was learnt to `folder`, or that it is nothing; whole or not at all."""
+        """Write what was learned to `folder`, or that it is nothing; whole or not at all."""
         if self.folder is None:
             save_nothing(folder, self.name)
         elif self._adapter is None:
-            copy_learnt(self.folder, folder)
+            copy_checkpoint(self.folder, folder)
         else:
             with publishing(folder) as new:
                 self._adapter.write(new)
 
     def reset(self) -> None:
-        """Have learnt nothing."""
+        """Have learned nothing."""
         with self._lock:
             self._adapted, self._adapter, self.folder = None, None, None
 

@@ -11,7 +11,7 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.predictors.adapted_student import AdaptedStudent
-from dataenvgym.predictors.learnt import (
+from dataenvgym.predictors.checkpoints import (
     describe_learner,
     initial_folder,
     kind_of,
@@ -38,7 +38,7 @@ class InProcessPredictor:
             Hugging Face format, or a name on its hub. It must have a chat template.
         trainer: who trains (anything with `train`, see `TrainerInterface`); the in-process trainer
             with its default options if None.
-        adapter: the folder of what the student has learnt already; `reset` goes back to it.
+        adapter: the folder of what the student has learned already; `reset` goes back to it.
         batch_size: how many conversations are answered at the same time, at most.
         threads: CPU cores to compute on, one batch on each.
         device: "cpu", "cuda", or "auto" for CUDA where there is some.
@@ -160,7 +160,7 @@ class InProcessPredictor:
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, have the trainer train, load the adapter.
 
-        All of it goes into `run.directory` (see `learnt.train_on`). If it raises, the student
+        All of it goes into `run.directory` (see `checkpoints.train_on`). If it raises, the student
         answers as before.
 
         Raises:
@@ -181,7 +181,7 @@ class InProcessPredictor:
 
     @property
     def _student(self) -> AdaptedStudent:
-        """The student, with what it had learnt already."""
+        """The student, with what it had learned already."""
         with self._lock:
             if self._is_fresh and self.adapter is not None:
                 self._loaded.load(self.adapter)
@@ -201,7 +201,7 @@ class InProcessPredictor:
     def save(self, path: Path) -> None:
         """Write the adapter in PEFT format to the folder `path`.
 
-        A student that has learnt nothing has no adapter: then the folder says so, in a file that
+        A student that has learned nothing has no adapter: then the folder says so, in a file that
         `load` understands and PEFT does not. One whose own weights were trained (`full`, `freeze`)
         is written as a whole.
         """
@@ -219,7 +219,7 @@ class InProcessPredictor:
             self._is_fresh = False
 
     def reset(self) -> None:
-        """Be the untouched student again, with what it had learnt already."""
+        """Be the untouched student again, with what it had learned already."""
         with self._lock:
             self._loaded.reset()
             self._is_fresh = self.adapter is not None

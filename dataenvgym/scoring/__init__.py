@@ -1,8 +1,8 @@
 """Scoring: from what a student wrote to whether it is right.
 
 `extract_final_answer` finds the answer in a response, `grade_pairs` and `answers_equal` compare
-it with the gold, and `check_gold` and `gold_problems` make sure, when data is loaded, that a gold
-can be compared at all. Nothing here imports sympy: what needs it runs in worker processes.
+it with the gold, and `gold_problems` finds the golds that nothing can be compared with. Nothing
+here imports sympy: what needs it runs in worker processes.
 """
 
 from dataenvgym.scoring.extract import extract_final_answer
@@ -10,7 +10,6 @@ from dataenvgym.scoring.grading import (
     TIME_LIMIT,
     Verdict,
     answers_equal,
-    check_gold,
     gold_problems,
     grade_pairs,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "TIME_LIMIT",
     "Verdict",
     "answers_equal",
-    "check_gold",
     "extract_final_answer",
     "gold_problems",
     "grade_pairs",

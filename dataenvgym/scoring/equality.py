@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dataenvgym.scoring.normalise import clean, tokens, unwrap_text
+from dataenvgym.scoring.normalize import clean, tokens, unwrap_text
 from dataenvgym.scoring.numerals import MAX_POWER_BITS
 from dataenvgym.scoring.quantities import Ask, compare_formulas, compare_numbers
 from dataenvgym.scoring.reading import read, read_list

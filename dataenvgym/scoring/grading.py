@@ -10,9 +10,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dataenvgym.errors import UnparsableAnswerError
 from dataenvgym.scoring.equality import MAX_LENGTH, settle
-from dataenvgym.scoring.normalise import clean, unwrap_text
+from dataenvgym.scoring.normalize import clean, unwrap_text
 from dataenvgym.scoring.pool import shared_pool
 from dataenvgym.scoring.process import Reply, Request
 from dataenvgym.scoring.reading import read
@@ -82,17 +81,6 @@ def answers_equal(gold: str, answer: str, *, time_limit: float = TIME_LIMIT) -> 
     if verdict.error is not None:
         _logger.warning("%r against %r: %s", answer[:200], gold[:200], verdict.error)
     return verdict.equal
-
-
-def check_gold(gold: str) -> None:
-    """Make sure at load time that an answer can be compared with `gold`.
-
-    Raises:
-        UnparsableAnswerError: it is empty, or neither a plain form nor an expression.
-    """
-    (problem,) = gold_problems([gold])
-    if problem is not None:
-        raise UnparsableAnswerError(problem)
 
 
 def gold_problems(golds: Sequence[str], *, time_limit: float = TIME_LIMIT) -> list[str | None]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 
-from dataenvgym.scoring.normalise import unwrap_text
+from dataenvgym.scoring.normalize import unwrap_text
 from dataenvgym.scoring.values import SEQUENCE, Group, HugePower, Numeral, Opaque, Quantity
 
 ROUNDED_PLACES = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from dataenvgym.scoring.normalise import tokens
+from dataenvgym.scoring.normalize import tokens
 from dataenvgym.scoring.numerals import read_number
 from dataenvgym.scoring.units import UNIT_LETTERS, units_clash
 from dataenvgym.scoring.values import Formula, Quantity

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from dataenvgym.scoring.normalise import unwrap_text
+from dataenvgym.scoring.normalize import unwrap_text
 from dataenvgym.scoring.numerals import is_grouped, read_number, read_numeral
 from dataenvgym.scoring.units import split_unit
 from dataenvgym.scoring.values import (

@@ -111,9 +111,9 @@ class Transition:
         """The accuracies (..., n_skills) after a training on `counts` (..., n_skills) records."""
         n = len(self.rate)
         factors = np.exp(counts @ self.exponents)
-        learnt = self.asymptote + (accuracies - self.asymptote) * factors[..., :n]
-        forgettable = np.maximum(learnt - self.floor, 0.0)
-        result: Array = learnt - forgettable * (1.0 - factors[..., n:])
+        learned = self.asymptote + (accuracies - self.asymptote) * factors[..., :n]
+        forgettable = np.maximum(learned - self.floor, 0.0)
+        result: Array = learned - forgettable * (1.0 - factors[..., n:])
         return result
 
 

@@ -29,7 +29,6 @@ class HeldOutError(NamedTuple):
     prediction: str
     one_step: float
     trajectory: float
-    one_step_by_skill: tuple[float, ...]
     trajectory_by_skill: tuple[float, ...]
 
 
@@ -72,5 +71,5 @@ def held_out_errors(
 def _error(name: str, step: Array, trajectory: Array, recordings: Recordings) -> HeldOutError:
     squares = [(p - recordings.outcomes) ** 2 for p in (step, trajectory)]
     overall = [float(np.sqrt(np.nanmean(s))) for s in squares]
-    by_skill = [tuple(np.sqrt(np.nanmean(s, axis=(0, 1))).tolist()) for s in squares]
-    return HeldOutError(name, overall[0], overall[1], by_skill[0], by_skill[1])
+    by_skill = np.sqrt(np.nanmean(squares[1], axis=(0, 1))).tolist()
+    return HeldOutError(name, overall[0], overall[1], tuple(by_skill))

@@ -1,19 +1,18 @@
 """Skills: which ones a task's questions need, where gold labels are missing or not wanted.
 
-labeler              CatalogLabeler: makes a catalog once for a run, labels instances from it
-├── discovered       DiscoveredSkills: a teacher names, merges and sorts them
-├── clusters         ClusteredSkills: clusters of the questions' embeddings
-└── placing_labeler  PlacingLabeler: what its catalog does not know is placed as by `placing`
-    ├── gold         FilledGoldSkills: the task's own, with what is missing filled in
-    └── saved        SavedSkills: those of an earlier run
-catalog              SkillCatalog: what a labeler keeps, as a file
-asking               what a teacher is asked about skills
-placing              skills for questions that a catalog does not know
-embeddings           texts as vectors, local or from a server
-similarity, naming   the nearest text; the words that tell groups apart
+labeler          CatalogLabeler: makes a catalog once for a run, labels instances from it
+├── discovered   DiscoveredSkills: a teacher names, merges and sorts them
+├── clusters     ClusteredSkills: clusters of the questions' embeddings, named by telling words
+└── placing      PlacingLabeler: what its catalog does not know is placed by a teacher or similarity
+    ├── gold     FilledGoldSkills: the task's own, with what is missing filled in
+    └── saved    SavedSkills: those of an earlier run
+catalog          SkillCatalog: what a labeler keeps, as a file
+asking           what a teacher is asked about skills
+embeddings       texts as vectors, local or from a server
+similarity       the nearest text
 """
 
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, read_catalog
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
 from dataenvgym.skills.clusters import ClusteredSkills
 from dataenvgym.skills.discovered import DiscoveredSkills
 from dataenvgym.skills.embeddings import EmbedderInterface, EndpointEmbedder, TfidfEmbedder
@@ -28,7 +27,7 @@ __all__ = [
     "EmbedderInterface",
     "EndpointEmbedder",
     "FilledGoldSkills",
-    "LabelledQuestion",
+    "LabeledQuestion",
     "SavedSkills",
     "Skill",
     "SkillCatalog",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dataenvgym.interfaces import SkillLabel
 from dataenvgym.records import CompletedTaskInstance, Model
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, read_catalog
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
 from dataenvgym.storage import read_json, write_json
 
 Labels = dict[tuple[str, str], SkillLabel]
@@ -19,7 +19,7 @@ class Added(Model):
 
     catalog: str
     skills: tuple[Skill, ...] = ()
-    labels: tuple[LabelledQuestion, ...] = ()
+    labels: tuple[LabeledQuestion, ...] = ()
 
     def to(self, catalog: SkillCatalog) -> SkillCatalog:
         """The catalog with what was added."""

@@ -16,7 +16,6 @@ import orjson
 from pydantic import Field, JsonValue, model_validator
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import SkillLabel
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.storage import read_json, write_json
 
@@ -28,7 +27,7 @@ class Skill(Model):
     category: str | None = None
 
 
-class LabelledQuestion(Model):
+class LabeledQuestion(Model):
     """An instance, by its id and as the student reads it, and the name of the skill it needs."""
 
     id: str
@@ -53,7 +52,7 @@ class SkillCatalog(Model):
     task: str
     options: dict[str, JsonValue] = {}
     skills: tuple[Skill, ...] = Field(min_length=1)
-    labels: tuple[LabelledQuestion, ...]
+    labels: tuple[LabeledQuestion, ...]
     counts: dict[str, int] = {}
 
     @model_validator(mode="after")
@@ -70,13 +69,6 @@ class SkillCatalog(Model):
         """16 hex digits of SHA-256 over everything in it."""
         content = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(content).hexdigest()[:16]
-
-    def label_of(self, skill: str) -> SkillLabel:
-        """The skill of that name with its category; KeyError if there is none."""
-        for known in self.skills:
-            if known.name == skill:
-                return SkillLabel(known.name, known.category)
-        raise KeyError(skill)
 
     def save(self, path: Path) -> None:
         """Write it as JSON, atomically."""

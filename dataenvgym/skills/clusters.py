@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Unpack
@@ -13,7 +15,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
     TfidfEmbedder,
@@ -21,8 +23,8 @@ from dataenvgym.skills.embeddings import (
     require_scikit_learn,
 )
 from dataenvgym.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.skills.naming import telling_words
 from dataenvgym.skills.similarity import most_similar
+from dataenvgym.tasks.words import words_of
 
 
 class ClusteredSkills(CatalogLabeler):
@@ -78,7 +80,7 @@ class ClusteredSkills(CatalogLabeler):
         names = telling_words(_grouped(questions, groups), count=3)
         skills = self._with_categories(names, questions, groups, centres)
         labels = (
-            LabelledQuestion(id=i.id, question=i.instruction, skill=names[group])
+            LabeledQuestion(id=i.id, question=i.instruction, skill=names[group])
             for i, group in zip(instances, groups, strict=True)
         )
         return SkillCatalog(
@@ -151,3 +153,42 @@ def _grouped(texts: Sequence[str], groups: Sequence[int]) -> list[list[str]]:
     for text, group in zip(texts, groups, strict=True):
         found[group].append(text)
     return found
+
+
+def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
+    """A name for each group of texts: its `count` most telling words, all names different.
+
+    A word tells by the share of the group's texts that have it, times the squared logarithm of how
+    many times the mean share over all groups that is. Numbers, and words of one or two letters,
+    tell nothing; a group without any other words is "group N".
+    """
+    shares = [_shares(texts) for texts in groups]
+    spread: Counter[str] = Counter()
+    for group in shares:
+        spread.update(group)  # a word's shares over all groups, summed
+    names: list[str] = []
+    for number, group in enumerate(shares, start=1):
+        weights = {
+            # rounded, so that words that tell as much stand in the order of the alphabet
+            word: round(share * math.log(max(1.0, len(groups) * share / spread[word])) ** 2, 9)
+            for word, share in group.items()
+        }
+        best = sorted(weights, key=lambda word: (-weights[word], word))[:count]
+        names.append(_other_than(names, " ".join(best) or f"group {number}"))
+    return names
+
+
+def _shares(texts: Sequence[str]) -> dict[str, float]:
+    """The share of the texts that each word is in."""
+    found: Counter[str] = Counter()
+    for text in texts:
+        found.update({w for w in words_of(text) if len(w) > 2 and not any(map(str.isdigit, w))})
+    return {word: n / len(texts) for word, n in found.items()}
+
+
+def _other_than(names: Sequence[str], name: str) -> str:
+    """`name`, or `name 2`, `name 3`, ... if it is taken."""
+    other, number = name, 2
+    while other in names:
+        other, number = f"{name} {number}", number + 1
+    return other

@@ -19,7 +19,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.asking import PromptLike, SkillTeacher
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
 from dataenvgym.skills.embeddings import (
     EmbedderInterface,
     TfidfEmbedder,
@@ -115,7 +115,7 @@ class DiscoveredSkills(CatalogLabeler):
             task=self._task_name,
             skills=sorted_skills(Skill(name=s, category=groups.get(s)) for s in skills),
             labels=tuple(
-                LabelledQuestion(id=i.id, question=i.instruction, skill=merged[label])
+                LabeledQuestion(id=i.id, question=i.instruction, skill=merged[label])
                 for i, label in zip(instances, labels, strict=True)
             ),
             counts={

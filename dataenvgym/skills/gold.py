@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
-from dataenvgym.skills.catalog import LabelledQuestion, Skill, SkillCatalog, sorted_skills
-from dataenvgym.skills.placing_labeler import PlacingLabeler
+from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, sorted_skills
+from dataenvgym.skills.placing import PlacingLabeler
 
 
 class FilledGoldSkills(PlacingLabeler):
@@ -46,7 +46,7 @@ class FilledGoldSkills(PlacingLabeler):
             method=self.method,
             task=self._task_name,
             skills=sorted_skills(Skill(name=n, category=c) for n, c in categories.items()),
-            labels=tuple(_labelled(i, i.skill) for i in instances if i.skill),
+            labels=tuple(_labeled(i, i.skill) for i in instances if i.skill),
         )
         missing = [i for i in instances if not i.skill]
         placed = super().place(missing, catalog)
@@ -56,7 +56,7 @@ class FilledGoldSkills(PlacingLabeler):
             update={
                 "skills": sorted_skills((*catalog.skills, *new.values())),
                 "labels": tuple(
-                    _labelled(i, i.skill if i.skill else filled[i.id].name) for i in instances
+                    _labeled(i, i.skill if i.skill else filled[i.id].name) for i in instances
                 ),
                 "counts": {"questions": len(instances), "without a gold skill": len(missing)},
             }
@@ -70,5 +70,5 @@ class FilledGoldSkills(PlacingLabeler):
         return [next(placed) if skill is None else skill for skill in gold]
 
 
-def _labelled(instance: TaskInstance, skill: str) -> LabelledQuestion:
-    return LabelledQuestion(id=instance.id, question=instance.instruction, skill=skill)
+def _labeled(instance: TaskInstance, skill: str) -> LabeledQuestion:
+    return LabeledQuestion(id=instance.id, question=instance.instruction, skill=skill)

@@ -22,7 +22,7 @@ from dataenvgym.interfaces import SkillLabel, TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.added import Added, Labels, labels_of, read_added
 from dataenvgym.skills.catalog import (
-    LabelledQuestion,
+    LabeledQuestion,
     Skill,
     SkillCatalog,
     hash_of_questions,
@@ -47,7 +47,7 @@ class CatalogLabeler(ABC):
 
     Args:
         task: whose questions the skills are found in. A task without `instances` is known by those
-            that are labelled first.
+            that are labeled first.
         directory: the run directory; None keeps everything in memory.
         splits: of the questions that skills are found in: "validation", "train", or both. The test
             split stays unseen.
@@ -108,7 +108,7 @@ class CatalogLabeler(ABC):
             if not (instances := self._instances()):
                 raise ConfigurationError(
                     f"task {self._task_name!r} offers no instances, so its skills are found when "
-                    "the first instances are labelled"
+                    "the first instances are labeled"
                 )
             self._take(instances)
         assert self._catalog is not None
@@ -182,7 +182,7 @@ class CatalogLabeler(ABC):
         names = {skill.name for skill in catalog.skills}
         new = {skill.name: skill for skill in placed if skill.name not in names}
         labels = (
-            LabelledQuestion(id=i.id, question=i.instruction, skill=skill.name)
+            LabeledQuestion(id=i.id, question=i.instruction, skill=skill.name)
             for i, skill in zip(unseen, placed, strict=True)
         )
         self._added = self._added.model_copy(

@@ -12,13 +12,13 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.skills.catalog import (
-    LabelledQuestion,
+    LabeledQuestion,
     SkillCatalog,
     read_catalog,
     sorted_skills,
 )
 from dataenvgym.skills.embeddings import EmbedderInterface
-from dataenvgym.skills.placing_labeler import PlacingLabeler, PlacingLabelerOptions
+from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 
 
 class SavedSkills(PlacingLabeler):
@@ -76,7 +76,7 @@ class SavedSkills(PlacingLabeler):
         placed = self.place(unknown, saved)
         names = iter(skill.name for skill in placed)
         labels = tuple(
-            LabelledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
+            LabeledQuestion(id=i.id, question=i.instruction, skill=skill or next(names))
             for i, skill in zip(instances, found, strict=True)
         )
         new = {s.name: s for s in placed if s not in saved.skills}

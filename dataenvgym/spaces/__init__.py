@@ -16,9 +16,8 @@ fixed size.
 """
 
 from dataenvgym.spaces.base import RecordSpace
-from dataenvgym.spaces.completed import CompletedInstancesSpace, ReportSpace
 from dataenvgym.spaces.conversation import ConversationSpace, TextSpace
-from dataenvgym.spaces.training import RecordsSpace
+from dataenvgym.spaces.teaching import CompletedInstancesSpace, RecordsSpace, ReportSpace
 
 __all__ = [
     "CompletedInstancesSpace",

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.identity import decisive_values
+from dataenvgym.config.resolved import literal
 from dataenvgym.config.run_directory import is_hand_made, read_config
+from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.studies.described import described_config
 from dataenvgym.studies.fairness import (
     Difference,
     check_allowed_keys,
@@ -212,3 +214,34 @@ def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
         both = {g.name: configs[run.directory] for g, run in of_seed if g.role != "floor"}
         found += config_differences(both, budget=False)
     return found
+
+
+def described_config(directory: Path) -> DictConfig:
+    """Task, student, agent and environment of a finished run, as far as its folder knows them.
+
+    `agent.records_per_iteration` is the most records that the agent wrote in one iteration.
+
+    Raises:
+        RunDirectoryError: if there is no summary, or a file is damaged.
+    """
+    from omegaconf import OmegaConf
+
+    summary = read_summary(directory)
+    identity = read_identity(directory) or {}
+    options = TeachingOptions().described()
+    written = [one.n_records + sum(one.dropped.values()) for one in summary.iterations[1:]]
+    content: dict[str, Any] = {
+        "task": {"name": summary.task, "instances": identity.get("instances")},
+        "student": {},
+        "predictor": identity.get("predictor", {}),
+        "trainer": {},
+        "agent": {"name": summary.agent, "records_per_iteration": max(written, default=0)},
+        "environment": {
+            "id": identity.get("environment"),
+            **{name: identity.get(name, default) for name, default in options.items()},
+        },
+        "episode": {"iterations": len(summary.iterations) - 1},
+        "seed": summary.seed,
+    }
+    config: DictConfig = OmegaConf.create(literal(content))
+    return config

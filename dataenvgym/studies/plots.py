@@ -5,10 +5,10 @@ Like every figure of this package it has nothing of the time or the machine in i
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.episodes.plots import default_settings, png_of
 from dataenvgym.episodes.texts import one_line
 from dataenvgym.storage import write_bytes
 from dataenvgym.studies.doubts import ceiling_title, stronger_than
@@ -17,7 +17,7 @@ from dataenvgym.studies.results import StrategyResult, StudyResults, TaskResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, told apart by the colour-blind too; beyond eight, the markers differ
+# Okabe and Ito's colors, told apart by the color-blind too; beyond eight, the markers differ
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B6F00", "#5B4B8A")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 _BOUND = "#374151"
@@ -30,19 +30,15 @@ def draw_study(results: StudyResults, path: Path) -> None:
     Left, the mean validation score by iteration, with the band of its 95% t interval. Right, the
     gain in test score with its interval. The floor and the ceiling are lines in both.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     most = max(len(task.strategies) for task in results.tasks)
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
+    with default_settings():
         figure = Figure(
             figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * len(results.tasks)),
             dpi=130,
             layout="constrained",
         )
-        FigureCanvasAgg(figure)
         axes = figure.subplots(len(results.tasks), 2, squeeze=False, width_ratios=[1.25, 1.0])
         for row, task in zip(axes, results.tasks, strict=True):
             styles = _styles(task)
@@ -55,13 +51,11 @@ def draw_study(results: StudyResults, path: Path) -> None:
             fontweight="bold",
             parse_math=False,
         )
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, png_of(figure))
 
 
 def _styles(task: TaskResult) -> dict[str, dict[str, Any]]:
-    """Colour and marker of each strategy."""
+    """Color and marker of each strategy."""
     strategies = [one for one in task.strategies if one.role == "strategy"]
     styles: dict[str, dict[str, Any]] = {}
     for i, one in enumerate(strategies):

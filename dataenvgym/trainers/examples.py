@@ -1,6 +1,6 @@
 """Training records as tokens and labels, for each stage.
 
-A label is the token itself where it is to be learnt, and `IGNORED` elsewhere. What is too long is
+A label is the token itself where it is to be learned, and `IGNORED` elsewhere. What is too long is
 cut as LLaMA-Factory cuts it: a turn's prompt and response share the room that is left, in favour
 of the shorter of the two.
 """
@@ -56,7 +56,7 @@ class Judged:
 def supervised_examples(
     records: Sequence[SupervisedDatum | ChatDatum], tokenizer: Any, cutoff: int
 ) -> list[Example]:
-    """Stage `sft`: every reply of every record is learnt, with what ends it."""
+    """Stage `sft`: every reply of every record is learned, with what ends it."""
     form = ChatFormat.parse(tokenizer)
     conversations = []
     for record in records:
@@ -112,14 +112,14 @@ def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) ->
 def text_examples(
     records: Sequence[TextDatum], tokenizer: Any, cutoff: int, *, packing: bool
 ) -> list[Example]:
-    """Stage `pt`: every token is learnt. Packed, texts fill blocks of `cutoff` tokens, and what
+    """Stage `pt`: every token is learned. Packed, texts fill blocks of `cutoff` tokens, and what
     fills none is left out."""
     texts = [record.text + tokenizer.eos_token for record in records]
     begins = getattr(tokenizer, "add_bos_token", False)
     if not packing:
         if begins:
             texts = [tokenizer.bos_token + text for text in texts]
-        return [_all_learnt(t[:cutoff], tokenizer) for t in _tokenize(tokenizer, texts)]
+        return [_all_learned(t[:cutoff], tokenizer) for t in _tokenize(tokenizer, texts)]
     blocks = []
     for start in range(0, len(texts), _PIECE):
         tokens = [t for text in _tokenize(tokenizer, texts[start : start + _PIECE]) for t in text]
@@ -127,7 +127,7 @@ def text_examples(
             block = tokens[begin : begin + cutoff]
             if begins:
                 block[0] = tokenizer.bos_token_id
-            blocks.append(_all_learnt(block, tokenizer))
+            blocks.append(_all_learned(block, tokenizer))
     return blocks
 
 
@@ -201,8 +201,8 @@ def padding_token(tokenizer: Any) -> int:
     return int(tokenizer.eos_token_id if token is None else token)
 
 
-def _all_learnt(tokens: list[int], tokenizer: Any) -> Example:
-    # padding is told by its token in this stage, so a text's own such tokens are not learnt
+def _all_learned(tokens: list[int], tokenizer: Any) -> Example:
+    # padding is told by its token in this stage, so a text's own such tokens are not learned
     pad = padding_token(tokenizer)
     return Example(tokens, [IGNORED if token == pad else token for token in tokens])
 

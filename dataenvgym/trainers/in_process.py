@@ -93,7 +93,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
         else:
             start = adapters.Adapter.read(Path(config.adapter_name_or_path))
             model = adapters.put_on(base, start, trainable=True)
-        # preferences are learnt without dropout, like their reference
+        # preferences are learned without dropout, like their reference
         model.train(config.stage in ("sft", "pt"))
         fold_small_layers(model)
         objective = _objective(config, records, tokenizer, base, run)

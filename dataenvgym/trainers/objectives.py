@@ -4,7 +4,7 @@ A batch's loss is a sum over its examples, divided by something that is known be
 is computed. So a batch can be computed in parts, whose losses and gradients add up: `scale`
 times the sum of `loss` over the parts.
 
-- `sft`, `pt`: mean cross-entropy over all labelled tokens of an update.
+- `sft`, `pt`: mean cross-entropy over all labeled tokens of an update.
 - `dpo` (Rafailov et al. 2023): -log sigmoid(beta * ((chosen - its reference) - (rejected - its
   reference))), log-probabilities summed over a response; plus `pref_ftx` times the mean
   negative log-probability of the chosen tokens.
@@ -72,10 +72,10 @@ class CrossEntropy:
         return len(self._examples[i].tokens)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        # the first token is predicted from nothing, so it is never learnt
+        # the first token is predicted from nothing, so it is never learned
         labels = (self._examples[i].labels[1:] for batch in batches for i in batch)
-        learnt = sum(len(row) - row.count(IGNORED) for row in labels)
-        return [1.0 / max(learnt, 1)] * len(batches)
+        learned = sum(len(row) - row.count(IGNORED) for row in labels)
+        return [1.0 / max(learned, 1)] * len(batches)
 
     def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
         return None
@@ -178,10 +178,10 @@ def _logits(model: Any, batch: Batch) -> torch.Tensor:
 def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """For each row, the summed log-probability of its labels, and how many they are."""
     labels = batch.labels[:, 1:]
-    learnt = labels != IGNORED
+    learned = labels != IGNORED
     logs = _logits(model, batch)[:, :-1].log_softmax(-1)
     each = logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2)
-    return (each * learnt).sum(1), learnt.sum(1)
+    return (each * learned).sum(1), learned.sum(1)
 
 
 def _references(model: Any, examples: Sequence[Example], pad: Pad, run: Run) -> torch.Tensor:

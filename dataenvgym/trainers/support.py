@@ -1,7 +1,7 @@
 """What the in-process trainer has of LLaMA-Factory's stages and options.
 
 Whatever it has not is refused by name; nothing is passed over in silence that would change what
-is learnt.
+is learned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXTRA = (
     "ref_model",
     "ref_model_adapters",
 )
-# ... and those that change nothing in what is learnt.
+# ... and those that change nothing in what is learned.
 _WITHOUT_EFFECT = (
     "plot_loss",
     "save_steps",

@@ -23,8 +23,8 @@ print(f"validation {summary.iterations[0].val_score:.3f} -> {summary.best.val_sc
 print(f"test       {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")
 
 after = task.evaluate(student)
-learnt = [i for i, instance in enumerate(after) if instance.was_correct > before[i].was_correct]
+learned = [i for i, instance in enumerate(after) if instance.was_correct > before[i].was_correct]
 for name, completed in (("before", before), ("after", after)):
-    for one in (completed[i] for i in learnt[:1]):
+    for one in (completed[i] for i in learned[:1]):
         print(f"\n{name}: {one.instance.instruction}\n{one.transcript[-1].content}")
         print(f"({one.note or 'passes its tests'})")

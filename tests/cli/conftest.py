@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
+from dataenvgym.cli.console import SETTINGS
 from dataenvgym.cli.main import main
-from dataenvgym.cli.quiet import SETTINGS
 
 PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
 SMALL = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.config import build_task, compose
-from dataenvgym.config.models import model_overrides
-from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.overrides import model_overrides, parse_overrides
 from dataenvgym.errors import ConfigurationError
 
 

@@ -5,6 +5,7 @@ import sys
 import matplotlib
 import matplotlib.image
 import pytest
+from matplotlib.figure import Figure
 
 from dataenvgym.episodes import IterationSummary, Summary
 from dataenvgym.episodes.plots import draw_curve
@@ -60,3 +61,11 @@ def test_any_number_of_iterations_and_any_names_can_be_drawn(tmp_path, n, skills
     height, width, _ = matplotlib.image.imread(tmp_path / "a.png").shape
     assert 500 < height < 3000
     assert 700 < width < 3000
+
+
+def test_a_curve_is_drawn_only_once(tmp_path, monkeypatch):
+    drawn = []
+    draw = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *args: drawn.append(1) or draw(*args))
+    draw_curve(make_summary(), tmp_path / "a.png")
+    assert len(drawn) == 1

@@ -22,7 +22,7 @@ def test_the_report_says_what_ran_and_what_came_of_it(finished_run):
     assert "| 3 (best) | 0.917 | +0.167 | 0 | 3 | 9 | 1 duplicate |" in text
     assert r"| loud | \[red\]shout | 0.000 | 1.000 | +1.000 | 4 |" in text
     assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 4 |" in text
-    assert r"- Learnt most: \[red\]shout (+1.000), hum (+0.750), whisper (+0.500)" in text
+    assert r"- Learned most: \[red\]shout (+1.000), hum (+0.750), whisper (+0.500)" in text
     assert text.count("assistant: no [red]idea\ngold: 100") == 1
     assert "1 of 12 validation instances." in text
     assert (finished_run / "curve.png").read_bytes().startswith(b"\x89PNG")
@@ -75,7 +75,7 @@ def test_the_short_version_fits_the_terminal(finished_run):
     text = console.file.getvalue()
     lines = [line for line in text.splitlines() if str(finished_run) not in line]
     assert max(map(len, lines)) <= 60
-    assert "learnt most: [red]shout +1.000" in " ".join(lines)
+    assert "learned most: [red]shout +1.000" in " ".join(lines)
     assert re.search(r"3 +0\.917 +\+0\.167 +3 +1 ", text)
 
 

@@ -24,7 +24,7 @@ def test_records_and_both_answers_are_shown(show):
     assert "iteration 3 of echo, taught by writer" in text
     assert "3 records accepted" in text
     assert "1 record dropped" in text
-    assert "12 instances: 10 learnt, 1 forgotten, 11 right now" in text
+    assert "12 instances: 10 learned, 1 forgotten, 11 right now" in text
     assert "base student: wrong (0)" in text
     assert "iteration 3: right" in text
 

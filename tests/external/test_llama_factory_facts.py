@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dataenvgym.llama_factory.options import KNOWN_OPTIONS
-from dataenvgym.llama_factory.templates import TEMPLATES
+from dataenvgym.llama_factory.options import KNOWN_OPTIONS, TEMPLATES
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 

@@ -290,12 +290,12 @@ def test_preferences_are_measured_against_the_student_as_it_is(
     assert '"loss":0.693' in first
 
 
-@pytest.mark.parametrize("learnt", [False, True])
+@pytest.mark.parametrize("learned", [False, True])
 def test_without_data_the_student_is_what_the_training_would_have_started_from(
-    predictor: InProcessPredictor, tmp_path: Path, learnt: bool
+    predictor: InProcessPredictor, tmp_path: Path, learned: bool
 ) -> None:
     base = logits(predictor)
-    if learnt:
+    if learned:
         predictor.train(DATA, run(tmp_path / "1"))
     before = logits(predictor)
     predictor.train([], run(tmp_path / "2", start="adapter"))

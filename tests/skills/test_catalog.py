@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.skills import LabelledQuestion, Skill, SkillCatalog, read_catalog
+from dataenvgym.skills import LabeledQuestion, Skill, SkillCatalog, read_catalog
 
 
 def catalog(**changes) -> SkillCatalog:
@@ -13,7 +13,7 @@ def catalog(**changes) -> SkillCatalog:
         "task": "sums",
         "options": {"seed": 1},
         "skills": (Skill(name="add", category="numbers"), Skill(name="sort")),
-        "labels": (LabelledQuestion(id="1", question="1 + 1?", skill="add"),),
+        "labels": (LabeledQuestion(id="1", question="1 + 1?", skill="add"),),
         "counts": {"questions": 1},
     }
     return SkillCatalog(**{**fields, **changes})
@@ -31,7 +31,7 @@ def test_the_hash_knows_everything_in_it():
         catalog(task="other"),
         catalog(options={"seed": 2}),
         catalog(skills=(Skill(name="add"), Skill(name="sort"))),
-        catalog(labels=(LabelledQuestion(id="1", question="1 + 1?", skill="sort"),)),
+        catalog(labels=(LabeledQuestion(id="1", question="1 + 1?", skill="sort"),)),
         catalog(counts={}),
     ]
     hashes = {c.hash for c in (catalog(), *changed)}
@@ -42,7 +42,7 @@ def test_the_hash_knows_everything_in_it():
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"labels": (LabelledQuestion(id="1", question="?", skill="dance"),)}, "names 'dance'"),
+        ({"labels": (LabeledQuestion(id="1", question="?", skill="dance"),)}, "names 'dance'"),
         ({"skills": (Skill(name="add"), Skill(name="add"))}, "two skills have the name 'add'"),
         ({"skills": ()}, "at least 1"),
     ],
@@ -50,11 +50,6 @@ def test_the_hash_knows_everything_in_it():
 def test_what_does_not_hold_together_is_no_catalog(changes, expected):
     with pytest.raises(ValidationError, match=expected):
         catalog(**changes)
-
-
-def test_the_category_comes_with_the_skill():
-    assert catalog().label_of("add") == ("add", "numbers")
-    assert catalog().label_of("sort") == ("sort", None)
 
 
 def test_a_file_that_is_not_there_or_no_catalog_is_named_with_the_way_out(tmp_path):

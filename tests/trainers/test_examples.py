@@ -30,7 +30,7 @@ def tokenizer(tiny_student: Path) -> Any:
     return load_tokenizer(str(tiny_student))
 
 
-def learnt(example: Example, tokenizer: Any) -> str:
+def learned(example: Example, tokenizer: Any) -> str:
     assert len(example.tokens) == len(example.labels)
     assert all(
         label in (IGNORED, t) for t, label in zip(example.tokens, example.labels, strict=True)
@@ -44,7 +44,7 @@ def test_only_the_reply_and_its_end_are_learnt(tokenizer: Any) -> None:
     assert tokenizer.decode(example.tokens) == (
         "<|system|>s<|end|><|user|>1+1\n=<|end|><|assistant|>2<|end|>"
     )
-    assert learnt(example, tokenizer) == "2<|end|>"
+    assert learned(example, tokenizer) == "2<|end|>"
 
 
 def test_every_reply_of_a_conversation_is_learnt(tokenizer: Any) -> None:
@@ -59,7 +59,7 @@ def test_every_reply_of_a_conversation_is_learnt(tokenizer: Any) -> None:
     same = SupervisedDatum(instruction="b", output="B", history=(("a", "A"),))
     for record in (chat, same):
         (example,) = supervised_examples([record], tokenizer, 100)
-        assert learnt(example, tokenizer) == "A<|end|>B<|end|>"
+        assert learned(example, tokenizer) == "A<|end|>B<|end|>"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_is_too_long_is_cut_turn_by_turn(tokenizer: Any) -> None:
     (example,) = supervised_examples([record], tokenizer, 20)
     assert len(example.tokens) == 20
     assert tokenizer.decode(example.tokens).startswith("<|user|>a<|end|><|assistant|>A<|end|>")
-    assert learnt(example, tokenizer).startswith("A<|end|>BBB")
+    assert learned(example, tokenizer).startswith("A<|end|>BBB")
 
 
 def test_both_sides_of_a_preference_have_the_same_prompt(tokenizer: Any) -> None:
@@ -91,8 +91,8 @@ def test_both_sides_of_a_preference_have_the_same_prompt(tokenizer: Any) -> None
         instruction="q", chosen="yes", rejected="no!!", history=(("a", "A"),), system="s"
     )
     (pair,) = preference_examples([record], tokenizer, 100)
-    assert learnt(pair.chosen, tokenizer) == "yes<|end|>"  # the earlier reply is not learnt
-    assert learnt(pair.rejected, tokenizer) == "no!!<|end|>"
+    assert learned(pair.chosen, tokenizer) == "yes<|end|>"  # the earlier reply is not learned
+    assert learned(pair.rejected, tokenizer) == "no!!<|end|>"
     prompts = [e.tokens[: e.labels.count(IGNORED)] for e in (pair.chosen, pair.rejected)]
     assert prompts[0] == prompts[1]
 
@@ -101,15 +101,15 @@ def test_the_longer_side_decides_where_a_pair_is_cut(tokenizer: Any) -> None:
     record = PreferenceDatum(instruction="q" * 30, chosen="y", rejected="n" * 9)
     (pair,) = preference_examples([record], tokenizer, 24)
     assert len(pair.rejected.tokens) == 24
-    assert learnt(pair.rejected, tokenizer) == "n" * 9 + "<|end|>"
+    assert learned(pair.rejected, tokenizer) == "n" * 9 + "<|end|>"
     assert pair.chosen.labels.count(IGNORED) == pair.rejected.labels.count(IGNORED) == 14
 
 
 def test_a_judged_answer_is_compared_with_the_one_of_the_record_before(tokenizer: Any) -> None:
     records = [KTODatum(instruction=f"q{i}", output=f"a{i}", desirable=i == 1) for i in range(3)]
     judged = judged_examples(records, tokenizer, 100)
-    assert [learnt(j.example, tokenizer) for j in judged] == [f"a{i}<|end|>" for i in range(3)]
-    assert [learnt(j.mismatched, tokenizer) for j in judged] == [f"a{i}<|end|>" for i in (2, 0, 1)]
+    assert [learned(j.example, tokenizer) for j in judged] == [f"a{i}<|end|>" for i in range(3)]
+    assert [learned(j.mismatched, tokenizer) for j in judged] == [f"a{i}<|end|>" for i in (2, 0, 1)]
     assert (
         tokenizer.decode(judged[1].mismatched.tokens) == "<|user|>q1<|end|><|assistant|>a0<|end|>"
     )
@@ -120,8 +120,8 @@ def test_a_text_is_learnt_whole_with_its_end(tokenizer: Any) -> None:
     long, short = text_examples(
         [TextDatum(text="abcdef"), TextDatum(text="x")], tokenizer, 4, packing=False
     )
-    assert learnt(short, tokenizer) == "x<|end|>"
-    assert learnt(long, tokenizer) == "abcd"
+    assert learned(short, tokenizer) == "x<|end|>"
+    assert learned(long, tokenizer) == "abcd"
 
 
 def test_packed_texts_fill_blocks_and_what_fills_none_is_left_out(tokenizer: Any) -> None:
@@ -137,4 +137,4 @@ def test_packed_texts_fill_blocks_and_what_fills_none_is_left_out(tokenizer: Any
 def test_where_padding_and_the_end_are_one_token_texts_do_not_learn_it(tokenizer: Any) -> None:
     tokenizer.pad_token = tokenizer.eos_token
     (example,) = text_examples([TextDatum(text="x")], tokenizer, 9, packing=False)
-    assert learnt(example, tokenizer) == "x"
+    assert learned(example, tokenizer) == "x"

@@ -1,6 +1,6 @@
 """How alike two texts are: the cosine of their TF-IDF vectors of words, pairs and triples.
 
-The n-grams are hashed into a fixed number of dimensions, so that nothing has to be learnt from the
+The n-grams are hashed into a fixed number of dimensions, so that nothing has to be learned from the
 texts but how many of them have each n-gram. Numbers count as one and the same word: what is asked
 matters here, not about which numbers.
 """
@@ -30,14 +30,14 @@ class TextSimilarity:
         counts = _counts(texts)
         documents = np.bincount(counts.indices, minlength=_DIMENSIONS)
         self._weights = np.log((1 + len(texts)) / (1 + documents)) + 1.0
-        self._columns = self._normalised(counts).T.tocsr()
+        self._columns = self._normalized(counts).T.tocsr()
 
     def to(self, texts: Sequence[str]) -> np.ndarray:
         """Cosines from 0 to 1, of shape (len(texts), size of the collection)."""
-        dense: np.ndarray = (self._normalised(_counts(texts)) @ self._columns).toarray()
+        dense: np.ndarray = (self._normalized(_counts(texts)) @ self._columns).toarray()
         return dense
 
-    def _normalised(self, counts: Any) -> Any:
+    def _normalized(self, counts: Any) -> Any:
         """The counts weighted, each row of length 1 (or empty)."""
         values = counts.data * self._weights[counts.indices]
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

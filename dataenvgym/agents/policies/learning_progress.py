@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 
 _MOST = 0.95
-"""The largest share that a change counts as: nothing is learnt for good."""
+"""The largest share that a change counts as: nothing is learned for good."""
 
 
 class LearningProgress:

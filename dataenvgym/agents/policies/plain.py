@@ -57,7 +57,7 @@ class OpenEndedPolicy:
 class SkillListPolicy:
     """Records in proportion to how weak each skill is.
 
-    A skill's share is `(1 - accuracy + floor) ** sharpness`, normalised; the largest remainders
+    A skill's share is `(1 - accuracy + floor) ** sharpness`, normalized; the largest remainders
     round it to whole records.
 
     Args:

@@ -12,7 +12,7 @@ from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.llm import ChatClient
 from dataenvgym.llm.payloads import RequestForm
-from dataenvgym.predictors.learnt import kind_of
+from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.storage import read_json
 from dataenvgym.tool_formats import DEFAULT, training_format
 

@@ -16,9 +16,8 @@ from typing import Any, Unpack
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.llm import ask_all, key_from
-from dataenvgym.predictors.in_process import resolve_student
-from dataenvgym.predictors.learnt import (
-    copy_learnt,
+from dataenvgym.predictors.checkpoints import (
+    copy_checkpoint,
     describe_learner,
     initial_folder,
     kind_of,
@@ -26,6 +25,7 @@ from dataenvgym.predictors.learnt import (
     save_nothing,
     train_on,
 )
+from dataenvgym.predictors.in_process import resolve_student
 from dataenvgym.predictors.vllm.attached import AttachedServer
 from dataenvgym.predictors.vllm.options import (
     Asking,
@@ -150,7 +150,7 @@ class VllmPredictor:
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, have the trainer train, load the adapter.
 
-        All of it goes into `run.directory` (see `learnt.train_on`). If it raises, the student
+        All of it goes into `run.directory` (see `checkpoints.train_on`). If it raises, the student
         answers as before.
 
         Raises:
@@ -173,12 +173,12 @@ class VllmPredictor:
             self.load(folder)
 
     def save(self, path: Path) -> None:
-        """Write what was learnt to the folder `path`, in PEFT's format (see `learnt`)."""
+        """Write what was learnt to the folder `path`, in PEFT's format (see `checkpoints`)."""
         with self._lock:
             if (folder := self._current()) is None:
                 save_nothing(path, self.student)
             else:
-                copy_learnt(folder, path)
+                copy_checkpoint(folder, path)
 
     def load(self, path: Path) -> None:
         """Answer with the adapter in `path`; the server goes on meanwhile.

@@ -18,7 +18,7 @@ from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
-from dataenvgym.llama_factory.templates import TEMPLATES
+from dataenvgym.llama_factory.options import TEMPLATES
 from dataenvgym.progress import tell
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.llama_factory.diagnosis import explain_failure

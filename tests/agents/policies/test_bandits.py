@@ -47,14 +47,14 @@ def test_the_plan_adds_up_to_the_records_asked_for(bandit):
 
 @pytest.mark.parametrize("bandit", BANDITS)
 def test_of_two_equally_weak_skills_the_one_that_was_learnt_lately_gets_more(bandit):
-    learnt = Counter()
+    learned = Counter()
     for seed in range(10):
         policy = bandit()
         policy.progress.observe({"fast": 0.0, "slow": 0.5})
         policy.progress.plan({"fast": 2.0, "slow": 4.0})
         plan = policy.plan(situation({"fast": 0.5, "slow": 0.5}), 60, rng(seed))
-        learnt.update(counts_of(plan))
-    assert learnt["fast"] > 1.3 * learnt["slow"]
+        learned.update(counts_of(plan))
+    assert learned["fast"] > 1.3 * learned["slow"]
 
 
 @pytest.mark.parametrize("bandit", BANDITS)
@@ -91,7 +91,7 @@ def test_old_rewards_count_less_than_new_ones():
     means = {}
     for discount in (0.3, 1.0):
         policy = UCBPolicy(discount=discount)
-        for accuracy in (0.1, 0.6, 0.6, 0.6):  # learnt at once, then no more
+        for accuracy in (0.1, 0.6, 0.6, 0.6):  # learned at once, then no more
             policy.plan(situation({"a": accuracy}), 15, rng())
         means[discount] = policy.progress.mean("a")
     assert 0 < means[0.3] < means[1.0]

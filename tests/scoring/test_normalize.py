@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.scoring.normalise import clean
+from dataenvgym.scoring.normalize import clean
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a student has learnt, as a folder; students that were trained as a whole."""
+"""What a student has learned, as a folder; students that were trained as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
 from dataenvgym.interfaces import Reply, SamplingParameters, TrainingRun
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.predictors.learnt import (
+from dataenvgym.predictors.checkpoints import (
     initial_folder,
     kind_of,
     require_kind,

@@ -1,7 +1,7 @@
-"""What a student has learnt, as a folder; and the way from records to such a folder.
+"""What a student has learned, as a folder; and the way from records to such a folder.
 
 Such a folder is one of three: an adapter in PEFT's format, a whole student in Hugging Face's (from
-a training of all weights), or the note that nothing has been learnt.
+a training of all weights), or the note that nothing has been learned.
 
     records -> dataset/ and training.yaml -> the trainer -> adapter/
 """
@@ -53,7 +53,7 @@ def require_kind(folder: Path) -> Kind:
 
 
 def initial_folder(adapter: str | Path | None) -> Path | None:
-    """The folder with what a student has learnt before an episode.
+    """The folder with what a student has learned before an episode.
 
     Raises:
         ConfigurationError: if there is nothing in it that a student could answer with.
@@ -87,12 +87,12 @@ def describe_learner(
 
 
 def save_nothing(folder: Path, student: str) -> None:
-    """Write the note that nothing has been learnt; `student` is for the reader."""
+    """Write the note that nothing has been learned; `student` is for the reader."""
     with publishing(folder) as new:
         write_json(new / _NOTHING, {"student": Path(student).name})
 
 
-def copy_learnt(source: Path, folder: Path) -> None:
+def copy_checkpoint(source: Path, folder: Path) -> None:
     """Copy what is in one such folder to another; whole or not at all."""
     with publishing(folder) as new:
         shutil.copytree(source, new, dirs_exist_ok=True)
@@ -108,7 +108,7 @@ def train_on(
     initial: Path | None = None,
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Path:
-    """Write the dataset and the training's file, and have the trainer train; what was learnt.
+    """Write the dataset and the training's file, and have the trainer train; what was learned.
 
     All of it goes into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the trainer's
     logs. If something whole is already there, because the run was interrupted after the training,
@@ -117,9 +117,9 @@ def train_on(
 
     Args:
         student: the untouched student's folder, or its name on the hub.
-        current: the folder with what the student has learnt so far, None for nothing; asked only
+        current: the folder with what the student has learned so far, None for nothing; asked only
             if `run.start` is "adapter".
-        initial: the folder with what it had learnt before the episode; where "base" starts.
+        initial: the folder with what it had learned before the episode; where "base" starts.
         tool_format: writes tools and calls into the dataset as text.
 
     Raises:
@@ -131,7 +131,7 @@ def train_on(
         return folder
     start = current() if run.start == "adapter" else initial
     if not training_data:
-        save_nothing(folder, student) if start is None else copy_learnt(start, folder)
+        save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)
         return folder
     with run.phase("dataset"):
         shutil.rmtree(run.directory / "dataset", ignore_errors=True)
