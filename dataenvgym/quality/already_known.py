@@ -14,7 +14,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.quality.answering import refuse_gone
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted import attemptable
 from dataenvgym.tasks.lessons import problem_of
 
 
@@ -32,6 +32,9 @@ class AlreadyKnownCheck:
         temperature: of the tries.
         max_tokens: the longest answer, in tokens; None is that of the task.
         seed: of the tries.
+
+    Raises:
+        ConfigurationError: for options that cannot be, or if the task makes no environments.
     """
 
     reason = "already_known"
@@ -53,7 +56,7 @@ class AlreadyKnownCheck:
                 f"share is {share} and temperature is {temperature}, expected a share above 0 and "
                 "at most 1, and a temperature above 0"
             )
-        self._task = task_of(task)
+        self._task = attemptable(task)
         self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
         self._samples = samples
         self._share = share

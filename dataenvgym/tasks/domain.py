@@ -119,7 +119,22 @@ class Domain(ABC):
         return None
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
-        """A training record as a problem that can be tried, or None if it cannot be judged."""
+        """A training record as a problem that can be tried, or None if it cannot be judged.
+
+        Here, with its output as the gold answer, if that solves it. Otherwise the environment reads
+        gold answers in another form, and would call every reply wrong.
+        """
+        problem = self.question_of_record(record)
+        try:
+            return problem if problem and self.judge(problem, record.output) else None
+        except Exception:  # whatever an environment does with a problem that is not its own
+            return None
+
+    def question_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """A record's question as a problem, with the output as it stands for its gold answer.
+
+        None if the record has a system message or turns that are not the prompt's.
+        """
         plain = self.prompt_template.unframe(record)
         if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
             return None
@@ -129,19 +144,3 @@ class Domain(ABC):
             instruction=plain.prompt[-1].content,
             answer=record.output,
         )
-
-
-class EnvironmentDomain(Domain):
-    """A domain of which nothing but the environments is known."""
-
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
-        """The record as a problem with its output as the gold answer, if that solves it.
-
-        Otherwise the environment reads gold answers in another form, and would call every reply
-        wrong.
-        """
-        problem = super().problem_of_record(record)
-        try:
-            return problem if problem and self.judge(problem, record.output) else None
-        except Exception:  # whatever an environment does with a problem that is not its own
-            return None
