@@ -139,10 +139,13 @@ class _AdaptedDomain(Domain):
 
     def __init__(self, task: TaskInterface) -> None:
         self._task: Any = task
-        self.judges_records = hasattr(task, "judge_record")
         for name in _DOMAIN_METHODS:
             if hasattr(task, name):
                 setattr(self, name, getattr(task, name))
+
+    @property
+    def judges_records(self) -> bool:
+        return hasattr(self._task, "judge_record")
 
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]

@@ -354,7 +354,10 @@ class TaskAsDomain(Domain):
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
         """What the prompts of the task's first two problems have around their instructions."""
-        return template_read_off(self._task.make_environment, self._task.instances[:2])
+        return template_read_off(self.make_environment, self._task.instances[:2])
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
-        return self._task.make_environment()
+        environment = self._task.make_environment()
+        if not getattr(environment, "others", True):  # a rollout gives them, too
+            environment.others = self._task.others
+        return environment

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import (
     Conversation,
     Provenance,
@@ -28,11 +28,9 @@ class Domain(ABC):
 
     Attributes:
         prompt_template: what surrounds an instruction in a prompt.
-        judges_records: whether `judge_record` can tell right from wrong.
     """
 
     prompt_template: PromptTemplate = PLAIN
-    judges_records: bool = False
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
@@ -94,11 +92,16 @@ class Domain(ABC):
         """A record that solves the problem, or None.
 
         It has the first of the `ways_to_answer` that `judge` accepts.
+
+        Raises:
+            ConfigurationError: if nothing can be judged, such as without a sandbox or a speaker.
         """
         try:
             prompt = self.prompt(instance)
             ways = (text for text in self.ways_to_answer(instance) if self.judge(instance, text))
             output = next(ways, None)
+        except ConfigurationError:
+            raise
         except DataEnvGymError:
             return None
         fields = prompt_fields(prompt)
@@ -113,6 +116,11 @@ class Domain(ABC):
             yield solution
         if instance.answer:
             yield instance.answer
+
+    @property
+    def judges_records(self) -> bool:
+        """Whether it has a `judge_record` of its own, which can tell right from wrong."""
+        return type(self).judge_record is not Domain.judge_record
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the answer of a training record is right; None if that is unknown."""

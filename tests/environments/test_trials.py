@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 
@@ -127,6 +128,12 @@ def test_there_is_nothing_to_try_before_reset_and_outside_of_an_episode(task, st
         OpenEnded(task, student).trial(records)
     with pytest.raises(AgentError, match="tried by agents"):
         ShownStudent(student).trial(records)
+
+
+def test_the_student_that_an_agent_sees_can_be_copied(student):
+    shown = copy.copy(ShownStudent(student))
+    with pytest.raises(AgentError, match="reset"):
+        shown.reset()
 
 
 def test_an_agent_tries_two_batches_and_gives_the_better_one(task, student, tmp_path):

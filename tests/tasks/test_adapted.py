@@ -89,7 +89,8 @@ def test_problems_without_environments_are_known_and_cannot_be_tried():
     task = task_of(theirs(name="theirs", instances=[WORD]))
     assert known_instances(task) == task.instances == (WORD,)
     assert task.domain.prompt_template == PLAIN
-    assert task.domain.gold_record(WORD) is None
+    with pytest.raises(ConfigurationError, match="has no `make_environment`"):
+        task.domain.gold_record(WORD)
 
 
 def test_its_problems_are_those_that_it_has_at_the_moment():

@@ -4,8 +4,8 @@ import dataenvgym.tasks
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import SupervisedDatum, TaskInstance
-from dataenvgym.tasks import Domain, Outcome, Source, Task, TaskEnvironment
+from dataenvgym.records import Message, SupervisedDatum, TaskInstance
+from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
 from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
@@ -300,3 +300,39 @@ def test_a_record_is_a_problem_of_a_domain_with_environments_alone_if_its_output
     record = SupervisedDatum(instruction="1 + 1?", output="it is 2")
     assert Exact().problem_of_record(record).answer == "it is 2"
     assert Reading().problem_of_record(record) is None  # it would call every reply wrong
+
+
+class Asked(EchoEnvironment):
+    """The first message of a problem, and what becomes of the last one, are those of others."""
+
+    def begin(self, instance):
+        said = yield Ask("user", (Message(role="user", content=instance.instruction),))
+        return (Message(role="user", content=said),)
+
+    def respond(self, instance, conversation):
+        verdict = yield Ask("judge", conversation)
+        return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
+
+
+class AskedTask(EchoTask):
+    def make_environment(self):
+        return Asked(self.instances)
+
+
+def test_prompts_verdicts_and_gold_records_ask_the_other_speakers_of_the_task():
+    user = ScriptedPredictor(lambda conversation: f"Please: {conversation[-1].content}")
+    judge = ScriptedPredictor(
+        lambda c: "yes" if c[-1].content in c[0].content.split(" ")[-1] else "no"
+    )
+    task = AskedTask(others={"user": user, "judge": judge})
+    (instance, *_) = task.instances
+    assert task.domain.prompt(instance)[0].content == "Please: Say c."
+    assert task.domain.prompt_template.template == "Please: {instruction}"
+    assert task.domain.judge(instance, "c")
+    assert task.domain.gold_record(instance).output == "c"
+
+
+def test_gold_records_that_nobody_can_judge_are_refused_in_place_of_left_out():
+    task = AskedTask()
+    with pytest.raises(ConfigurationError, match="Asked asks 'user'"):
+        task.domain.gold_record(task.instances[0])

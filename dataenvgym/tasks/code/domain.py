@@ -64,8 +64,6 @@ class CodeDomain(Domain):
             `CodeEnvironment`.
     """
 
-    judges_records = True
-
     def __init__(
         self,
         known: Callable[[], Iterable[TaskInstance]] = tuple,
