@@ -14,7 +14,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.quality.answering import refuse_gone
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted import attemptable
+from dataenvgym.tasks.adapted import attemptable, task_of
 from dataenvgym.tasks.lessons import problem_of
 
 
@@ -32,9 +32,6 @@ class AlreadyKnownCheck:
         temperature: of the tries.
         max_tokens: the longest answer, in tokens; None is that of the task.
         seed: of the tries.
-
-    Raises:
-        ConfigurationError: for options that cannot be, or if the task makes no environments.
     """
 
     reason = "already_known"
@@ -56,7 +53,7 @@ class AlreadyKnownCheck:
                 f"share is {share} and temperature is {temperature}, expected a share above 0 and "
                 "at most 1, and a temperature above 0"
             )
-        self._task = attemptable(task)
+        self._task = task_of(task)
         self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
         self._samples = samples
         self._share = share
@@ -71,6 +68,10 @@ class AlreadyKnownCheck:
         Raises:
             PredictionError: if the student is gone.
         """
+        try:
+            attemptable(self._task)
+        except ConfigurationError as error:  # the check of a group that is there for all tasks
+            return [Failure(reason=str(error))] * len(records)
         passes: list[bool | Failure] = [True] * len(records)
         domain = self._task.domain
         taught = {i: p for i, r in enumerate(records) if (p := problem_of(domain, r)) is not None}

@@ -257,10 +257,7 @@ class Task:
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:
     """The problems of the training split; none if there is none."""
-    try:
-        return task.on("train").instances
-    except ConfigurationError:
-        return ()
+    return task.on("train").instances if "train" in task.splits else ()
 
 
 def sample_seed(seed: int, sample: int) -> int:

@@ -127,6 +127,7 @@ def test_impossible_options_are_refused(options):
         AlreadyKnownCheck(TASK, **options)
 
 
-def test_a_task_in_which_nothing_can_be_tried_is_refused():
-    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
-        AlreadyKnownCheck(SimpleNamespace())
+def test_records_of_a_task_in_which_nothing_can_be_tried_are_unjudged():
+    record = SupervisedDatum(instruction="a", output="b")
+    (verdict,) = AlreadyKnownCheck(SimpleNamespace()).passes([record], Student(str))
+    assert "SimpleNamespace has no `make_environment`" in verdict.reason
