@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.errors import InvalidRecordError
+from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
 
@@ -51,6 +51,9 @@ class PolicyFit:
     needs_engine_skills: bool = False
     asks_student: bool = False
 
+    def __post_init__(self) -> None:
+        _check_told("tells", self.tells)
+
 
 @dataclass(frozen=True)
 class EngineFit:
@@ -65,22 +68,54 @@ class EngineFit:
     needs: Told = "skills"
     writes: bool = True
 
+    def __post_init__(self) -> None:
+        _check_told("needs", self.needs)
+
     def is_told_enough(self, policy: PolicyFit) -> bool:
         """Whether that policy's plans tell what the engine needs."""
         order = get_args(Told)
         return order.index(policy.tells) >= order.index(self.needs)
 
 
+FitT = TypeVar("FitT", PolicyFit, EngineFit)
+
+
 def policy_fit(policy: object) -> PolicyFit:
-    """What the policy says of itself; the default if it says nothing."""
-    fit = getattr(policy, "fit", None)
-    return fit if isinstance(fit, PolicyFit) else PolicyFit()
+    """What the policy says of itself; the default if it says nothing.
+
+    Raises:
+        ConfigurationError: if its `fit` is something else.
+    """
+    return _fit_of(policy, PolicyFit)
 
 
 def engine_fit(engine: object) -> EngineFit:
-    """What the engine says of itself; the default if it says nothing."""
-    fit = getattr(engine, "fit", None)
-    return fit if isinstance(fit, EngineFit) else EngineFit()
+    """What the engine says of itself; the default if it says nothing.
+
+    Raises:
+        ConfigurationError: if its `fit` is something else.
+    """
+    return _fit_of(engine, EngineFit)
+
+
+def _fit_of(part: object, kind: type[FitT]) -> FitT:
+    fit = getattr(part, "fit", None)
+    if fit is None:
+        return kind()
+    if not isinstance(fit, kind):
+        raise ConfigurationError(
+            f"fit of {type(part).__name__} is {fit!r}, expected {kind.__name__}(...) (see "
+            "dataenvgym.plans) as an attribute or a property; without one, the default holds"
+        )
+    return fit
+
+
+def _check_told(name: str, told: str) -> None:
+    if told not in get_args(Told):
+        raise ConfigurationError(
+            f"{name} is {told!r}, expected one of {', '.join(get_args(Told))}."
+            f"{did_you_mean(str(told), get_args(Told))}"
+        )
 
 
 class Assignment:

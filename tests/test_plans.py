@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
@@ -21,6 +22,7 @@ from dataenvgym.agents import (
     RetentionPolicy,
     SkillListPolicy,
 )
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.plans import EngineFit, PolicyFit, Told, engine_fit, policy_fit
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
@@ -30,7 +32,30 @@ TASK = PocketMathTask(n_train=20)
 def test_what_says_nothing_of_itself_plans_with_examples_and_needs_a_skill():
     assert policy_fit(object()) == PolicyFit(tells="examples")
     assert engine_fit(object()) == EngineFit(needs="skills", writes=True)
-    assert policy_fit(NoEngine()) == PolicyFit()  # its fit is that of an engine
+
+
+@pytest.mark.parametrize(
+    ("fit", "shown"),
+    [
+        ({"tells": "counts"}, r"{'tells': 'counts'}"),
+        (PolicyFit, "<class"),
+        (lambda: PolicyFit(), "<function"),  # a property without its decorator
+        (EngineFit(), "EngineFit"),
+    ],
+)
+def test_a_fit_of_another_kind_is_refused_in_place_of_the_default(fit, shown):
+    policy = SimpleNamespace(fit=fit)
+    with pytest.raises(ConfigurationError, match=f"fit of SimpleNamespace is {shown}.*PolicyFit"):
+        policy_fit(policy)
+    with pytest.raises(ConfigurationError, match=r"fit of FreePolicy is .* expected EngineFit"):
+        engine_fit(FreePolicy())
+
+
+def test_what_no_plan_can_tell_is_refused_with_the_nearest_word():
+    with pytest.raises(ConfigurationError, match=r"tells is 'exmaples'.* mean 'examples'"):
+        PolicyFit(tells="exmaples")
+    with pytest.raises(ConfigurationError, match=r"needs is 'count'.* mean 'counts'"):
+        EngineFit(needs="count")
 
 
 def test_who_is_told_more_is_told_enough():

@@ -22,8 +22,8 @@ def check_fit(
 ) -> None:
     """Refuse an agent whose policy or engine could do nothing with the task.
 
-    Only agents of a policy and an engine, on tasks that offer their instances, can be judged; any
-    other combination passes.
+    Only agents of a policy and an engine can be judged, and what is about problems only on tasks
+    that offer their instances; any other combination passes.
 
     Args:
         shows_skills: whether the environment lets the agent see skills.
@@ -39,6 +39,8 @@ def check_fit(
     _acts_as(agent, policy)
     if engine is not None:
         _writes_something(policy, engine)
+        if isinstance(engine, Prepares):
+            engine.prepare()
     if not instances:
         return
     name, asks, needs = task_of(task).name, policy_fit(policy), engine_fit(engine)
@@ -47,8 +49,6 @@ def check_fit(
         _shows_skills(_title(policy), name, shows_skills=shows_skills, has_skills=has_skills)
     if engine is None:
         return
-    if isinstance(engine, Prepares):
-        engine.prepare()
     if asks.needs_engine_skills and not engine.skills:
         raise ConfigurationError(
             f"{_title(policy)} draws from the engine's skills, and {type(engine).__name__} names "

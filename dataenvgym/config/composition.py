@@ -58,7 +58,7 @@ def compose(
         keep_secrets_of(override)
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
-    check_choices(parsed, groups, ())
+    check_choices(parsed, groups)
     check_experiment(parsed, groups)
     choices = [o for o in parsed if o.key in groups]
     default, _ = compose_files(choices, _folders(config_dir), name)

@@ -69,14 +69,11 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
     return parsed
 
 
-def check_choices(
-    overrides: Sequence[Override], groups: Mapping[str, Collection[str]], keys: Collection[str]
-) -> None:
+def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection[str]]) -> None:
     """Refuse a group or an option that there is not.
 
     Args:
         groups: the options of each group.
-        keys: the top-level keys that are no groups.
     """
     for override in overrides:
         if override.key in groups:

@@ -60,6 +60,8 @@ class ShownStudent:
         self._refuse("reset")
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_predictor":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self._predictor, name)
 
     def _refuse(self, method: str) -> NoReturn:

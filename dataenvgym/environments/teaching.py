@@ -133,7 +133,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self._student = Student(predictor, self._episode, self.options)
         self._history = History()
         self._checks = RecordChecks()
-        self._has_tried = False
 
     # --- gymnasium's side ---
 
@@ -268,16 +267,14 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         if self.clock.iteration != number:
             self.clock.start(number)
         began = time.perf_counter()
-        if not self._has_tried:
-            self._has_tried = True
-            warn_run(_TRIED)
+        warn_run(_TRIED)  # in each iteration, so that a resumed run has the same warnings
         with self._episode.scratch() as folder:
             try:
                 report = self._tried(records, IterationFiles(folder, number))
+                self._student.load(previous.adapter)
             except BaseException as error:
                 self._student.go_back(previous.adapter, error)
                 raise
-            self._student.load(previous.adapter)
         seconds = time.perf_counter() - began
         self.clock.add("trial", seconds)
         gain = report.score - previous.report.score

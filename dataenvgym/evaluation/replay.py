@@ -44,20 +44,22 @@ def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskI
 
 
 class _Recorded:
-    """A student that says again what it said."""
+    """A student that says again what it said; not the turns that a prompt shows it as its own."""
 
     def __init__(self, transcript: Conversation) -> None:
-        self._said: Iterator[str] = iter(
-            texts := [as_reply(m) for m in transcript if m.role == "assistant"]
-        )
-        self.left = len(texts)
+        self._texts = [as_reply(m) for m in transcript if m.role == "assistant"]
+        self._said: Iterator[str] | None = None
+        self.left = 0
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
-        return [self._next() for _ in conversations]
+        return [self._next(conversation) for conversation in conversations]
 
-    def _next(self) -> Reply | Failure:
+    def _next(self, conversation: Conversation) -> Reply | Failure:
+        if self._said is None:
+            own = self._texts[sum(message.role == "assistant" for message in conversation) :]
+            self._said, self.left = iter(own), len(own)
         text = next(self._said, None)
         if text is None:
             return Failure(reason=UNANSWERED)

@@ -14,7 +14,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.quality.answering import refuse_gone
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted import attemptable, task_of
 from dataenvgym.tasks.lessons import problem_of
 
 
@@ -68,6 +68,10 @@ class AlreadyKnownCheck:
         Raises:
             PredictionError: if the student is gone.
         """
+        try:
+            attemptable(self._task)
+        except ConfigurationError as error:  # the check of a group that is there for all tasks
+            return [Failure(reason=str(error))] * len(records)
         passes: list[bool | Failure] = [True] * len(records)
         domain = self._task.domain
         taught = {i: p for i, r in enumerate(records) if (p := problem_of(domain, r)) is not None}

@@ -6,8 +6,8 @@ evaluation ask for more; `task_of` gives them a `Task` for any task, so that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
-from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain, EnvironmentDomain
+from dataenvgym.tasks.base import Task, checked_instances
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off
 from dataenvgym.tasks.source import SPLITS, Split
@@ -38,7 +38,7 @@ def attemptable(task: TaskInterface) -> Task:
         ConfigurationError: if it makes no environments.
     """
     found = task_of(task)
-    if isinstance(found, AdaptedTask):
+    if isinstance(found, AdaptedTask) and not found.offers("make_environment"):
         needed(found.inner, "make_environment", _TRIED)
     return found
 
@@ -59,7 +59,8 @@ class AdaptedTask(Task):
     """A task of another class, which may offer any of what a `Task` or its `Domain` has.
 
     What it lacks is refused where it is needed, with a ConfigurationError that names the method;
-    `offers` says so beforehand. The methods of a domain may be those of the task itself.
+    `offers` says so beforehand. The methods of a domain may be those of the task itself. A task
+    with a `domain` and a `make_environment` of its own is tried in its own environments.
     """
 
     def __init__(self, task: TaskInterface) -> None:
@@ -67,18 +68,33 @@ class AdaptedTask(Task):
         self.inner: Any = task
 
     def offers(self, *names: str) -> bool:
-        return all(getattr(self.inner, name, None) is not None for name in names)
+        there = {name for name in names if getattr(self.inner, name, None) is not None}
+        if not isinstance(self.domain, _AdaptedDomain):  # it makes environments
+            there.add("make_environment")
+        return there.issuperset(names)
 
     @property
     def instances(self) -> tuple[TaskInstance, ...]:
         """Its problems, as it has them at the moment."""
-        return tuple(needed(self.inner, "instances", "which are its problems"))
+        found = needed(self.inner, "instances", "which are its problems")
+        return checked_instances(found, f"task {self.name!r}", "instances")
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         return self.on(split).instances
 
     def make_environment(self) -> TaskEnvironment:
-        return self.domain.make_environment()
+        return self._making(())()
+
+    def close(self) -> None:
+        if self.offers("close"):
+            self.inner.close()
+        self.domain.close()
+
+    def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
+        if isinstance(self.domain, _AdaptedDomain) or hasattr(self.inner, "make_environment"):
+            own: Callable[[], TaskEnvironment] = needed(self.inner, "make_environment", _TRIED)
+            return own
+        return partial(self.domain.make_environment, instances)
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -118,15 +134,18 @@ class AdaptedTask(Task):
         return report_of(self.inner, completed)
 
 
-class _AdaptedDomain(EnvironmentDomain):
+class _AdaptedDomain(Domain):
     """The domain of a task of another class, by the methods that the task has of its own."""
 
     def __init__(self, task: TaskInterface) -> None:
         self._task: Any = task
-        self.judges_records = hasattr(task, "judge_record")
         for name in _DOMAIN_METHODS:
             if hasattr(task, name):
                 setattr(self, name, getattr(task, name))
+
+    @property
+    def judges_records(self) -> bool:
+        return hasattr(self._task, "judge_record")
 
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
@@ -145,8 +164,8 @@ class _AdaptedDomain(EnvironmentDomain):
 
 _TRIED = "in which a student could try its problems"
 _DOMAIN_METHODS = (
-    *("check_ready", "answer_class", "same_answer", "overlap_key"),
-    *("judge_record", "problem_of_record"),
+    *("check_ready", "prompt", "judge", "answer_class", "same_answer", "gives", "overlap_key"),
+    *("gold_record", "ways_to_answer", "judge_record", "problem_of_record"),
 )
 
 
@@ -209,6 +228,8 @@ def _options_of(task: TaskInterface) -> dict[str, Any]:
         "sampling": lambda value: isinstance(value, SamplingParameters),
         "chunk_size": lambda value: isinstance(value, int),
         "threads": lambda value: isinstance(value, int),
+        "others": lambda value: isinstance(value, Mapping),
+        "student": lambda value: isinstance(value, str),
     }
     return {name: value for name, fits in kinds.items() if fits(value := getattr(task, name, None))}
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self, TypedDict
 
+from pydantic import BaseModel
+
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import (
@@ -21,7 +23,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.domain import Domain, EnvironmentDomain
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
 from dataenvgym.tasks.reports import report_on
@@ -63,7 +65,8 @@ class Task:
             `dataenvgym/pocket`; what `student=pocket` stands for.
 
     Raises:
-        ConfigurationError: if a part is missing, or there is no such split.
+        ConfigurationError: if a part is missing, given twice, or of another kind, or there is no
+            such split.
     """
 
     name: str = "task"
@@ -87,6 +90,7 @@ class Task:
         no_domain = domain is None and own.domain is Task.domain
         if no_domain and own.make_environment is Task.make_environment:
             raise _missing(own, "domain", "make_environment()")
+        _check_parts(own, source, domain)
         if name is not None:
             self.name = name
         self.source = source
@@ -199,12 +203,19 @@ class Task:
                 seeds that derive from its seed.
 
         Raises:
-            ConfigurationError: before anything is asked, if the answers could not be judged.
+            ConfigurationError: before anything is asked, if the answers could not be judged, or
+                for `samples` below 1.
+            InvalidInstanceError: if `instances` are something else.
             PredictionError: if the predictor cannot work at all.
         """
+        if samples < 1:
+            raise ConfigurationError(f"samples is {samples}, expected 1 or more")
         self.domain.check_ready()
-        instances = self.instances if instances is None else instances
-        sampling = sampling or self.sampling
+        if instances is None:
+            instances = self.instances
+        else:
+            instances = checked_instances(instances, f"task {self.name!r}", "instances")
+        sampling = SamplingParameters.model_validate(sampling or self.sampling)
         tries: list[CompletedTaskInstance] = []
         for sample in range(samples):
             seed = sample_seed(sampling.seed, sample)
@@ -246,10 +257,7 @@ class Task:
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:
     """The problems of the training split; none if there is none."""
-    try:
-        return task.on("train").instances
-    except ConfigurationError:
-        return ()
+    return task.on("train").instances if "train" in task.splits else ()
 
 
 def sample_seed(seed: int, sample: int) -> int:
@@ -268,20 +276,34 @@ def _checked(split: Split) -> Split:
 
 def _checked_instances(task: Task, loaded: Any) -> tuple[TaskInstance, ...]:
     where = f"task {task.name!r}, split {task.split!r}"
-    if isinstance(loaded, str | bytes | Mapping) or not isinstance(loaded, Iterable):
-        raise InvalidInstanceError(
-            f"{where}: load() returned {_shown(loaded)}, expected a sequence of TaskInstance"
-        )
-    instances = tuple(loaded)
-    for i, instance in enumerate(instances):
-        if not isinstance(instance, TaskInstance):
-            raise InvalidInstanceError(
-                f"{where}: item {i} of load() is {_shown(instance)}, expected a TaskInstance: "
-                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
-            )
+    instances = checked_instances(loaded, where, "load()")
     if not instances:
         raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
     check_ids(instances, where)
+    return instances
+
+
+def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, ...]:
+    """The problems, if they are problems.
+
+    Args:
+        where, what: for messages.
+
+    Raises:
+        InvalidInstanceError: if they are something else.
+    """
+    # a model can be iterated over, too
+    if isinstance(found, str | bytes | Mapping | BaseModel) or not isinstance(found, Iterable):
+        raise InvalidInstanceError(
+            f"{where}: {what} is {_shown(found)}, expected a sequence of TaskInstance"
+        )
+    instances = tuple(found)
+    for i, instance in enumerate(instances):
+        if not isinstance(instance, TaskInstance):
+            raise InvalidInstanceError(
+                f"{where}: item {i} of {what} is {_shown(instance)}, expected a TaskInstance: "
+                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
+            )
     return instances
 
 
@@ -297,7 +319,30 @@ def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
     )
 
 
-class TaskAsDomain(EnvironmentDomain):
+def _check_parts(own: type[Task], source: Any, domain: Any) -> None:
+    """Refuse parts that are not what they should be, and a domain that would be passed over."""
+    if source is not None and not isinstance(source, Source):
+        raise ConfigurationError(
+            f"source is {_shown(source)}, expected a Source, such as RowSource or a class with a "
+            "method `load(split)`"
+        )
+    named: Any = own.domain
+    if named is not Task.domain and domain is not None:
+        raise ConfigurationError(
+            f"{own.__name__} has a domain of its own, {_shown(named)}, and is given another one, "
+            f"{_shown(domain)}: leave one of the two out"
+        )
+    if named is not Task.domain and not hasattr(named, "__get__"):  # a property can ask the task
+        domain = named
+    elif domain is None:
+        return
+    if not isinstance(domain, Domain):
+        raise ConfigurationError(
+            f"domain of {own.__name__} is {_shown(domain)}, expected a Domain, such as MathDomain()"
+        )
+
+
+class TaskAsDomain(Domain):
     """The domain of a task that has none, but makes its environments itself."""
 
     def __init__(self, task: Task) -> None:
@@ -306,7 +351,10 @@ class TaskAsDomain(EnvironmentDomain):
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
         """What the prompts of the task's first two problems have around their instructions."""
-        return template_read_off(self._task.make_environment, self._task.instances[:2])
+        return template_read_off(self.make_environment, self._task.instances[:2])
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
-        return self._task.make_environment()
+        environment = self._task.make_environment()
+        if not getattr(environment, "others", True):  # a rollout gives them, too
+            environment.others = self._task.others
+        return environment

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import (
     Conversation,
     Provenance,
@@ -28,11 +28,9 @@ class Domain(ABC):
 
     Attributes:
         prompt_template: what surrounds an instruction in a prompt.
-        judges_records: whether `judge_record` can tell right from wrong.
     """
 
     prompt_template: PromptTemplate = PLAIN
-    judges_records: bool = False
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
@@ -94,11 +92,16 @@ class Domain(ABC):
         """A record that solves the problem, or None.
 
         It has the first of the `ways_to_answer` that `judge` accepts.
+
+        Raises:
+            ConfigurationError: if nothing can be judged, such as without a sandbox or a speaker.
         """
         try:
             prompt = self.prompt(instance)
             ways = (text for text in self.ways_to_answer(instance) if self.judge(instance, text))
             output = next(ways, None)
+        except ConfigurationError:
+            raise
         except DataEnvGymError:
             return None
         fields = prompt_fields(prompt)
@@ -114,12 +117,32 @@ class Domain(ABC):
         if instance.answer:
             yield instance.answer
 
+    @property
+    def judges_records(self) -> bool:
+        """Whether it has a `judge_record` of its own, which can tell right from wrong."""
+        return type(self).judge_record is not Domain.judge_record
+
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the answer of a training record is right; None if that is unknown."""
         return None
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
-        """A training record as a problem that can be tried, or None if it cannot be judged."""
+        """A training record as a problem that can be tried, or None if it cannot be judged.
+
+        Here, with its output as the gold answer, if that solves it. Otherwise the environment reads
+        gold answers in another form, and would call every reply wrong.
+        """
+        problem = self.question_of_record(record)
+        try:
+            return problem if problem and self.judge(problem, record.output) else None
+        except Exception:  # whatever an environment does with a problem that is not its own
+            return None
+
+    def question_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+        """A record's question as a problem, with the output as it stands for its gold answer.
+
+        None if the record has a system message or turns that are not the prompt's.
+        """
         plain = self.prompt_template.unframe(record)
         if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
             return None
@@ -129,19 +152,3 @@ class Domain(ABC):
             instruction=plain.prompt[-1].content,
             answer=record.output,
         )
-
-
-class EnvironmentDomain(Domain):
-    """A domain of which nothing but the environments is known."""
-
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
-        """The record as a problem with its output as the gold answer, if that solves it.
-
-        Otherwise the environment reads gold answers in another form, and would call every reply
-        wrong.
-        """
-        problem = super().problem_of_record(record)
-        try:
-            return problem if problem and self.judge(problem, record.output) else None
-        except Exception:  # whatever an environment does with a problem that is not its own
-            return None

@@ -39,7 +39,6 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tool_formats import read_reply
 
 _SEEDS = 2**31  # some servers take no larger ones
-Info = dict[str, float | str]
 Begun = tuple[Conversation, dict[str, Any]]
 Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
 

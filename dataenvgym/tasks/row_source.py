@@ -76,6 +76,14 @@ class RowSource(Source):
                 "{train: 0.8, validation: 0.1, test: 0.1}"
             )
         self.places = _by_split(places)
+        for split in self.places:
+            sharing = [s for s in SPLITS if self.places.get(s) == self.places[split]]
+            if len(sharing) > 1 and not any(fractions.get(s, 0.0) for s in sharing):
+                raise ConfigurationError(
+                    f"fractions are {dict(fractions)!r}, so that {' and '.join(sharing)} have no "
+                    f"share of {source_name(self.places[split])}, which they have in common: give "
+                    "at least one of them a share above 0, or name a source for each"
+                )
         self._read = read
         self._name = name
         self._overlap_key = overlap_key
@@ -134,8 +142,8 @@ class RowSource(Source):
     def _of(self, split: Split, chosen: int = 0) -> str:
         reasons = []
         sharing = self._sharing(split)
-        if len(sharing) > 1 and (whole := self._fraction_of(sharing)) > 0:
-            percent = 100 * self._fractions.get(split, 0.0) / whole
+        if len(sharing) > 1:
+            percent = 100 * self._fractions.get(split, 0.0) / self._fraction_of(sharing)
             reasons.append(f"{split} is {percent:.3g}%")
         if chosen == self._limit:
             reasons.append(f"limit is {self._limit}")
@@ -195,8 +203,8 @@ class RowSource(Source):
     def _chosen(self, split: Split, problems: list[Located]) -> list[Located]:
         """The split's share of the problems, and of it the sample."""
         sharing = self._sharing(split)
-        total = self._fraction_of(sharing)
-        if len(sharing) > 1 and total > 0:
+        if len(sharing) > 1:
+            total = self._fraction_of(sharing)
             before = self._fraction_of(sharing[: sharing.index(split)])
             after = before + self._fractions.get(split, 0.0)
             ranks = sorted({p.rank for p in problems})

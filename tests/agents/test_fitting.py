@@ -175,3 +175,35 @@ def test_an_engine_that_writes_on_anything_fits_a_task_without_skills():
 def test_agents_and_tasks_of_others_are_not_judged():
     check_fit(Riddles(), lambda completed, predictor: [], shows_skills=False)
     check_fit(object(), agent(SkillListPolicy(), PocketEngine(POCKET)), shows_skills=False)
+
+
+class Closed:
+    """A task of another class that offers nothing beyond the protocol."""
+
+    def evaluate(self, predictor):
+        return []
+
+    def generate_performance_report(self, completed):
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        (GoldEngine(Closed()), "Closed has no splits"),
+        (PreferenceEngine(Writer(), Closed()), "Closed has no `make_environment`"),
+    ],
+)
+def test_an_engine_that_needs_more_than_the_task_offers_is_refused_without_its_problems(
+    engine, expected
+):
+    with pytest.raises(ConfigurationError, match=expected):
+        check_fit(Closed(), agent(OpenEndedPolicy(), engine), shows_skills=True)
+
+
+def test_a_fit_of_another_kind_is_refused():
+    class Mistaken(Writer):
+        fit = {"needs": "examples"}
+
+    with pytest.raises(ConfigurationError, match="fit of Mistaken is"):
+        check_fit(Closed(), agent(OpenEndedPolicy(), Mistaken()), shows_skills=True)

@@ -229,3 +229,20 @@ def test_a_task_that_cannot_judge_here_says_so_before_anything_is_written(guess_
         with pytest.raises(ConfigurationError, match=expected):
             rescore_folder(files, task, parse_metrics(["pass@1"], 10), 10)
     assert not list(files.directory.glob("*rescored*"))
+
+
+def test_turns_that_a_prompt_shows_are_not_said_again_as_the_students(task, tmp_path):
+    class Shown(type(task.make_environment())):
+        def begin(self, instance):
+            shown = (Message(role="user", content="1 + 1?"), Message(role="assistant", content="2"))
+            return (*shown, *super().begin(instance))
+
+    task.make_environment = lambda: Shown(task.instances)
+    files = EvaluationFiles(tmp_path, chunk=3)
+    answers = {i.instruction: i.answer for i in task.instances}
+    knower = ScriptedPredictor(lambda conversation: answers[conversation[2].content])
+    draw_samples(files, task, knower, task.instances, 1)
+    samples = list(files.read_samples(1))
+    assert all(sample.was_correct for sample in samples)
+    rescored = [r for r, _ in rescore(task, {i.id: i for i in task.instances}, samples)]
+    assert [(r.judgement, r.note) for r in rescored] == [(s.judgement, None) for s in samples]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,3 +125,9 @@ def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
 def test_impossible_options_are_refused(options):
     with pytest.raises(ConfigurationError):
         AlreadyKnownCheck(TASK, **options)
+
+
+def test_records_of_a_task_in_which_nothing_can_be_tried_are_unjudged():
+    record = SupervisedDatum(instruction="a", output="b")
+    (verdict,) = AlreadyKnownCheck(SimpleNamespace()).passes([record], Student(str))
+    assert "SimpleNamespace has no `make_environment`" in verdict.reason

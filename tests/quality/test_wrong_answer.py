@@ -22,6 +22,8 @@ from dataenvgym.records import (
     SupervisedDatum,
     TextDatum,
 )
+from dataenvgym.tasks import Source, Task
+from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 
@@ -208,3 +210,18 @@ def test_it_refuses_to_judge_where_nobody_can_unless_told_otherwise():
 def test_no_samples_are_refused():
     with pytest.raises(ConfigurationError, match="samples is 0"):
         WrongAnswerCheck(PocketMathTask(), samples=0)
+
+
+def test_a_domain_that_judges_records_in_its_own_way_needs_no_teacher():
+    class Strict(MathDomain):
+        def judge_record(self, record):
+            return record.output == "#### 1"
+
+    class Silent(Source):
+        def load(self, split):
+            raise AssertionError("nothing is loaded")
+
+    check = WrongAnswerCheck(Task(Silent(), Strict()))
+    assert passes(check, record("one", "1"), record("two", "2")) == [True, False]
+    with pytest.raises(ConfigurationError, match="nothing judges the records"):
+        WrongAnswerCheck(Task(Silent(), MathDomain()))

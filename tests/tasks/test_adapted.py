@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TaskInstance
-from dataenvgym.tasks import Outcome, TaskEnvironment, report_on
+from dataenvgym.tasks import Ask, Domain, Outcome, TaskEnvironment, report_on
 from dataenvgym.tasks.adapted import (
     AdaptedTask,
     attemptable,
@@ -89,7 +89,8 @@ def test_problems_without_environments_are_known_and_cannot_be_tried():
     task = task_of(theirs(name="theirs", instances=[WORD]))
     assert known_instances(task) == task.instances == (WORD,)
     assert task.domain.prompt_template == PLAIN
-    assert task.domain.gold_record(WORD) is None
+    with pytest.raises(ConfigurationError, match="has no `make_environment`"):
+        task.domain.gold_record(WORD)
 
 
 def test_its_problems_are_those_that_it_has_at_the_moment():
@@ -189,3 +190,68 @@ def test_evaluations_and_reports_are_its_own_and_checked():
         broken.evaluate(ScriptedPredictor([]))
     with pytest.raises(EvaluationError, match="the report of task 'SimpleNamespace' is a NoneType"):
         broken.generate_performance_report(found)
+
+
+class Asking(TaskEnvironment):
+    def respond(self, instance, conversation):
+        verdict = yield Ask("judge", conversation)
+        return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
+
+
+def says(text):
+    return ScriptedPredictor(lambda conversation: text)
+
+
+def test_its_environments_ask_its_other_speakers():
+    task = task_of(theirs(make_environment=Asking, others={"judge": says("yes")}))
+    (completed,) = task.attempt(says("hi"), [WORD])
+    assert (completed.was_correct, completed.error) == (True, None)
+    assert task_of(theirs(others="nobody", student="mine")).student == "mine"
+
+
+class Right(Domain):
+    def make_environment(self, instances=()):
+        return Echo(instances)
+
+
+def test_a_task_with_a_domain_alone_is_tried_in_the_environments_of_the_domain():
+    options = {"sampling": SamplingParameters(), "chunk_size": 1, "threads": 1}
+    inner = theirs(instances=[WORD], domain=Right(), **options)
+    assert attemptable(inner).offers("make_environment", "domain")
+    (completed,) = one_by_one(inner).attempt(says("hi"))
+    assert completed.was_correct
+
+
+def test_a_task_with_a_domain_is_tried_in_its_own_environments_if_it_makes_some():
+    inner = theirs(domain=Right(), make_environment=lambda: Echo(template="{instruction}!"))
+    (completed,) = task_of(inner).attempt(says("hi"), [WORD])
+    assert completed.transcript[0].content == "Say hi.!"
+
+
+def test_a_task_that_cannot_be_tried_refuses_an_attempt_as_a_whole():
+    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
+        task_of(theirs()).attempt(says("hi"), [WORD])
+
+
+def test_it_judges_teaches_and_closes_in_its_own_way():
+    closed = []
+    domain = task_of(
+        theirs(
+            prompt=lambda instance: ("asked",),
+            judge=lambda instance, reply: reply == "ha",
+            gives=lambda instance, reply, right: None,
+            gold_record=lambda instance: RECORD,
+            ways_to_answer=lambda instance: iter(["ho"]),
+        )
+    ).domain
+    assert domain.prompt(WORD) == ("asked",)
+    assert (domain.judge(WORD, "ha"), domain.gives(WORD, "hi", "hi")) == (True, None)
+    assert (domain.gold_record(WORD), list(domain.ways_to_answer(WORD))) == (RECORD, ["ho"])
+    task_of(theirs(close=lambda: closed.append("task"))).close()
+    assert closed == ["task"]
+
+
+@pytest.mark.parametrize("odd", [{}, "abc", [{"id": "a"}], lambda: [WORD]])
+def test_instances_that_are_not_problems_are_refused(odd):
+    with pytest.raises(InvalidInstanceError, match=r"task 'theirs'.*expected a"):
+        known_instances(theirs(name="theirs", instances=odd))

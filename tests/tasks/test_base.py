@@ -4,8 +4,8 @@ import dataenvgym.tasks
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import TaskInstance
-from dataenvgym.tasks import Outcome, Source, Task, TaskEnvironment
+from dataenvgym.records import Message, SupervisedDatum, TaskInstance
+from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
 from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
@@ -138,9 +138,9 @@ def test_the_domain_in_the_documentation_works_as_it_stands():
 @pytest.mark.parametrize(
     ("loaded", "expected"),
     [
-        (None, r"task 'echo', split 'train': load\(\) returned None, expected a sequence"),
-        ({"a": 1}, r"load\(\) returned {'a': 1}, expected a sequence of TaskInstance"),
-        ("abc", r"load\(\) returned 'abc', expected a sequence"),
+        (None, r"task 'echo', split 'train': load\(\) is None, expected a sequence"),
+        ({"a": 1}, r"load\(\) is {'a': 1}, expected a sequence of TaskInstance"),
+        ("abc", r"load\(\) is 'abc', expected a sequence"),
         ([{"id": "a"}], r"item 0 of load\(\) is {'id': 'a'}, expected a TaskInstance"),
         ((), "there are no instances"),
     ],
@@ -222,3 +222,117 @@ def test_the_domain_of_a_task_with_environments_alone_judges_by_them():
     assert domain.gold_record(instance).output == "a"
     assert domain.prompt_template == PLAIN
     assert task.on("test").domain is not domain
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"domain": "math"}, "domain of EchoTask is 'math', expected a Domain"),
+        ({"domain": MathDomain}, "domain of EchoTask is <class .*expected a Domain"),
+        ({"source": "echo.jsonl"}, "source is 'echo.jsonl', expected a Source"),
+    ],
+)
+def test_a_part_of_another_kind_is_refused_when_the_task_is_made(parts, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        EchoTask(**parts)
+
+
+@pytest.mark.parametrize("own", [None, "math", MathDomain])
+def test_a_class_with_a_domain_of_another_kind_is_refused(own):
+    class Odd(EchoTask):
+        domain = own
+
+    with pytest.raises(ConfigurationError, match=r"domain of Odd is .*expected a Domain"):
+        Odd()
+
+
+def test_a_domain_is_refused_where_the_class_has_its_own_and_would_pass_over_it():
+    class Own(EchoTask):
+        domain = MathDomain()
+
+    class Property(EchoTask):
+        @property
+        def domain(self):
+            return MathDomain()
+
+    for kind in (Own, Property):
+        assert isinstance(kind().domain, MathDomain)
+        with pytest.raises(ConfigurationError, match=r"has a domain of its own.*leave one of the"):
+            kind(domain=MathDomain())
+
+
+def test_a_task_is_tried_once_or_more():
+    with pytest.raises(ConfigurationError, match="samples is 0, expected 1 or more"):
+        EchoTask().attempt(parrot(), samples=0)
+
+
+def test_each_sample_tries_all_problems_even_of_a_generator_and_of_repeats():
+    task = EchoTask()
+    a, b = task.on("train").instances
+    tried = task.attempt(parrot(), (i for i in (a, b, a)), samples=2)
+    assert [c.instance.id for c in tried] == ["a", "b", "a"] * 2
+    assert all(c.was_correct for c in tried)
+
+
+@pytest.mark.parametrize("odd", ["abc", ["a"], {"a": 1}, 3])
+def test_what_is_not_a_problem_cannot_be_tried(odd):
+    task = EchoTask()
+    with pytest.raises(InvalidInstanceError, match=r"task 'echo'.*expected a"):
+        task.attempt(parrot(), odd)
+    with pytest.raises(InvalidInstanceError, match="expected a sequence of TaskInstance"):
+        task.attempt(parrot(), task.instances[0])
+
+
+def test_a_record_is_a_problem_of_a_domain_with_environments_alone_if_its_output_solves_it():
+    class Exact(Domain):
+        def make_environment(self, instances=()):
+            return EchoEnvironment(instances)
+
+    class LastWord(EchoEnvironment):
+        def respond(self, instance, conversation):
+            was_correct = conversation[-1].content.split()[-1] == instance.answer
+            return Outcome(reward=float(was_correct), was_correct=was_correct)
+
+    class Reading(Exact):
+        def make_environment(self, instances=()):
+            return LastWord(instances)
+
+    record = SupervisedDatum(instruction="1 + 1?", output="it is 2")
+    assert Exact().problem_of_record(record).answer == "it is 2"
+    assert Reading().problem_of_record(record) is None  # it would call every reply wrong
+
+
+class Asked(EchoEnvironment):
+    """The first message of a problem, and what becomes of the last one, are those of others."""
+
+    def begin(self, instance):
+        said = yield Ask("user", (Message(role="user", content=instance.instruction),))
+        return (Message(role="user", content=said),)
+
+    def respond(self, instance, conversation):
+        verdict = yield Ask("judge", conversation)
+        return Outcome(reward=float(verdict == "yes"), was_correct=verdict == "yes")
+
+
+class AskedTask(EchoTask):
+    def make_environment(self):
+        return Asked(self.instances)
+
+
+def test_prompts_verdicts_and_gold_records_ask_the_other_speakers_of_the_task():
+    user = ScriptedPredictor(lambda conversation: f"Please: {conversation[-1].content}")
+    judge = ScriptedPredictor(
+        lambda c: "yes" if c[-1].content in c[0].content.split(" ")[-1] else "no"
+    )
+    task = AskedTask(others={"user": user, "judge": judge})
+    (instance, *_) = task.instances
+    assert task.domain.prompt(instance)[0].content == "Please: Say c."
+    assert task.domain.prompt_template.template == "Please: {instruction}"
+    assert task.domain.judge(instance, "c")
+    assert task.domain.gold_record(instance).output == "c"
+
+
+def test_gold_records_that_nobody_can_judge_are_refused_in_place_of_left_out():
+    task = AskedTask()
+    with pytest.raises(ConfigurationError, match="Asked asks 'user'"):
+        task.domain.gold_record(task.instances[0])

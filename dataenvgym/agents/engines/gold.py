@@ -11,6 +11,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted import attemptable, task_of
 
 
@@ -69,7 +70,13 @@ class GoldEngine:
         instances = self._task.on("train").instances
         begin, end = (len(instances) * (self._given + i) // self._parts for i in (0, 1))
         self._given += 1
-        return gold_records(self._task, instances[begin:end])
+        records = gold_records(self._task, instances[begin:end])
+        if missing := end - begin - len(records):
+            warn_run(
+                f"{missing} of {end - begin} training problems of task {self._task.name!r} are not "
+                "taught: their gold answers, as a first reply, do not solve them"
+            )
+        return records
 
     def state_dict(self) -> dict[str, JsonValue]:
         return {"given": self._given}

@@ -12,7 +12,7 @@ from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.selections import Selection
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, EngineFit, Plan, credited
+from dataenvgym.plans import Assignment, EngineFit, Plan, credited, engine_fit
 from dataenvgym.records import TrainingDatum
 
 
@@ -45,8 +45,8 @@ class PoolEngine:
     @property
     def fit(self) -> EngineFit:
         """It needs what the selection needs; without a word of that, nothing but a number."""
-        fit = getattr(self.selection, "fit", None)
-        return fit if isinstance(fit, EngineFit) else EngineFit(needs="counts")
+        says = getattr(self.selection, "fit", None) is not None
+        return engine_fit(self.selection) if says else EngineFit(needs="counts")
 
     @property
     def skills(self) -> Sequence[str]:

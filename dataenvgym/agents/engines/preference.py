@@ -23,7 +23,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TrainingDatum,
 )
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted import attemptable, task_of
 from dataenvgym.tasks.lessons import problem_of
 
 
@@ -72,7 +72,12 @@ class PreferenceEngine:
         return replace(fit, needs="counts") if fit.needs == "nothing" else fit
 
     def prepare(self) -> None:
-        """Have the other engine load what it writes from."""
+        """Have the other engine load what it writes from.
+
+        Raises:
+            ConfigurationError: if the task makes no environments, in which the student could err.
+        """
+        attemptable(self._task)
         if isinstance(self.engine, Prepares):
             self.engine.prepare()
 
@@ -130,8 +135,26 @@ class PreferenceEngine:
             pair
             for (record, _), completed in zip(problems, tried, strict=True)
             if not (completed.error or completed.was_correct)
-            and (pair := _pair(record, completed)) is not None
+            and (pair := self._pair(record, completed)) is not None
         ]
+
+    def _pair(
+        self, record: SupervisedDatum, tried: CompletedTaskInstance
+    ) -> PreferenceDatum | None:
+        """The record's answer before the student's; None if it said nothing, or the same."""
+        prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
+        answer = tried.transcript[len(prompt)].content
+        if answer in ("", record.output):
+            return None
+        return PreferenceDatum(
+            instruction=record.instruction,
+            input=record.input,
+            system=record.system,
+            history=record.history,
+            chosen=record.output,
+            rejected=answer,
+            provenance=record.provenance,
+        )
 
     def state_dict(self) -> dict[str, JsonValue]:
         return self.engine.state_dict() if isinstance(self.engine, Stateful) else {}
@@ -155,19 +178,3 @@ def _supervised(records: Sequence[TrainingDatum]) -> list[SupervisedDatum]:
             f"engine in it writes records of kind {records[0].kind!r}"
         )
     return supervised
-
-
-def _pair(record: SupervisedDatum, tried: CompletedTaskInstance) -> PreferenceDatum | None:
-    """The record's answer before the student's; None if the student said nothing, or the same."""
-    answer = tried.transcript[len(record.prompt)].content
-    if answer in ("", record.output):
-        return None
-    return PreferenceDatum(
-        instruction=record.instruction,
-        input=record.input,
-        system=record.system,
-        history=record.history,
-        chosen=record.output,
-        rejected=answer,
-        provenance=record.provenance,
-    )

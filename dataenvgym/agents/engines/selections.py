@@ -19,7 +19,7 @@ from dataenvgym.evaluation.answers import answers_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.adapted import attemptable
 from dataenvgym.tasks.lessons import problem_of
 
 
@@ -87,7 +87,7 @@ class UncertaintySelection:
                 f"samples is {samples}, temperature is {temperature} and breadth is {breadth}, "
                 "expected 2 or more, more than 0, and 1 or more"
             )
-        self._task = task_of(task)
+        self._task = attemptable(task)
         self.samples = samples
         self.temperature = temperature
         self.breadth = breadth

@@ -64,8 +64,6 @@ class CodeDomain(Domain):
             `CodeEnvironment`.
     """
 
-    judges_records = True
-
     def __init__(
         self,
         known: Callable[[], Iterable[TaskInstance]] = tuple,
@@ -129,7 +127,7 @@ class CodeDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
         """The record as a problem, with the tests that `judge_record` judges it by; or None."""
-        if (plain := super().problem_of_record(record)) is None:
+        if (plain := self.question_of_record(record)) is None:
             return None
         question = plain.instruction
         if (problem := self.known_problem(question)) is None:

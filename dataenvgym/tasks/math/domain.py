@@ -57,7 +57,7 @@ class MathDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
         """The record as a question with a final answer, if it is one."""
-        problem, answer = super().problem_of_record(record), extract_final_answer(record.output)
+        problem, answer = self.question_of_record(record), extract_final_answer(record.output)
         if problem is None or answer is None:
             return None
         return problem.model_copy(update={"answer": answer})

@@ -75,8 +75,6 @@ class PocketMathTask(Task):
 class PocketMathDomain(MathDomain):
     """Math problems that it can solve by itself, so that it judges records on them."""
 
-    judges_records = True
-
     @property
     def family(self) -> PocketMath:
         return POCKET_MATH

@@ -214,7 +214,7 @@ class ReasoningGymDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
         """The known problem that the record puts: only what a family has made can be judged."""
-        plain = super().problem_of_record(record)
+        plain = self.question_of_record(record)
         return self._known_problems.get(plain.instruction) if plain else None
 
     @cached_property

@@ -115,3 +115,14 @@ def test_no_policy_and_no_engine_give_nothing():
     seen = Situation((), (), ScriptedPredictor(lambda c: ""))
     assert NoPolicy().plan(seen, 300, np.random.default_rng(0)) == ()
     assert list(generate(NoEngine())) == []
+
+
+def test_problems_without_a_gold_record_are_counted_in_a_warning(caplog):
+    assert len(generate(GoldEngine(Echo()))) == 3
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith("1 of 4 training problems of task 'echo' are not taught: their gold")
+
+
+def test_problems_that_all_have_a_gold_record_are_given_without_a_warning(caplog):
+    assert len(generate(GoldEngine(PocketMathTask(n_train=20)))) == 20
+    assert not caplog.records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -179,3 +180,15 @@ def test_impossible_options_are_refused():
     for options in ({"samples": 1}, {"temperature": 0.0}, {"breadth": 0}):
         with pytest.raises(ConfigurationError, match=next(iter(options))):
             UncertaintySelection(TASK, **options)
+
+
+def test_a_selection_whose_fit_is_of_another_kind_is_refused():
+    selection = RandomSelection()
+    selection.fit = {"needs": "examples"}
+    with pytest.raises(ConfigurationError, match=r"fit of RandomSelection is .* EngineFit"):
+        _ = PoolEngine(selection, TASK).fit
+
+
+def test_uncertainty_needs_a_task_in_which_the_student_can_try():
+    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
+        UncertaintySelection(SimpleNamespace())

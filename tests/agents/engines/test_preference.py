@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
 from dataenvgym.agents.engines.selections import RandomSelection
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.records import PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
+from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
@@ -174,3 +175,40 @@ def test_an_engine_that_wrote_nothing_is_not_asked_again():
     silent = Silent()
     assert list(generate(sometimes({}), engine=silent)) == []
     assert silent.asked == 1
+
+
+def test_the_rejected_answer_is_the_students_whatever_the_environment_says_before_it():
+    class Named(TaskEnvironment):
+        def begin(self, instance):
+            name = Message(role="system", content=f"This is problem {instance.id}.")
+            return (name, *super().begin(instance))
+
+        def respond(self, instance, conversation):
+            right = conversation[-1].content == instance.answer
+            return Outcome(reward=float(right), was_correct=right)
+
+    class Sums(Task):
+        def load(self, split):
+            return [
+                TaskInstance(id=str(n), task="sums", instruction=f"{n} + 1?", answer=str(n + 1))
+                for n in range(4)
+            ]
+
+        def make_environment(self):
+            return Named(self.instances)
+
+    class Writing:
+        skills = ()
+
+        def generate(self, plan, predictor, rng):
+            return [{"instruction": f"{n} + 2?", "output": str(n + 2)} for n in range(2)]
+
+    engine = PreferenceEngine(Writing(), Sums())
+    student = Student(lambda question, sampling: "none")
+    pairs = engine.generate((Assignment(2),), student, np.random.default_rng(0))
+    assert [(pair.chosen, pair.rejected) for pair in pairs] == [("2", "none"), ("3", "none")]
+
+
+def test_a_task_in_which_nothing_can_be_tried_is_refused_before_the_episode():
+    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
+        PreferenceEngine(PocketEngine(TASK), SimpleNamespace()).prepare()

@@ -198,3 +198,16 @@ def test_gsm8k_can_be_divided_into_three_splits(gsm8k):
     }
     assert all(len(k) == 500 for k in keys.values())
     assert len(set().union(*keys.values())) == 1500
+
+
+@pytest.mark.parametrize(
+    ("places", "fractions"),
+    [
+        ({"train": "a", "validation": "b", "test": "b"}, {"train": 1.0}),
+        ("a", {"train": 0.0, "validation": 0, "test": 0}),
+        ("a", {}),
+    ],
+)
+def test_splits_that_share_a_file_without_a_share_of_it_are_refused(places, fractions):
+    with pytest.raises(ConfigurationError, match=r"validation and test have no share of [ab]"):
+        MathTask(places, fractions=fractions)
