@@ -6,7 +6,7 @@ evaluation ask for more; `task_of` gives them a `Task` for any task, so that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -14,7 +14,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain, EnvironmentDomain
@@ -209,8 +214,14 @@ def _options_of(task: TaskInterface) -> dict[str, Any]:
         "sampling": lambda value: isinstance(value, SamplingParameters),
         "chunk_size": lambda value: isinstance(value, int),
         "threads": lambda value: isinstance(value, int),
+        "others": _are_speakers,
     }
     return {name: value for name, fits in kinds.items() if fits(value := getattr(task, name, None))}
+
+
+def _are_speakers(value: Any) -> bool:
+    models = value.values() if isinstance(value, Mapping) else [None]
+    return all(isinstance(model, PredictorInterface | TeacherInterface) for model in models)
 
 
 def needed(task: TaskInterface, name: str, purpose: str) -> Any:

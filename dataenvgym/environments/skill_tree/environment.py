@@ -76,8 +76,6 @@ class SkillTree(TeachingEnvironment):
         options: those of `TeachingEnvironment`.
     """
 
-    takes_records = False
-
     def __init__(
         self,
         task: TaskInterface,
