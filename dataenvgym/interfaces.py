@@ -152,8 +152,8 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
 
 
 @runtime_checkable
-class ShownStudentInterface(PredictorInterface, Protocol):
-    """The student as a teaching environment shows it to an agent."""
+class TriesRecords(Protocol):
+    """Tries records on a student without keeping them."""
 
     def trial(self, records: Any, /) -> PerformanceReport:
         """How it would do if it were trained on these records; it is as before afterwards.
@@ -161,6 +161,11 @@ class ShownStudentInterface(PredictorInterface, Protocol):
         See `TeachingEnvironment.trial`. Each trial costs a training and an evaluation.
         """
         ...
+
+
+@runtime_checkable
+class ShownStudentInterface(PredictorInterface, TriesRecords, Protocol):
+    """The student as a teaching environment shows it to an agent."""
 
 
 @runtime_checkable

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.run_directory import is_done
+from dataenvgym.environments import TeachingEnvironment, TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import finished_iterations
+from dataenvgym.episodes.runner import teaching_of
 from dataenvgym.episodes.show_calls import show_turn
 from dataenvgym.episodes.texts import plain, several
 from dataenvgym.executors.interface import build_episode
@@ -38,7 +40,7 @@ def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: b
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    teaching: Any = environment.unwrapped
+    teaching = teaching_of(environment)
     for name, what in _facts(config, directory, teaching, agent, fresh=fresh):
         table.add_row(Text(name, style="bold"), Text(plain(what)))
     console.print(table)
@@ -57,7 +59,12 @@ def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: b
 
 
 def _facts(
-    config: DictConfig, directory: Path, teaching: Any, agent: Any, *, fresh: bool
+    config: DictConfig,
+    directory: Path,
+    teaching: TeachingEnvironmentInterface,
+    agent: Any,
+    *,
+    fresh: bool,
 ) -> Iterator[tuple[str, str]]:
     task, iterations = task_of(teaching.task), int(config.episode.iterations)
     yield "run", f"{directory} ({_state(config, directory, fresh=fresh)})"
@@ -72,7 +79,7 @@ def _facts(
     each = getattr(agent, "records_per_iteration", None) if follows else None
     records = "" if each is None else f" of {several(each, 'record')} at most"
     yield "iterations", f"{iterations}{records}"
-    if teaching.quality:
+    if isinstance(teaching, TeachingEnvironment) and teaching.quality:
         yield "quality", ", ".join(check.reason for check in teaching.quality)
     if config.teacher.get("_target_") is not None:
         yield "teacher", _model(config.teacher)

@@ -1,6 +1,7 @@
 """The teaching environments, in which a data-generation agent acts."""
 
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
+from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.phases import PHASES, PhaseClock
 from dataenvgym.environments.record_environments import OpenEnded, SkillList
@@ -18,4 +19,5 @@ __all__ = [
     "SkillList",
     "SkillTree",
     "TeachingEnvironment",
+    "TeachingEnvironmentInterface",
 ]

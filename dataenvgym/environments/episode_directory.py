@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from dataenvgym.environments.marks import MARKS_FILE
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import RunDirectoryError
 
 _SCRATCH = ".trial-"
 WARNINGS_FILE = "warnings.jsonl"
@@ -51,20 +51,10 @@ class EpisodeDirectory:
         return self._path is None or self._forget_temporary is not None
 
     def move_to(self, path: str | Path) -> None:
-        """Keep the next episode in that folder, in place of a temporary one.
-
-        Raises:
-            ConfigurationError: if it is kept in another folder already.
-        """
-        if not self.is_temporary:
-            if self.path.absolute() != Path(path).absolute():
-                raise ConfigurationError(
-                    f"directory is {str(path)!r}, and the environment keeps its episode in "
-                    f"{str(self.path)!r}: give only one of both"
-                )
-            return
-        self.close()
-        self._path, self._is_mine = Path(path), False
+        """Keep the next episode in that folder."""
+        if self._path is None or self._path.absolute() != Path(path).absolute():
+            self.close()
+            self._path, self._is_mine = Path(path), False
 
     def refuse_strange(self) -> None:
         """Raise RunDirectoryError if it holds an episode that did not begin here."""

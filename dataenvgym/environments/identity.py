@@ -47,7 +47,7 @@ def identity_of(
         "instances": _instances_hash(task),
         **options,
     }
-    if others := getattr(task, "others", None):
+    if others := task_of(task).others:
         identity["others"] = describe_speakers(others)
     if describe := getattr(predictor, "describe", None):
         identity["predictor"] = describe()

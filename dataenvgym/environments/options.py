@@ -1,12 +1,16 @@
-"""What a teaching environment can be told about an episode."""
+"""What a teaching environment can be told about an episode, when it is made and at `reset`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
 
 from dataenvgym.environments.iterations import IterationResult
+from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.interfaces import TaskInterface
 
 Mode = Literal["incremental", "accumulate"]
 
@@ -59,3 +63,30 @@ def aim_reached(
     return (target_score is not None and score >= target_score) or (
         max_records is not None and records >= max_records
     )
+
+
+@dataclass(frozen=True)
+class ResetOptions:
+    """The `options` of `reset`; see `TeachingEnvironmentInterface`."""
+
+    resume: bool = False
+    fresh: bool = False
+    directory: str | Path | None = None
+    test_tasks: Sequence[TaskInterface] = ()
+    clock: PhaseClock = field(default_factory=PhaseClock)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Any] | None) -> Self:
+        """The options by name.
+
+        Raises:
+            ConfigurationError: if there is no option of a name.
+        """
+        names = [each.name for each in fields(cls)]
+        for name in options or {}:
+            if name not in names:
+                raise ConfigurationError(
+                    f"reset() has no option {name!r}.{did_you_mean(name, names)} "
+                    f"It has: {', '.join(names)}."
+                )
+        return cls(**(options or {}))

@@ -7,7 +7,7 @@ and the report grouped by them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
@@ -55,7 +55,7 @@ class RecordEnvironment(TeachingEnvironment):
 class OpenEnded(RecordEnvironment):
     """The agent sees the evaluated instances and the overall score, and no gold skills."""
 
-    shows_skills = False
+    metadata: ClassVar[dict[str, Any]] = {**TeachingEnvironment.metadata, "shows_skills": False}  # type: ignore[misc]
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
@@ -41,12 +42,7 @@ class Student:
         Raises:
             RunDirectoryError: if the adapter is not as it was trained.
         """
-        if adapter is None:
-            self._predictor.reset()
-        else:
-            files = IterationFiles(self._episode.iterations, adapter)
-            files.check_adapter()
-            self._predictor.load(files.adapter)
+        load_adapter(self._predictor, self._episode.iterations, adapter)
 
     def go_back(self, adapter: int | None, error: BaseException) -> None:
         """Have it answer as before a step that failed; the step's own error is what counts."""
@@ -84,3 +80,20 @@ class Student:
             earlier = history.sample(self._options.replay, stage_of(accepted[0]), rng)
         self._predictor.train([*earlier, *accepted], run)
         return files.number
+
+
+def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: int | None) -> None:
+    """Have the predictor answer as after the training of that iteration; None is the base student.
+
+    Args:
+        root: the folder `iterations/`.
+
+    Raises:
+        RunDirectoryError: if the adapter is not as it was trained.
+    """
+    if adapter is None:
+        predictor.reset()
+    else:
+        files = IterationFiles(root, adapter)
+        files.check_adapter()
+        predictor.load(files.adapter)

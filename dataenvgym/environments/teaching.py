@@ -16,31 +16,26 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat, TypedDict
 
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-from dataenvgym.environments.actions import parse_action, stamp
-from dataenvgym.environments.checks import CheckedRecords, RecordChecks
+from dataenvgym.environments.actions import parse_action
+from dataenvgym.environments.episode import Episode
 from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.evaluation import evaluated, labeled_by
-from dataenvgym.environments.history import History, last_completed
 from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
 from dataenvgym.environments.iterations import (
     IterationFiles,
     IterationResult,
     checked_iterations,
 )
-from dataenvgym.environments.options import Mode, TeachingOptions
+from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.record_judge import RecordJudge
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
-from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.environments.student import Student
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.environments.trials import try_records
 from dataenvgym.format_version import check_format, raise_format
 from dataenvgym.interfaces import (
     RecordCheckInterface,
@@ -48,9 +43,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TrainablePredictorInterface,
 )
-from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
 Observation = dict[str, Any]
@@ -98,9 +91,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             the agent sees them.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 1}  # type: ignore[misc]
-    shows_skills = True
-    takes_records = True
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 1,
+        "shows_skills": True,
+    }
 
     def __init__(
         self,
@@ -124,15 +119,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         self.labeler = labeler
         self.quality = tuple(quality)
         self.clock = PhaseClock()
-        self.test_tasks: Sequence[TaskInterface] = ()
-        """Further tasks whose problems records must not give away; a runner sets them."""
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
-        self._episode = EpisodeDirectory(directory)
-        self._student = Student(predictor, self._episode, self.options)
-        self._history = History()
-        self._checks = RecordChecks()
+        self._folder = EpisodeDirectory(directory)
+        self._episode: Episode | None = None
 
     # --- gymnasium's side ---
 
@@ -144,58 +135,49 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         Args:
             seed: from which every random choice of the episode derives.
             options: `{"resume": True}` goes on with what `directory` holds, if anything;
-                `{"fresh": True}` lets a new episode replace it.
+                `{"fresh": True}` lets a new episode replace it. For the others, and what `info`
+                has, see `TeachingEnvironmentInterface`.
 
         Raises:
+            ConfigurationError: for an unknown option.
             RunDirectoryError: if `directory` holds an episode of somebody else and `options` do
                 not say what to do with it, if it was begun with another student or task, or if
                 one of its files is damaged or gone.
         """
         super().reset(seed=seed)
-        options = dict(options or {})
-        resume, fresh = options.pop("resume", False), options.pop("fresh", False)
-        if options:
-            name = next(iter(options))
-            raise ConfigurationError(
-                f"reset() has no option {name!r}.{did_you_mean(name, ('resume', 'fresh'))} "
-                "It has: resume, fresh."
-            )
-        if resume:
+        asked = ResetOptions.parse(options)
+        if asked.directory is not None:
+            self._folder.move_to(asked.directory)
+        if asked.resume:
             check_format(self.directory)
-        finished = checked_iterations(self._root) if resume else []
-        if not resume and not fresh:
-            self._episode.refuse_strange()
-        files = IterationFiles(self._root, 0)
+        finished = checked_iterations(self._folder.iterations) if asked.resume else []
+        if not asked.resume and not asked.fresh:
+            self._folder.refuse_strange()
+        files = IterationFiles(self._folder.iterations, 0)
         identity = self._identity()
-        if finished or (resume and files.read_completed() is not None):
+        if finished or (asked.resume and files.read_completed() is not None):
             refuse_another(self.directory, identity)
         else:
-            self._episode.clear()
+            self._folder.clear()
             write_identity(self.directory, identity)
-        self._episode.adopt()
-        self._episode.clear_scratch()
-        keeps_records = self.options.mode == "accumulate"
-        self._history = History.of(self._root, finished, keeps_records=keeps_records)
-        self._checks = RecordChecks.for_task(
-            self.task,
-            similarity=self.options.similarity,
-            max_records=self.options.max_records,
-            others=self.test_tasks,
-        )
-        for one in finished if self._checks.learns else ():
-            self._checks.learn(one.read_completed() or ())
-        for number, count in self._history.counts.items():
-            if count:
-                self._checks.accept(self._history.records_of(number), iteration=number)
-        self.predictor.reset()
+        self._folder.adopt()
+        self._folder.clear_scratch()
+        self.clock = asked.clock
+        episode = self._episode = self._new_episode()
+        episode.restore(finished, asked.test_tasks)
         if finished:
-            return self._go_on_from(finished)
-        self.clock.start(0)
-        began = time.perf_counter()
-        completed, report = self._evaluate(files)
-        self.learn_from(files, (), completed, report)
-        self._finish(files, IterationResult(iteration=0, report=report), (), began)
-        return self._observation(completed), self._info()
+            completed = episode.continue_from(finished)
+            self.go_on_from(finished[-1], completed)
+        else:
+            self.clock.start(0)
+            began = time.perf_counter()
+            completed, report = episode.evaluate(files)
+            self.learn_from(files, (), completed, report)
+            episode.finish(files, report, began=began)
+        info = {**self._info(), "is_over": self.is_over}
+        if (action := self.pending_action()) is not None:
+            info["pending_action"] = action
+        return self._observation(completed), info
 
     def step(self, action: Any) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """Train the student as `action` says and evaluate it again.
@@ -207,41 +189,21 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 before.
             ResetNeeded: before the first `reset`.
         """
-        if not self._history.results:
-            raise ResetNeeded("step() needs an episode in progress: call reset() first")
+        episode = self._in_progress("step")
         action = self.parse(action)
-        previous = self._history.last
-        number = previous.iteration + 1
-        files = IterationFiles(self._root, number)
-        if self.clock.iteration != number:
-            self.clock.start(number)
+        files = episode.open_next()
         raise_format(self.directory)
         began = time.perf_counter() - self.clock.seconds.get("agent", 0.0)
         try:
             records = self.records_of(files, action)
-            with self.clock("check"):
-                checked = self._check(files, records)
-            with files.training():
-                adapter = self._student.train(
-                    checked.accepted, files, self._history, seed=self._seed, clock=self.clock
-                )
-            completed, report = self._evaluate(files)
+            checked = episode.check(files, records)
+            adapter = episode.train(files, checked.accepted)
+            completed, report = episode.evaluate(files)
             self.learn_from(files, checked.accepted, completed, report)
         except BaseException as error:  # Ctrl-C in a notebook too
-            self._student.go_back(previous.adapter, error)
+            episode.go_back(error)
             raise
-        self._checks.accept(checked.accepted, iteration=number)
-        result = IterationResult(
-            iteration=number,
-            report=report,
-            reward=report.score - previous.report.score,
-            n_records=len(checked.accepted),
-            n_records_total=previous.n_records_total + len(checked.accepted),
-            dropped=checked.reasons,
-            unjudged=checked.unjudged,
-            adapter=adapter,
-        )
-        self._finish(files, result, checked.accepted, began)
+        result = episode.finish(files, report, began=began, checked=checked, adapter=adapter)
         return self._observation(completed), result.reward, self.is_over, False, self._info()
 
     def trial(self, records: Any) -> PerformanceReport:
@@ -259,27 +221,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             InvalidRecordError: as `step`.
             ResetNeeded: before the first `reset`.
         """
-        if not self._history.results:
-            raise ResetNeeded("trial() needs an episode in progress: call reset() first")
-        records = self._parse_records(records)
-        previous = self._history.last
-        number = previous.iteration + 1
-        if self.clock.iteration != number:
-            self.clock.start(number)
-        began = time.perf_counter()
-        warn_run(_TRIED)  # in each iteration, so that a resumed run has the same warnings
-        with self._episode.scratch() as folder:
-            try:
-                report = self._tried(records, IterationFiles(folder, number))
-                self._student.load(previous.adapter)
-            except BaseException as error:
-                self._student.go_back(previous.adapter, error)
-                raise
-        seconds = time.perf_counter() - began
-        self.clock.add("trial", seconds)
-        gain = report.score - previous.report.score
-        score = f"{report.score:.3f} ({gain:+.3f})"
-        tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
+        episode = self._in_progress("trial")
+        report = try_records(episode, self._parse_records(records))
         shown: PerformanceReport = self.observe((), report)["report"]
         return shown
 
@@ -292,13 +235,12 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without render_mode="ansi"')
             return None
-        if not self._history.results:
-            raise ResetNeeded("render() needs an episode in progress: call reset() first")
+        self._in_progress("render")
         return f"{headline(self.results)}\n\n{self.picture()}\n"
 
     def close(self) -> None:
         """Remove the temporary folder, if there is one."""
-        self._episode.close()
+        self._folder.close()
 
     # --- what a subclass may override ---
 
@@ -341,94 +283,51 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def picture(self) -> str:
         """What `render` shows below the score: the skills as a table, if the agent sees them."""
-        if not self.shows_skills:
+        if not self.metadata["shows_skills"]:
             return "(this environment hides the skills)"
-        return skill_table(self.results[0].report, self._history.last.report)
+        return skill_table(self.results[0].report, self.results[-1].report)
 
-    # --- what a runner asks ---
+    # --- what a runner asks (see `TeachingEnvironmentInterface`) ---
 
     @property
     def directory(self) -> Path:
         """The folder that holds `iterations/`."""
-        return self._episode.path
+        return self._folder.path
 
     @property
     def is_temporary(self) -> bool:
         """Whether the folder goes when the environment is closed."""
-        return self._episode.is_temporary
+        return self._folder.is_temporary
 
     @property
     def results(self) -> tuple[IterationResult, ...]:
         """The finished iterations of this episode, the base student first."""
-        return tuple(self._history.results)
+        return tuple(self._episode.history.results) if self._episode else ()
 
     @property
     def is_over(self) -> bool:
         """Whether the target score or the record budget is reached."""
-        return self.options.end_at(self._history.last)
-
-    def keep_in(self, directory: str | Path) -> None:
-        """Keep the next episode in that folder; for an environment made without one.
-
-        Raises:
-            ConfigurationError: if it has another directory.
-        """
-        self._episode.move_to(directory)
-
-    def load_iteration(self, number: int) -> None:
-        """Let the predictor answer as after that finished iteration."""
-        self._student.load(self._history.results[number].adapter)
-
-    # --- one step ---
-
-    def _check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        if (checked := files.read_checked()) is None:
-            checked = self._judged(files.number, records)
-            if checked.dropped and not checked.accepted:
-                warn_run(f"no record was accepted: {_counts(checked.reasons)}")
-            files.write_checked(checked)
-        return checked
-
-    def _judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        judge = RecordJudge(self.quality, ShownStudent(self.predictor))
-        checked = self._checks.check(stamp(records, number), judge, iteration=number)
-        return checked.counting(judge.unjudged)
-
-    def _tried(self, records: Sequence[TrainingDatum], files: IterationFiles) -> PerformanceReport:
-        """The report after a training on the records, all of it in `files`."""
-        files.clear()
-        clock = PhaseClock()  # its phases are not those of the iteration
-        accepted = self._judged(files.number, records).accepted
-        self._student.train(accepted, files, self._history, seed=self._seed, clock=clock)
-        _, report = evaluated(self.task, self.predictor, self.labeler, files, clock)
-        return report
-
-    def _evaluate(
-        self, files: IterationFiles
-    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-        completed, report = evaluated(self.task, self.predictor, self.labeler, files, self.clock)
-        self._checks.learn(completed)
-        return completed, report
-
-    def _finish(
-        self,
-        files: IterationFiles,
-        result: IterationResult,
-        accepted: Sequence[TrainingDatum],
-        began: float,
-    ) -> None:
-        seconds = {**self.clock.seconds, "total": time.perf_counter() - began}
-        result = result.model_copy(update={"seconds": seconds})
-        result = files.write_result(result)
-        self._history.append(result, accepted)
+        return self.options.end_at(self.results[-1])
 
     # --- the episode ---
 
-    def _go_on_from(self, finished: list[IterationFiles]) -> tuple[Observation, dict[str, Any]]:
-        self._student.load(self._history.last.adapter)
-        completed = labeled_by(self.labeler, last_completed(finished), self.clock)
-        self.go_on_from(finished[-1], completed)
-        return self._observation(completed), self._info()
+    def _new_episode(self) -> Episode:
+        return Episode(
+            task=self.task,
+            predictor=self.predictor,
+            options=self.options,
+            labeler=self.labeler,
+            quality=self.quality,
+            folder=self._folder,
+            seed=self._seed,
+            clock=self.clock,
+        )
+
+    def _in_progress(self, method: str) -> Episode:
+        """The episode; ResetNeeded before the first `reset`."""
+        if self._episode is None or not self._episode.history.results:
+            raise ResetNeeded(f"{method}() needs an episode in progress: call reset() first")
+        return self._episode
 
     def _identity(self) -> dict[str, Any]:
         options = {**self.options.described(), "seed": self._seed}
@@ -441,17 +340,14 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     @property
     def _files_of_next(self) -> IterationFiles:
         """Where the iteration is that comes next, or that was interrupted."""
-        return IterationFiles(self._root, len(self._history.results))
+        return IterationFiles(self._folder.iterations, len(self.results))
 
     def _parse_records(self, records: Any) -> tuple[TrainingDatum, ...]:
         """Records that the next training can take; see `parse_action`."""
         # "accumulate" trains on the earlier records too, so all have to be of one stage there
-        beside = self._history.records[:1] if self.options.mode == "accumulate" else ()
+        history = self._in_progress("step").history
+        beside = history.records[:1] if self.options.mode == "accumulate" else ()
         return parse_action(records, beside=beside)
-
-    @property
-    def _root(self) -> Path:
-        return self._episode.iterations
 
     @property
     def _seed(self) -> int:
@@ -461,10 +357,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     # --- what the agent sees ---
 
     def _observation(self, completed: Sequence[CompletedTaskInstance]) -> Observation:
-        return self.observe(tuple(completed), self._history.last.report)
+        return self.observe(tuple(completed), self.results[-1].report)
 
     def _info(self) -> dict[str, Any]:
-        last = self._history.last
+        last = self.results[-1]
         return {
             "iteration": float(last.iteration),
             "score": last.report.score,
@@ -473,13 +369,3 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             "n_records_total": float(last.n_records_total),
             "n_dropped": float(sum(last.dropped.values())),
         }
-
-
-_TRIED = (
-    "records were tried on the student without being kept: each trial costs a training and an "
-    "evaluation on the validation split, which agents without trials do not have"
-)
-
-
-def _counts(reasons: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} {reason}" for reason, n in reasons.items())

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.jsonl_files import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
-from dataenvgym.environments.teaching import TeachingEnvironment
+from dataenvgym.environments.phases import PhaseClock
+from dataenvgym.environments.student import load_adapter
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, EventLog, PhaseEvent
 from dataenvgym.episodes.summary import (
     IterationSummary,
@@ -39,16 +42,21 @@ class Bookkeeping:
     """What surrounds the loop of one episode.
 
     Args:
-        teaching: the environment, whose directory the books are kept in.
+        teaching: the environment.
+        directory: the run directory.
         agent: who teaches, known by its name here.
         seed: of the episode.
         callbacks: told of everything, after `events.jsonl`.
         test_task: scored at the end, or None.
+
+    Attributes:
+        clock: times the phases of the episode, and tells the callbacks of them.
     """
 
     def __init__(
         self,
-        teaching: TeachingEnvironment,
+        teaching: TeachingEnvironmentInterface,
+        directory: Path,
         agent: object,
         seed: int,
         callbacks: Sequence[EpisodeCallback],
@@ -57,7 +65,8 @@ class Bookkeeping:
         self.teaching = teaching
         self.agent_name = name_of(agent)
         self.seed = seed
-        self.directory = teaching.directory
+        self.directory = directory
+        self.clock = PhaseClock()
         self._log = EventLog(self.directory / "events.jsonl", waits=True)
         self.callbacks = (self._log, *callbacks)
         self._tasks = {"validation": teaching.task, "test": test_task}
@@ -97,7 +106,7 @@ class Bookkeeping:
         )
         if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
             self.warnings.go_on(self._warnings_before())
-        self.teaching.clock.listeners.append(self._on_phase)
+        self.clock.listeners.append(self._on_phase)
         try:
             with listening(self.warnings.hear):
                 for callback in self.callbacks:
@@ -109,7 +118,7 @@ class Bookkeeping:
                 self._end_badly(error)
             raise
         finally:
-            self.teaching.clock.listeners.remove(self._on_phase)
+            self.clock.listeners.remove(self._on_phase)
 
     def _warnings_before(self) -> list[RunWarning]:
         """Those in the summary so far, without what is derived anew at the end."""
@@ -142,7 +151,7 @@ class Bookkeeping:
         if (test_task := self._tasks["test"]) is not None:
             before = self._test_score(test_task, 0)
             after = self._test_score(test_task, best)
-        self.teaching.load_iteration(len(self.teaching.results) - 1)
+        self._load_student(len(self.teaching.results) - 1)
         scores = {"test_score_before": before, "test_score_after": after}
         summary = self._summary("finished", **scores, ended=ended)
         self._write(summary)
@@ -156,9 +165,9 @@ class Bookkeeping:
         marks = MarkedFolder(self.directory, way_out)
         marks.check(below="test/", missing=False)
         if not path.exists():
-            self.teaching.load_iteration(iteration)
-            self.teaching.clock.start(iteration)
-            with self.teaching.clock("test"):
+            self._load_student(iteration)
+            self.clock.start(iteration)
+            with self.clock("test"):
                 completed = evaluated_by(task, self.teaching.predictor)
                 # raises if nothing could be scored; saved only then, for a resumed run to try again
                 score = report_of(task, completed).score
@@ -167,6 +176,11 @@ class Bookkeeping:
             return score
         marks.mark(name)  # a kill may have left it without
         return report_of(task, read_completed(path)).score
+
+    def _load_student(self, iteration: int) -> None:
+        """Have the student answer as after that iteration."""
+        adapter = self.teaching.results[iteration].adapter
+        load_adapter(self.teaching.predictor, self.directory / "iterations", adapter)
 
     def _on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         self._open()  # an environment that refuses its directory has no phases

@@ -11,13 +11,13 @@ from typing import Any, cast
 from dataenvgym.environments.marks import MarkedFolder
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.states import read_state, state_of
-from dataenvgym.environments.teaching import TeachingEnvironment
-from dataenvgym.episodes.bookkeeping import is_spent, name_of
+from dataenvgym.episodes.bookkeeping import Bookkeeping, is_spent, name_of
 from dataenvgym.interfaces import (
     ActingAgentInterface,
     DataGenerationAgentInterface,
     Stateful,
     TeachingAgent,
+    TriesRecords,
 )
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
@@ -29,23 +29,31 @@ class KeptAgent:
     Args:
         agent: who teaches; its state is kept if it has `state_dict` and `load_state_dict`, and a
             resumed run warns if it has not.
-        teaching: the environment that it teaches in.
+        books: of the episode, with its environment, directory and clock.
+        takes_records: whether the environment's action is records.
     """
 
-    def __init__(self, agent: TeachingAgent, teaching: TeachingEnvironment) -> None:
+    def __init__(self, agent: TeachingAgent, books: Bookkeeping, *, takes_records: bool) -> None:
         self.agent = agent
-        self.teaching = teaching
-        self._marks = MarkedFolder(teaching.directory, "restore it, or start the run afresh")
+        self._teaching = books.teaching
+        self._directory, self._clock = books.directory, books.clock
+        self._takes_records = takes_records
+        self._marks = MarkedFolder(books.directory, "restore it, or start the run afresh")
+        self._pending: Any | None = None
         self._has_lost_memory = False
 
-    def restore(self) -> None:
+    def restore(self, pending: Any | None) -> None:
         """Give the agent the state it had after its last call, and end that iteration for it.
+
+        Args:
+            pending: the action of an interrupted iteration, or None.
 
         Raises:
             RunDirectoryError: if it has a state, and the file with it is gone or damaged.
         """
-        finished = len(self.teaching.results) - 1
-        if self.teaching.pending_action() is not None:
+        finished = len(self._teaching.results) - 1
+        self._pending = pending
+        if pending is not None:
             self._load(finished + 1)
             self._has_lost_memory = not isinstance(self.agent, Stateful)
         elif finished > 0:
@@ -57,11 +65,12 @@ class KeptAgent:
 
     def next_action(self, observation: dict[str, Any]) -> Any:
         """The action of an interrupted iteration, or else a new one from the agent."""
-        iteration = len(self.teaching.results)
-        self.teaching.clock.start(iteration)
-        if (action := self.teaching.pending_action()) is not None:
+        iteration = len(self._teaching.results)
+        self._clock.start(iteration)
+        action, self._pending = self._pending, None
+        if action is not None:
             return action
-        with self.teaching.clock("agent"):
+        with self._clock("agent"):
             self._warn_of_lost_memory()
             action = self._action(observation)
             if isinstance(self.agent, Stateful):
@@ -71,8 +80,9 @@ class KeptAgent:
         return action
 
     def _action(self, observation: dict[str, Any]) -> Any:
-        predictor = ShownStudent(self.teaching.predictor, self.teaching.trial)
-        if self.teaching.takes_records:  # `refuse_misfit` saw to it that the agent can
+        trial = self._teaching.trial if isinstance(self._teaching, TriesRecords) else None
+        predictor = ShownStudent(self._teaching.predictor, trial)
+        if self._takes_records:  # `refuse_misfit` saw to it that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
             is_no_surprise = is_spent(agent)
             records = _listed(agent(observation["completed"], predictor))
@@ -97,7 +107,7 @@ class KeptAgent:
         if not isinstance(self.agent, Stateful):
             return
         self._marks.check(below="agent/")
-        self.agent.load_state_dict(read_state(self.teaching.directory / _name(iteration)))
+        self.agent.load_state_dict(read_state(self._directory / _name(iteration)))
         self._marks.mark(_name(iteration))
 
 

@@ -15,15 +15,17 @@ from typing import Any
 
 import gymnasium
 
+from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import refuse_damaged_run
-from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback
 from dataenvgym.episodes.kept_agent import KeptAgent
 from dataenvgym.episodes.progress import automatic_progress
-from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary
+from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary, whole_summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.interfaces import TaskInterface, TeachingAgent
+from dataenvgym.interfaces import ActingAgentInterface, TaskInterface, TeachingAgent
+from dataenvgym.spaces import RecordsSpace
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.workspace import opened
 
@@ -73,54 +75,49 @@ def run_episode(
     teaching = teaching_of(environment)
     if iterations < 1:
         raise ConfigurationError(f"iterations is {iterations}, expected 1 or more")
-    refuse_misfit(teaching, agent)
-    if directory is not None:
-        teaching.keep_in(directory)
+    refuse_misfit(environment, agent)
+    is_temporary = teaching.is_temporary and directory is None
+    folder = _run_directory(teaching, directory)
+    options: dict[str, Any] = {"directory": folder, "fresh" if is_temporary else "resume": True}
     if test_task is None:
         test_task = _test_split(teaching.task)
     else:
-        teaching.test_tasks = (test_task,)
+        options["test_tasks"] = (test_task,)
     with ExitStack() as stack:
-        if lock and not teaching.is_temporary:
-            stack.enter_context(opened(teaching.directory))
-        goal = Goal(
-            iterations,
-            teaching.options.target_score,
-            teaching.options.max_records,
-            tested=test_task is not None,
-        )
+        if lock and not is_temporary:
+            stack.enter_context(opened(folder))
         watchers = (*automatic_progress(progress), *callbacks)
-        books = Bookkeeping(teaching, agent, seed, watchers, test_task)
+        books = Bookkeeping(teaching, folder, agent, seed, watchers, test_task)
         # a temporary folder is not found again: each call there is an episode of its own
-        if teaching.is_temporary:
-            return _taught(environment, agent, goal, books, {"fresh": True})
-        books.refuse_another_agent()
-        if is_finished(teaching.directory, goal):
-            environment.reset(seed=seed, options={"resume": True})
-            refuse_damaged_run(teaching.directory)
-            return read_summary(teaching.directory)
-        return _taught(environment, agent, goal, books, {"resume": True})
+        if not is_temporary:
+            books.refuse_another_agent()
+            if _is_finished(folder, iterations, tested=test_task is not None):
+                environment.reset(seed=seed, options=options)
+                refuse_damaged_run(folder)
+                return read_summary(folder)
+        return _taught(environment, agent, iterations, books, options)
 
 
 def _taught(
     environment: gymnasium.Env[Any, Any],
     agent: TeachingAgent,
-    goal: Goal,
+    iterations: int,
     books: Bookkeeping,
     options: dict[str, Any],
 ) -> Summary:
     """The loop, from wherever the episode stands."""
-    teaching, kept = books.teaching, KeptAgent(agent, books.teaching)
-    with books.watched(goal.iterations, resumes="resume" in options):
-        observation, _ = environment.reset(seed=books.seed, options=options)
+    kept = KeptAgent(agent, books, takes_records=takes_records(environment))
+    with books.watched(iterations, resumes="resume" in options):
+        options = {**options, "clock": books.clock}
+        observation, info = environment.reset(seed=books.seed, options=options)
         books.begun()
-        kept.restore()
+        kept.restore(info.get("pending_action"))
         books.announce()
-        ended = None
-        while len(teaching.results) <= goal.iterations and not teaching.is_over:
+        ended, is_over = None, bool(info.get("is_over", False))
+        while len(books.teaching.results) <= iterations and not is_over:
             try:
                 action = kept.next_action(observation)
-                observation, *_ = environment.step(action)
+                observation, _, is_over, _, _ = environment.step(action)
             except BudgetSpentError as error:
                 ended = str(error)
                 break
@@ -129,35 +126,68 @@ def _taught(
         return books.conclude(ended)
 
 
-def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironment:
+def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironmentInterface:
     """The teaching environment below all wrappers; a ConfigurationError for any other one."""
-    teaching = environment.unwrapped
-    if not isinstance(teaching, TeachingEnvironment):
+    teaching: Any = environment.unwrapped
+    if not isinstance(teaching, TeachingEnvironmentInterface):
+        expected = [n for n in dir(TeachingEnvironmentInterface) if not n.startswith("_")]
+        missing = [name for name in expected if not hasattr(teaching, name)]
         raise ConfigurationError(
-            f"run_episode needs a TeachingEnvironment, got {type(teaching).__name__}; "
+            f"run_episode needs a teaching environment, got {type(teaching).__name__}, which has "
+            f"no {', '.join(missing)} (see TeachingEnvironmentInterface); "
             "step any other gymnasium environment by hand (examples/gymnasium_loop.py)"
         )
     return teaching
 
 
-def refuse_misfit(teaching: object, agent: object) -> None:
-    """Raise ConfigurationError if the agent's actions are not the teaching environment's."""
+def takes_records(environment: gymnasium.Env[Any, Any]) -> bool:
+    """Whether its action is a batch of training records."""
+    return isinstance(environment.action_space, RecordsSpace)
+
+
+def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
+    """Raise ConfigurationError if the agent's actions are not the environment's."""
     if not callable(getattr(agent, "step", None)):
         raise ConfigurationError(
             f"agent {name_of(agent)!r} has no step(), which is called after each iteration: give "
             "it one, if only `def step(self): pass`"
         )
-    takes_records = bool(getattr(teaching, "takes_records", True))
-    fits = callable(agent) if takes_records else callable(getattr(agent, "act", None))
+    is_called = takes_records(environment)
+    fits = callable(agent) if is_called else isinstance(agent, ActingAgentInterface)
     if not fits:
         way_out = (
             "cannot be called for records: use environment=skill_tree"
-            if takes_records
+            if is_called
             else "has no act(observation, predictor): use agent=skill_tree, or another environment"
         )
         raise ConfigurationError(
-            f"agent {name_of(agent)!r} does not fit {type(teaching).__name__}, for it {way_out}"
+            f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}, for "
+            f"it {way_out}"
         )
+
+
+def _run_directory(teaching: TeachingEnvironmentInterface, directory: str | Path | None) -> Path:
+    """The folder that both name, or one of them."""
+    if directory is None:
+        return teaching.directory
+    given = Path(directory)
+    if not teaching.is_temporary and teaching.directory.absolute() != given.absolute():
+        raise ConfigurationError(
+            f"directory is {str(directory)!r}, and the environment keeps its episode in "
+            f"{str(teaching.directory)!r}: give only one of both"
+        )
+    return given
+
+
+def _is_finished(directory: Path, iterations: int, *, tested: bool) -> bool:
+    """Whether the run is finished, and neither it nor its aims leave anything to do."""
+    if (summary := whole_summary(directory)) is None or summary.status != "finished":
+        return False
+    identity = read_identity(directory) or {}
+    goal = Goal(
+        iterations, identity.get("target_score"), identity.get("max_records"), tested=tested
+    )
+    return is_finished(directory, goal)
 
 
 def _test_split(task: TaskInterface) -> TaskInterface | None:

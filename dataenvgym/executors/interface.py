@@ -23,6 +23,7 @@ from dataenvgym.config.building import (
 from dataenvgym.config.run_directory import run_directory
 from dataenvgym.config.targets import build_section, check_protocol
 from dataenvgym.interfaces import TeachingAgent
+from dataenvgym.tasks.adapted import task_of
 
 if TYPE_CHECKING:
     import gymnasium
@@ -81,10 +82,10 @@ class ExecutorInterface(Protocol):
 
 def close_speakers_of(environment: gymnasium.Env[Any, Any]) -> None:
     """Close the models that its task's environments ask; they were made with the task."""
+    from dataenvgym.episodes.runner import teaching_of
     from dataenvgym.rollouts import close_speakers
 
-    task = getattr(environment.unwrapped, "task", None)
-    close_speakers(getattr(task, "others", None) or {})
+    close_speakers(task_of(teaching_of(environment).task).others)
 
 
 def build_executor(config: DictConfig) -> ExecutorInterface:
@@ -110,9 +111,9 @@ def build_episode(
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher
     )
-    teaching = teaching_of(environment)
-    refuse_misfit(teaching, agent)
-    shows_skills = bool(getattr(teaching, "shows_skills", True))
-    labels_skills = getattr(teaching, "labeler", None) is not None
+    teaching_of(environment)  # refuses any other
+    refuse_misfit(environment, agent)
+    shows_skills = bool(environment.metadata.get("shows_skills", True))
+    labels_skills = config.skills.get("_target_") is not None
     check_fit(task, agent, shows_skills=shows_skills, labels_skills=labels_skills)
     return environment, agent

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dataenvgym.agents import Agent, TreeAgent
 from dataenvgym.config.building import build_agent, build_environment
+from dataenvgym.environments import TeachingEnvironment
 from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.tasks.adapted import task_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -50,7 +52,7 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
     Args:
         task: that of the episode, so that its problems are loaded once.
     """
-    if others := getattr(task, "others", None):
+    if others := task_of(task).others:
         task = copy.copy(task)
         task.others = {who: _Student(f"(the {who}'s answer)") for who in others}
     student = _first_of_student(task)
@@ -135,8 +137,7 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher
     )
-    teaching: Any = environment.unwrapped
-    if stranger := _stranger(config, task, agent, teaching):
+    if stranger := _stranger(config, task, agent, environment.unwrapped):
         return f"{stranger}, which could ask a model by itself, so it is not called"
     observation, _ = environment.reset(seed=int(config.seed))
     if isinstance(agent, Agent):
@@ -146,14 +147,16 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
     return ""
 
 
-def _stranger(config: DictConfig, task: TaskInterface, agent: object, teaching: Any) -> str | None:
+def _stranger(
+    config: DictConfig, task: TaskInterface, agent: object, teaching: object
+) -> str | None:
     """What takes part and is not ours; None if all is."""
     if config.skills.get("embedder", {}).get("_target_", "").endswith("EndpointEmbedder"):
         return "skills.embedder is a server"
     parts = {
         "task": task,
         "environment": teaching,
-        "skills": teaching.labeler,
+        "skills": teaching.labeler if isinstance(teaching, TeachingEnvironment) else None,
         "agent": agent,
         "agent.policy": getattr(agent, "policy", None),
         "agent.engine": getattr(agent, "engine", None),

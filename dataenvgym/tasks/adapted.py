@@ -14,7 +14,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
+from dataenvgym.interfaces import (
+    PredictorInterface,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.tasks.base import Task, checked_instances
 from dataenvgym.tasks.domain import Domain
@@ -228,10 +233,15 @@ def _options_of(task: TaskInterface) -> dict[str, Any]:
         "sampling": lambda value: isinstance(value, SamplingParameters),
         "chunk_size": lambda value: isinstance(value, int),
         "threads": lambda value: isinstance(value, int),
-        "others": lambda value: isinstance(value, Mapping),
         "student": lambda value: isinstance(value, str),
+        "others": _are_speakers,
     }
     return {name: value for name, fits in kinds.items() if fits(value := getattr(task, name, None))}
+
+
+def _are_speakers(value: Any) -> bool:
+    models = value.values() if isinstance(value, Mapping) else [None]
+    return all(isinstance(model, PredictorInterface | TeacherInterface) for model in models)
 
 
 def needed(task: TaskInterface, name: str, purpose: str) -> Any:

@@ -92,7 +92,7 @@ def test_an_environment_that_no_run_can_use_is_refused(dry, folder):
     (folder / "other_environment.py").write_text(OTHER_ENVIRONMENT)
     result = dry("environment=other_environment.Other")
     assert (result.code, result.out) == (2, "")
-    assert "needs a TeachingEnvironment, got Other" in result.err
+    assert "needs a teaching environment, got Other" in result.err
 
 
 def test_an_engine_that_follows_no_plan_has_no_limit_of_records(dry):

@@ -375,7 +375,7 @@ def test_a_wrapped_environment_can_be_run(tmp_path, echo_task, make_agent, make_
 
 
 def test_only_teaching_environments_and_whole_iterations_are_run(tmp_path, make_agent, play):
-    with pytest.raises(ConfigurationError, match="needs a TeachingEnvironment, got CartPoleEnv"):
+    with pytest.raises(ConfigurationError, match="needs a teaching environment, got CartPoleEnv"):
         run_episode(gymnasium.make("CartPole-v1"), make_agent(), iterations=1)
     with pytest.raises(ConfigurationError, match="iterations is 0"):
         play(tmp_path / "run", iterations=0)

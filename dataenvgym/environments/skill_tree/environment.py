@@ -7,7 +7,7 @@ step(action) -> the engine names new subskills -> the plan: an allocation for ea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import gymnasium
@@ -16,14 +16,12 @@ from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.skill_tree.accuracies import accuracies_of
-from dataenvgym.environments.skill_tree.actions import Explore, TreeAction, parse_tree_action
+from dataenvgym.environments.skill_tree.actions import TreeAction, parse_tree_action
 from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.environments.skill_tree.forest import Forest
 from dataenvgym.environments.skill_tree.spaces import ForestSpace, TreeActionSpace
 from dataenvgym.environments.skill_tree.subskills import (
     is_told_apart,
-    propose,
-    subskill_of,
     wrong_first,
 )
 from dataenvgym.environments.skill_tree.training_sample import (
@@ -33,17 +31,16 @@ from dataenvgym.environments.skill_tree.training_sample import (
 )
 from dataenvgym.environments.skill_tree.transitions import (
     Accuracies,
-    Key,
     Results,
     apply_action,
     apply_results,
     plant,
 )
-from dataenvgym.environments.states import state_of
+from dataenvgym.environments.skill_tree.tree_engine import TreeEngine, key_of
 from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
-from dataenvgym.plans import Assignment, Engine, engine_fit
+from dataenvgym.plans import Engine
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
@@ -75,8 +72,6 @@ class SkillTree(TeachingEnvironment):
         agent_name: written into each record's provenance.
         options: those of `TeachingEnvironment`.
     """
-
-    takes_records = False
 
     def __init__(
         self,
@@ -110,7 +105,8 @@ class SkillTree(TeachingEnvironment):
         self._forest = self._plan = Forest()
         self._completed: Sequence[CompletedTaskInstance] = ()
         self._trained: Sequence[TaskInstance] = ()
-        self._untouched_engine = self._engine_state = self._state_of_engine()
+        self._tree_engine = TreeEngine(engine, agent_name)
+        self._engine_state = self._tree_engine.state
 
     @property
     def forest(self) -> Forest:
@@ -145,7 +141,7 @@ class SkillTree(TeachingEnvironment):
             with self.clock("agent"):
                 plan, records = self._write(files.number, action)
                 tree_files.write_plan(plan)
-                if (state := self._state_of_engine()) is not None:
+                if (state := self._tree_engine.state) is not None:
                     tree_files.write_engine(state)
                 files.write_submitted(records)
         else:
@@ -170,14 +166,14 @@ class SkillTree(TeachingEnvironment):
         forest = apply_results(
             plan,
             Results(
-                made=Counter(key for r in accepted if (key := self._key(r, plan)) is not None),
+                made=Counter(key for r in accepted if (key := key_of(r, plan)) is not None),
                 validation=self._validation(completed, plan),
                 training=accuracies_of(trained, subskill_taught, plan),
             ),
         )
         TreeFiles(files).write_forest(forest)
         if not files.number:
-            self._load_engine(self._untouched_engine)
+            self._tree_engine.reset()
         self._settle(forest, completed, trained)
 
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
@@ -186,7 +182,7 @@ class SkillTree(TeachingEnvironment):
         if files.number:
             self._load_engine_of(tree_files)
         else:
-            self._load_engine(self._untouched_engine)
+            self._tree_engine.reset()
         self._settle(forest, completed, tree_files.read_trained() or ())
 
     def observe(
@@ -202,77 +198,27 @@ class SkillTree(TeachingEnvironment):
 
     def _write(self, number: int, action: TreeAction) -> tuple[Forest, Sequence[TrainingDatum]]:
         """The plan, and what the engine writes for it."""
-        self._load_engine(self._engine_state)
+        engine = self._tree_engine
+        engine.load(self._engine_state)
         examples = wrong_first(self._forest, self._completed)
         rng = derive_rng(self._seed, number, "subskills")
-        names = {
-            m.skill: propose(self.engine, m, self._forest.tree(m.skill), examples[m.skill], rng)
-            for m in action
-            if isinstance(m, Explore)
-        }
-        plan = apply_action(self._forest, action, names)
-        assignments = self._assignments(plan, examples)
+        plan = apply_action(self._forest, action, engine.names(self._forest, action, examples, rng))
+        assignments = engine.assignments(plan, examples)
         if not assignments:
             return plan, []
         rng = derive_rng(self._seed, number, "engine")
-        records = self._parse_records(
-            self.engine.generate(assignments, ShownStudent(self.predictor, self.trial), rng)
-        )
+        student = ShownStudent(self.predictor, self.trial)
+        records = self._parse_records(self.engine.generate(assignments, student, rng))
         if not records:
             asked = sum(one.count for one in assignments)
             warn_run(f"{type(self.engine).__name__} wrote none of the {asked} records asked for")
-        return plan, [self._signed(record, plan) for record in records]
-
-    def _assignments(
-        self, plan: Forest, examples: Mapping[str, Sequence[CompletedTaskInstance]]
-    ) -> tuple[Assignment, ...]:
-        needs_examples = engine_fit(self.engine).needs == "examples"
-        assignments = []
-        for tree in plan.trees:
-            tried = examples.get(tree.skill, ())
-            wrong = [c for c in tried if not c.was_correct]
-            if needs_examples and not wrong:
-                wrong = list(tried)
-            belongs = [subskill_of(self.engine, tree, c.instance.instruction) for c in wrong]
-            for s in tree.subskills:
-                own = [c for c, name in zip(wrong, belongs, strict=True) if name == s.name]
-                if s.allocation:
-                    assignments.append(
-                        Assignment(
-                            s.allocation,
-                            skill=tree.skill,
-                            subskill=None if s.name == tree.skill else s.name,
-                            examples=own or wrong,
-                        )
-                    )
-        return tuple(assignments)
-
-    def _signed(self, record: TrainingDatum, plan: Forest) -> TrainingDatum:
-        """The record with its subskill and the agent's name in its provenance."""
-        changes: dict[str, Any] = {"agent": self.agent_name}
-        if (key := self._key(record, plan)) is not None:
-            changes["subskill"] = key[1]
-        provenance = record.provenance.model_copy(update=changes)
-        return record.model_copy(update={"provenance": provenance})
-
-    def _key(self, record: TrainingDatum, plan: Forest) -> Key | None:
-        """The subskill that a record was written for, as far as it can be told."""
-        skill, name = record.provenance.skill, record.provenance.subskill
-        if skill is None or skill not in plan.skills:
-            return None
-        subskills = plan.tree(skill).subskills
-        if any(s.name == name for s in subskills):
-            return skill, str(name)
-        return (skill, subskills[0].name) if len(subskills) == 1 else None
+        return plan, [engine.signed(record, plan) for record in records]
 
     # --- accuracies ---
 
     def _validation(self, completed: Sequence[CompletedTaskInstance], plan: Forest) -> Accuracies:
         def belongs(c: CompletedTaskInstance) -> str | None:
-            skill = c.instance.skill
-            if skill is None or skill not in plan.skills:
-                return None
-            return subskill_of(self.engine, plan.tree(skill), c.instance.instruction)
+            return self._tree_engine.subskill_tested(c, plan)
 
         told_apart = is_told_apart(self.engine)
         return accuracies_of(completed, belongs, plan, told_apart=told_apart)
@@ -306,19 +252,12 @@ class SkillTree(TeachingEnvironment):
         self._forest = self._plan = self.action_space.forest = forest
         self._completed = completed
         self._trained = tuple(c.instance for c in trained)
-        self._engine_state = self._state_of_engine()
-
-    def _state_of_engine(self) -> Any | None:
-        return state_of(self.engine) if isinstance(self.engine, Stateful) else None
+        self._engine_state = self._tree_engine.state
 
     def _load_engine_of(self, files: TreeFiles) -> None:
         """Give the engine the state that it had after it wrote in that iteration."""
-        if self._untouched_engine is not None:
-            self._load_engine(files.read_engine())
-
-    def _load_engine(self, state: Any | None) -> None:
-        if isinstance(self.engine, Stateful) and state is not None:
-            self.engine.load_state_dict(state)
+        if isinstance(self.engine, Stateful):
+            self._tree_engine.load(files.read_engine())
 
     def _identity(self) -> dict[str, Any]:
         own = {"engine": type(self.engine).__name__, "train_sample": self.train_sample}

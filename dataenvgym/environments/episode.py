@@ -1,0 +1,177 @@
+"""One episode: its student, its records so far, and the phases of an iteration in it.
+
+restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> finish
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dataenvgym.environments.actions import stamp
+from dataenvgym.environments.checks import CheckedRecords, RecordChecks
+from dataenvgym.environments.episode_directory import EpisodeDirectory
+from dataenvgym.environments.evaluation import evaluated, labeled_by
+from dataenvgym.environments.history import History, last_completed
+from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.options import TeachingOptions
+from dataenvgym.environments.phases import PhaseClock
+from dataenvgym.environments.record_judge import RecordJudge
+from dataenvgym.environments.shown_student import ShownStudent
+from dataenvgym.environments.student import Student
+from dataenvgym.interfaces import (
+    RecordCheckInterface,
+    SkillLabelerInterface,
+    TaskInterface,
+    TrainablePredictorInterface,
+)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
+from dataenvgym.run_warnings import warn_run
+
+
+@dataclass
+class Episode:
+    """What an episode is made of, and what it has come to.
+
+    Attributes:
+        task, predictor, options, labeler, quality: as in `TeachingEnvironment`.
+        folder: where its files are.
+        seed: from which every random choice derives.
+        clock: times its phases.
+        history: the finished iterations, and their records.
+        checks: what new records are compared with.
+        student: the predictor, trained in `folder`.
+    """
+
+    task: TaskInterface
+    predictor: TrainablePredictorInterface
+    options: TeachingOptions
+    labeler: SkillLabelerInterface | None
+    quality: tuple[RecordCheckInterface, ...]
+    folder: EpisodeDirectory
+    seed: int
+    clock: PhaseClock
+    history: History = field(default_factory=History)
+    checks: RecordChecks = field(default_factory=RecordChecks)
+    student: Student = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.student = Student(self.predictor, self.folder, self.options)
+
+    def restore(
+        self, finished: Sequence[IterationFiles], test_tasks: Sequence[TaskInterface]
+    ) -> None:
+        """Read what finished iterations left.
+
+        Args:
+            test_tasks: further tasks whose problems the records must not give away.
+        """
+        root = self.folder.iterations
+        keeps_records = self.options.mode == "accumulate"
+        self.history = History.of(root, finished, keeps_records=keeps_records)
+        self.checks = RecordChecks.for_task(
+            self.task,
+            similarity=self.options.similarity,
+            max_records=self.options.max_records,
+            others=test_tasks,
+        )
+        for one in finished if self.checks.learns else ():
+            self.checks.learn(one.read_completed() or ())
+        for number, count in self.history.counts.items():
+            if count:
+                self.checks.accept(self.history.records_of(number), iteration=number)
+        self.predictor.reset()
+
+    def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
+        """Load the student of the last of these iterations; the instances it completed then."""
+        self.student.load(self.history.last.adapter)
+        return labeled_by(self.labeler, last_completed(finished), self.clock)
+
+    def open_next(self) -> IterationFiles:
+        """The files of the iteration that comes next, or that was interrupted; time it."""
+        files = self.files_of_next
+        if self.clock.iteration != files.number:
+            self.clock.start(files.number)
+        return files
+
+    @property
+    def files_of_next(self) -> IterationFiles:
+        return IterationFiles(self.folder.iterations, len(self.history.results))
+
+    # --- the phases of an iteration ---
+
+    def check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
+        """Check the records, unless `files` has them checked."""
+        with self.clock("check"):
+            if (checked := files.read_checked()) is None:
+                checked = self.judged(files.number, records)
+                if checked.dropped and not checked.accepted:
+                    warn_run(f"no record was accepted: {_counts(checked.reasons)}")
+                files.write_checked(checked)
+        return checked
+
+    def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
+        """What becomes of records of that iteration; nothing is written."""
+        judge = RecordJudge(self.quality, ShownStudent(self.predictor))
+        checked = self.checks.check(stamp(records, number), judge, iteration=number)
+        return checked.counting(judge.unjudged)
+
+    def train(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> int | None:
+        """Train on accepted records; the iteration whose adapter is active afterwards."""
+        with files.training():
+            return self.student.train(
+                accepted, files, self.history, seed=self.seed, clock=self.clock
+            )
+
+    def evaluate(
+        self, files: IterationFiles
+    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+        """Put the validation split to the student, unless `files` has its answers."""
+        completed, report = evaluated(self.task, self.predictor, self.labeler, files, self.clock)
+        self.checks.learn(completed)
+        return completed, report
+
+    def finish(
+        self,
+        files: IterationFiles,
+        report: PerformanceReport,
+        *,
+        began: float,
+        checked: CheckedRecords | None = None,
+        adapter: int | None = None,
+    ) -> IterationResult:
+        """Write and remember what the iteration came to.
+
+        Args:
+            began: when, by `time.perf_counter`.
+            checked, adapter: what `check` and `train` gave; the base student has neither.
+        """
+        checked = checked or CheckedRecords((), ())
+        accepted, reward, total = checked.accepted, 0.0, 0
+        if files.number:
+            self.checks.accept(accepted, iteration=files.number)
+            reward = report.score - self.history.last.report.score
+            total = self.history.last.n_records_total
+        result = IterationResult(
+            iteration=files.number,
+            report=report,
+            reward=reward,
+            n_records=len(accepted),
+            n_records_total=total + len(accepted),
+            dropped=checked.reasons,
+            unjudged=checked.unjudged,
+            seconds={**self.clock.seconds, "total": time.perf_counter() - began},
+            adapter=adapter,
+        )
+        result = files.write_result(result)
+        self.history.append(result, accepted)
+        return result
+
+    def go_back(self, error: BaseException) -> None:
+        """Load the student of the last finished iteration, after a step failed with that error."""
+        self.student.go_back(self.history.last.adapter, error)
+
+
+def _counts(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in reasons.items())

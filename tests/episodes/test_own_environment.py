@@ -1,0 +1,99 @@
+"""A teaching environment that is not derived from ours, run by what the protocol says."""
+
+from __future__ import annotations
+
+import gymnasium
+import pytest
+
+from dataenvgym.environments import (
+    IterationFiles,
+    IterationResult,
+    TeachingEnvironment,
+    TeachingEnvironmentInterface,
+)
+from dataenvgym.episodes import run_episode
+from dataenvgym.episodes.report import write_report
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TrainingRun
+from dataenvgym.records import parse_training_data
+from dataenvgym.spaces import CompletedInstancesSpace, RecordsSpace
+
+
+class OwnEnvironment(gymnasium.Env):
+    """Trains on whatever it gets, from the base on."""
+
+    action_space = RecordsSpace()
+    observation_space = gymnasium.spaces.Dict({"completed": CompletedInstancesSpace()})
+    is_temporary = False
+
+    def __init__(self, task, predictor, directory):
+        self.task, self.predictor, self.directory = task, predictor, directory
+        self.results = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.results = []
+        self.predictor.reset()
+        return self._evaluated(), {}
+
+    def step(self, action):
+        records = parse_training_data(action)
+        folder = self.directory / "iterations" / f"{len(self.results):03d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.predictor.train(records, TrainingRun(folder))
+        before = self.results[-1]
+        total = before.n_records_total + len(records)
+        observation = self._evaluated(
+            n_records=len(records), n_records_total=total, adapter=len(self.results)
+        )
+        score = self.results[-1].report.score
+        return observation, score - before.report.score, score > 0.4, False, {}
+
+    def _evaluated(self, **more):
+        completed = tuple(self.task.evaluate(self.predictor))
+        report = self.task.generate_performance_report(completed)
+        files = IterationFiles(self.directory / "iterations", len(self.results))
+        files.write_completed(completed)
+        result = IterationResult(iteration=files.number, report=report, **more)
+        self.results.append(files.write_result(result))
+        return {"completed": completed}
+
+
+def test_an_environment_of_another_class_is_run_to_its_end(
+    tmp_path, echo_task, make_student_of_echo, make_agent
+):
+    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+    environment = gymnasium.wrappers.TimeLimit(own, 5)
+    summary = run_episode(environment, make_agent(), iterations=5)
+    # 2 right answers, then 2 + 3, then it says that the episode is over
+    assert [round(i.val_score * 12) for i in summary.iterations] == [2, 5]
+    assert (summary.test_score_before, summary.test_score_after) == (2 / 12, 5 / 12)
+    assert (summary.status, summary.best_iteration) == ("finished", 1)
+    assert write_report(tmp_path).exists()
+
+
+def test_it_needs_nothing_that_the_protocol_does_not_say(tmp_path, echo_task, make_student_of_echo):
+    assert isinstance(
+        OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path), TeachingEnvironmentInterface
+    )
+    assert not issubclass(OwnEnvironment, TeachingEnvironment)
+
+
+def test_an_agent_that_only_acts_does_not_fit_records(tmp_path, echo_task, make_student_of_echo):
+    class Acting:
+        def act(self, observation, predictor):
+            return []
+
+        def step(self):
+            pass
+
+    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+    with pytest.raises(ConfigurationError, match="does not fit OwnEnvironment"):
+        run_episode(own, Acting(), iterations=1)
+
+
+def test_an_environment_that_lacks_a_part_is_refused_by_its_names(tmp_path, make_agent, echo_task):
+    own = OwnEnvironment(echo_task(), None, tmp_path)
+    del own.results
+    with pytest.raises(ConfigurationError, match="got OwnEnvironment, which has no results"):
+        run_episode(own, make_agent(), iterations=1)
