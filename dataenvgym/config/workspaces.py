@@ -68,7 +68,10 @@ class Workspaces(ABC):
         try:
             config = OmegaConf.load(path)
         except Exception as error:
-            raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+            reason = " ".join(str(error).split())
+            raise RunDirectoryError(
+                f"{path} cannot be read ({reason}); restore it, or remove the folder"
+            ) from error
         if not isinstance(config, DictConfig) or self.sections - set(config):
             raise RunDirectoryError(f"{path} is not the configuration of {self.a_kind}")
         refuse_references(config, path)

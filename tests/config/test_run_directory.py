@@ -238,5 +238,18 @@ def test_a_class_that_has_moved_keeps_the_names_of_runs_and_their_folders_go_on(
     path.write_text(path.read_text().replace("dataenvgym.simulation.S", "dataenvgym.predictors.S"))
     assert read_config(directory).predictor._target_ == config.predictor._target_
     check_run(config)
-    with pytest.raises(ConfigChangedError, match="'dataenvgym.simulation.SimulatedPredictor' -> "):
+    with pytest.raises(ConfigChangedError, match=r"'dataenvgym\.simulation\.Sim"):
         check_run(config_of(f"name={directory.name}"))
+
+
+def test_a_damaged_configuration_is_named_in_one_line_with_the_way_out(config_of):
+    config = config_of("name=a")
+    path = opened(config) / "config.yaml"
+    path.write_text("task: [\n")
+    for fresh in (False, True):  # whether it is a run cannot be seen, so nothing is removed
+        with pytest.raises(RunDirectoryError) as caught:
+            opened(config, fresh=fresh)
+        message = str(caught.value)
+        assert message.endswith("); restore it, or remove the folder")
+        assert "\n" not in message
+    assert path.exists()
