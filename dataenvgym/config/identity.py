@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from dataenvgym.config.moved import moved_from
 from dataenvgym.config.resolved import literal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import without_secrets
@@ -44,9 +45,14 @@ def run_name(config: DictConfig) -> str:
         name = str(config.name)
         check_folder_name(name, "name")
         return name
-    digest = hashlib.sha256(orjson.dumps(decisive_values(config), option=orjson.OPT_SORT_KEYS))
     names = f"{short_name(config.task)}-{short_name(config.agent)}"
-    return f"{names}-seed{config.seed}-{digest.hexdigest()[:8]}"
+    return f"{names}-seed{config.seed}-{digest(decisive_values(config))}"
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """The hash of decisive values that a default name ends with."""
+    hashed = {key: moved_from(value) for key, value in values.items()}
+    return hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
 
 
 def check_folder_name(name: str, option: str) -> None:

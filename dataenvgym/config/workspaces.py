@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dataenvgym.config.moved import with_moved
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.config.trust import refuse_references
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
@@ -67,11 +68,15 @@ class Workspaces(ABC):
         try:
             config = OmegaConf.load(path)
         except Exception as error:
-            raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+            reason = " ".join(str(error).split())
+            raise RunDirectoryError(
+                f"{path} cannot be read ({reason}); restore it, or remove the folder"
+            ) from error
         if not isinstance(config, DictConfig) or self.sections - set(config):
             raise RunDirectoryError(f"{path} is not the configuration of {self.a_kind}")
         refuse_references(config, path)
-        return config
+        current: DictConfig = OmegaConf.create(with_moved(OmegaConf.to_container(config)))
+        return current
 
     def check(self, directory: Path, config: DictConfig) -> None:
         """Refuse to continue a workspace that was begun with another configuration.

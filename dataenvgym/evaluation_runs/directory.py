@@ -9,15 +9,12 @@ the task's problems was put.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from dataenvgym.config.composition import overlay
-from dataenvgym.config.identity import decisive_values, run_name, short_name
+from dataenvgym.config.identity import decisive_values, digest, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.trust import refuse_untrusted
@@ -131,10 +128,8 @@ def settings_to_rescore(
 def _name(config: DictConfig, settings: DictConfig) -> str:
     if config.name is not None:
         return run_name(config)
-    digest = hashlib.sha256(
-        orjson.dumps(EVALUATIONS.decisive(settings), option=orjson.OPT_SORT_KEYS)
-    )
-    return f"{short_name(settings.task)}-{settings.split}-{digest.hexdigest()[:8]}"
+    hashed = digest(EVALUATIONS.decisive(settings))
+    return f"{short_name(settings.task)}-{settings.split}-{hashed}"
 
 
 def _fingerprint(adapter: Path | None) -> str | None:

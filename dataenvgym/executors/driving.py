@@ -7,10 +7,13 @@ offer: child processes in `processes`, Ray tasks in `ray_executor`.
 
 from __future__ import annotations
 
+import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from dataenvgym.config.resolved import resolved_yaml
@@ -119,7 +122,7 @@ class DrivenEpisode:
         return Order(
             config=resolved_yaml(self._episode.config),
             fresh=self._episode.fresh,
-            is_open=self._opens,
+            holder=self._hold() if self._opens else None,
             surroundings=Surroundings.here(),
         )
 
@@ -146,6 +149,17 @@ class DrivenEpisode:
             write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
             EventLog(self.directory / "events.jsonl").on_end(summary)
             self._on_end(summary)
+
+    def _hold(self) -> Path:
+        """A new file in the run directory, for as long as the order holds.
+
+        Its name is a temporary file's, so that each `workspace.opened`, and `_lose`, remove it.
+        """
+        name = f".holder.{os.getpid()}-{uuid.uuid4().int}.tmp"
+        holder = self.directory.absolute() / name
+        holder.touch()
+        self._open.callback(holder.unlink, missing_ok=True)
+        return holder
 
     def _hear_told(self, told: Told) -> None:
         match told.method:

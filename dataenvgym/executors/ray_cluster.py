@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import signal
+import threading
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,13 +52,14 @@ def cluster(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ray.init(
-                    address=address,
-                    log_to_driver=False,
-                    logging_level="error",
-                    include_dashboard=None if address else False,
-                    **{name: value for name, value in own.items() if value is not None},
-                )
+                with _own_signal_handlers():
+                    ray.init(
+                        address=address,
+                        log_to_driver=False,
+                        logging_level="error",
+                        include_dashboard=None if address else False,
+                        **{name: value for name, value in own.items() if value is not None},
+                    )
         except (ConnectionError, ValueError) as error:
             raise ConfigurationError(
                 f"Ray cannot be reached or started (executor.address={address!r}): {error}"
@@ -133,6 +136,17 @@ def _look(ray: Any, node: str, probe: Path) -> Any:
 def _sees(surroundings: Surroundings, probe: str) -> bool:
     surroundings.enter()
     return Path(probe).exists()
+
+
+@contextmanager
+def _own_signal_handlers() -> Iterator[None]:
+    """Put our handlers back afterwards: Ray's abort this process on SIGTERM, with a stack trace."""
+    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in ours.items():
+            if callable(handler):
+                signal.signal(number, handler)
 
 
 @contextmanager

@@ -5,8 +5,9 @@
     tells the callbacks <------- queue -------  what happens, and its summary or error
 
 The run directories are on storage that all machines see; anything else is refused. The driver may
-be killed at any time, and the same command continues; a task whose process is lost is replaced by
-another one, which continues from the run directory.
+be killed at any time, and the same command continues: tasks that still live then end before it
+writes (`worker.Order.holder`). A task whose process is lost is replaced by another one, which
+continues from the run directory.
 """
 
 from __future__ import annotations

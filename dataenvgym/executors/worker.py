@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from dataenvgym.config.run_directory import open_run
@@ -23,6 +24,8 @@ from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import Episode
 from dataenvgym.secrets import redacted_output
+
+_PERIOD = 0.2  # seconds; another driver needs longer until it writes
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,13 @@ class Order:
     Attributes:
         config: the configuration, resolved, as YAML text.
         fresh: start anew.
-        is_open: the driver has opened the run directory and holds it.
+        holder: a file that the driver, which has opened the run directory, keeps in it while the
+            order holds; whoever opens the directory next removes it. None: the worker opens it.
     """
 
     config: str
     fresh: bool
-    is_open: bool
+    holder: Path | None
     surroundings: Surroundings
 
 
@@ -91,14 +95,39 @@ def run_order(order: Order, tell: Callable[[Told], None]) -> Summary | CarriedEr
     episode = Episode(config, [Relay(tell)], order.fresh)
     try:
         with redacted_output():
-            if order.is_open and not (episode.directory / "config.yaml").exists():
+            if order.holder is None:
+                return run_here(episode, open_run(config, fresh=order.fresh)).result()
+            if not order.holder.exists():
                 raise RunDirectoryError(
-                    f"{os.uname().nodename} does not see the run directory {episode.directory}"
+                    f"{os.uname().nodename} does not see the run directory {episode.directory}, "
+                    "or another process writes it"
                 )
-            opened = nullcontext() if order.is_open else open_run(config, fresh=order.fresh)
-            return run_here(episode, opened).result()
+            with _ending_without(order.holder):
+                return run_here(episode, nullcontext()).result()
     except (Exception, KeyboardInterrupt) as error:
         return CarriedError.of(error)
+
+
+@contextmanager
+def _ending_without(holder: Path) -> Iterator[None]:
+    """End this process at once if the file vanishes meanwhile: another one writes the directory.
+
+    Its driver was killed, or takes this worker for lost. Nothing more may be written, not even
+    that the episode has failed.
+    """
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_PERIOD):
+            with suppress(OSError):  # of storage that does not answer for a moment
+                if not holder.exists() and not done.is_set():
+                    os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 class Relay(EpisodeCallback):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
-from dataenvgym.config.run_directory import check_run
+from dataenvgym.config.run_directory import check_run, run_directory
 from dataenvgym.episodes import IterationSummary, Summary, read_summary
 from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
 from dataenvgym.format_version import FORMAT
@@ -226,3 +226,30 @@ def test_a_run_of_a_newer_format_is_refused_by_that_and_can_be_started_anew(conf
     with pytest.raises(NewerFormatError):
         read_summary(directory)
     assert not (opened(config, fresh=True) / "environment.json").exists()
+
+
+def test_a_class_that_has_moved_keeps_the_names_of_runs_and_their_folders_go_on(config_of):
+    config = config_of("student=simulated")
+    assert config.predictor._target_ == "dataenvgym.simulation.SimulatedPredictor"
+    assert run_directory(config).name == "pocket_math-skill_list-seed0-0332033a"  # of old
+    directory = opened(config)
+    begin(directory)
+    path = directory / "config.yaml"
+    path.write_text(path.read_text().replace("dataenvgym.simulation.S", "dataenvgym.predictors.S"))
+    assert read_config(directory).predictor._target_ == config.predictor._target_
+    check_run(config)
+    with pytest.raises(ConfigChangedError, match=r"'dataenvgym\.simulation\.Sim"):
+        check_run(config_of(f"name={directory.name}"))
+
+
+def test_a_damaged_configuration_is_named_in_one_line_with_the_way_out(config_of):
+    config = config_of("name=a")
+    path = opened(config) / "config.yaml"
+    path.write_text("task: [\n")
+    for fresh in (False, True):  # whether it is a run cannot be seen, so nothing is removed
+        with pytest.raises(RunDirectoryError) as caught:
+            opened(config, fresh=fresh)
+        message = str(caught.value)
+        assert message.endswith("); restore it, or remove the folder")
+        assert "\n" not in message
+    assert path.exists()

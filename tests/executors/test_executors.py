@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from dataenvgym.errors import (
     WorkerLostError,
 )
 from dataenvgym.executors import ExecutorInterface, InProcessExecutor
+from dataenvgym.executors.driving import DrivenEpisode
 from dataenvgym.executors.errors import CarriedError
-from dataenvgym.executors.worker import Order, Surroundings, run_order
+from dataenvgym.executors.worker import Order, Surroundings, _ending_without, run_order
 from dataenvgym.storage import read_json
 
 RAY = pytest.param("ray", marks=pytest.mark.slow)
@@ -309,7 +311,7 @@ def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
     order = Order(
         config=resolved_yaml(scripted().config),
         fresh=False,
-        is_open=True,
+        holder=folder / "runs" / ".holder.1-1.tmp",
         surroundings=Surroundings.here(),
     )
     reply = run_order(order, lambda told: None)
@@ -317,3 +319,33 @@ def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
     with pytest.raises(RunDirectoryError, match="does not see the run directory runs/"):
         raise reply.error()
     assert not (folder / "runs").exists()
+
+
+def test_an_order_ends_once_another_driver_opens_the_run(scripted):
+    one, other = DrivenEpisode(scripted()), DrivenEpisode(scripted())
+    holder = one.order().holder
+    assert holder is not None
+    assert holder.exists()
+    one.fail(KeyboardInterrupt())
+    assert not holder.exists()
+    holder.touch()  # as SIGKILL leaves it
+    assert other.order().holder is not None
+    assert not holder.exists()
+    other.fail(KeyboardInterrupt())
+    assert not list(one.directory.glob(".*"))
+
+
+def test_a_worker_whose_order_ends_writes_nothing_more(folder):
+    holder, written = folder / "holder", folder / "written"
+    holder.touch()
+
+    def work():
+        with _ending_without(holder):
+            time.sleep(30)
+        written.touch()
+
+    worker = multiprocessing.get_context("fork").Process(target=work)
+    worker.start()
+    holder.unlink()
+    worker.join(20)
+    assert (worker.exitcode, written.exists()) == (1, False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from dataenvgym.executors.ray_cluster import _raylet_messages_logged
+from dataenvgym.executors.ray_cluster import _own_signal_handlers, _raylet_messages_logged
 from dataenvgym.storage import read_json
 
 
@@ -60,3 +61,16 @@ def test_reports_of_rays_processes_go_to_the_log_and_not_to_the_screen(capsys, c
     assert caplog.messages == ["raylet: it is full"]
     worker.print_to_stdstream(REPORT, ignore_prefix=False)
     assert "A worker died" in capsys.readouterr().out  # a user's own Ray does as it always did
+
+
+def test_rays_start_leaves_our_handler_of_sigterm_in_place():
+    def ours(number, frame):
+        raise AssertionError
+
+    before = signal.signal(signal.SIGTERM, ours)
+    try:
+        with _own_signal_handlers():
+            signal.signal(signal.SIGTERM, lambda number, frame: None)  # as ray.init does
+        assert signal.getsignal(signal.SIGTERM) is ours
+    finally:
+        signal.signal(signal.SIGTERM, before)
