@@ -1,80 +1,80 @@
-"""A domain with a tool, a user and a judge: ask the customer's size, find the price, and say it.
+"""A domain with a tool, a user and a judge: a clerk asks for a size, finds the price, says it."""
 
-Customer and judge are models at a server, here a stub, which can play the student, too.
-"""
-
+import random
 import sys
+from types import SimpleNamespace
 
-from stub_models import StubModels
+from stub_models import StubModels  # importing it adds the tool format "short"
 
 from dataenvgym.agents import Agent, SkillListPolicy
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import run_episode
-from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors import InProcessPredictor, OpenAIPredictor, ScriptedPredictor
-from dataenvgym.records import ChatDatum, Message, TaskInstance
-from dataenvgym.tasks import Ask, Outcome, Task, TaskEnvironment
+from dataenvgym.predictors import InProcessPredictor, OpenAIPredictor
+from dataenvgym.records import Message, TaskInstance, Tool
+from dataenvgym.tasks import Ask, Outcome, Task, TaskEnvironment, record_of
 
-SKILLS = ("tea", "cake")
-STUBS = {  # what each model says to the last message
-    "student": lambda text: {"O": "Which", "p": f"#### {text[-1]}"}.get(text[0], f"Find {text}"),
-    "customer": lambda text: text.split()[-1],
-    "judge": lambda text: "yes" if text.startswith(f"#### {text[-1]} ") else "no",
-}
+ITEMS = ("tea", "cake")  # which are the skills, too
+FIND = Tool(name="Find", parameters={"properties": {"size": {"enum": ["min", "max"]}}})
 
 
-def dialogue(i):  # as it should be: customer, student, customer, student, tool, student
-    size, price = ("min", "max")[i // 2 % 2], i * i // 10 % 10
-    order = f"Order {' '.join(str(i))}: {SKILLS[i % 2]}?"
-    return [order, "Which", size, f"Find {size}", f"price {price}", f"#### {price}"]
+def make_order(number, item):
+    rng = random.Random(number)
+    prices = {"min": str(rng.randint(1, 9)), "max": str(rng.randint(1, 9))}
+    size = rng.choice(["min", "max"])
+    order = {"instruction": f"Order {' '.join(str(number))}: {item}?", "skill": item}
+    known = {"answer": f"#### {prices[size]}", "data": {"size": size, "prices": prices}}
+    return TaskInstance(id=str(number), task="shop", **order, **known)
 
 
 class Shop(TaskEnvironment):
-    def respond(self, instance, conversation):
-        _, which, size, find, price, _ = dialogue(int(instance.id))
-        said = conversation[-1].content
-        if said in (which, find):
-            card = Message(role="user", content=f"Say your size, {size}")
-            heard = price if said == find else (yield Ask("customer", (card,)))
-            return Outcome(messages=(Message(role="user", content=heard),), done=False)
-        question = Message(role="user", content=f"{said} is right, at a {price}")
-        is_right = (yield Ask("judge", (question,))) == "yes"
-        return Outcome(reward=float(is_right), was_correct=is_right)
+    def begin(self, order):
+        return (Message(role="user", content=order.instruction, tools=(FIND,)),)
+
+    def respond(self, order, conversation):
+        said = conversation[-1]  # by the clerk: a call, the answer, or words for the customer
+        if said.tool_calls:
+            size = said.tool_calls[0].arguments.get("size")
+            price = f"price {order.data['prices'].get(str(size), 'unknown')}"
+            return Outcome(messages=(Message(role="tool", content=price),), done=False)
+        if "####" in said.content:
+            question = Message(role="user", content=f"Right: {order.answer} Said: {said.content}")
+            is_right = (yield Ask("judge", (question,))) == "yes"
+            return Outcome(reward=float(is_right), was_correct=is_right)
+        card = Message(role="system", content=f"You are a customer. Size: {order.data['size']}")
+        reply = yield Ask("customer", (card, Message(role="user", content=said.content)))
+        return Outcome(messages=(Message(role="user", content=reply),), done=False)
 
 
 class ShopTask(Task):
     name = "shop"
 
     def load(self, split):
-        n = {"train": 1000, "validation": 2000, "test": 3000}[split]
-        orders = [(i, dialogue(i)[0], SKILLS[i % 2]) for i in range(n, n + customers)]
-        return [TaskInstance(id=str(i), task="shop", instruction=o, skill=s) for i, o, s in orders]
+        first = {"train": 1000, "validation": 2000, "test": 3000}[split]
+        return [make_order(i, ITEMS[i % 2]) for i in range(first, first + n_customers)]
 
     def make_environment(self):
         return Shop(self.instances, others=self.others, max_turns=4)
 
 
-class ShopEngine:
-    skills = SKILLS
+class ShopEngine:  # its records are dialogues in which the teacher was the clerk, and right
+    skills = ITEMS
 
     def generate(self, plan, predictor, rng):
-        wanted = [SKILLS.index(a.skill) for a in plan for _ in range(a.count)]
-        return [self.record(2 * int(rng.integers(2000, 5000)) + k) for k in wanted]
-
-    def record(self, i):
-        turns = zip(("user", "assistant") * 3, dialogue(i), strict=True)
-        return ChatDatum(messages=[Message(role=role, content=text) for role, text in turns])
+        items = [part.skill for part in plan for _ in range(part.count)]
+        orders = [make_order(int(rng.integers(4000, 9999)), item) for item in items]
+        return [record_of(done) for done in task.attempt(teacher, orders) if done.was_correct]
 
 
 if __name__ == "__main__":
-    customers, records = map(int, sys.argv[1:] or (200, 200))
-    server = StubModels(STUBS, crowd=customers)
-    options = {"base_url": server.url, "api_key_variable": None, "concurrency": customers}
-    others = {who: OpenAIPredictor(who, **options) for who in ("customer", "judge")}
-    task = ShopTask(others=others, sampling=SamplingParameters(max_tokens=4))
-    without_rounds = task.evaluate(OpenAIPredictor("student", **options))
-    in_rounds = task.evaluate(ScriptedPredictor(lambda c: STUBS["student"](c[-1].content)))
+    n_customers, n_records = map(int, sys.argv[1:] or (200, 200))
+    server = StubModels(crowd=n_customers)  # it plays everyone but the student
+    others = {who: OpenAIPredictor(who, **server.options) for who in ("customer", "judge")}
+    teacher = OpenAIPredictor("teacher", **server.options)
+    task = ShopTask(others=others, sampling={"max_tokens": 4})
+    without_rounds = task.evaluate(teacher)
+    in_rounds = task.evaluate(SimpleNamespace(predict=teacher.predict))
     print(f"{server.peak} requests at once; as in rounds: {in_rounds == without_rounds}")
-    agent = Agent(SkillListPolicy(), ShopEngine(), name="shop", records_per_iteration=records)
-    summary = run_episode(SkillList(task, InProcessPredictor()), agent, iterations=1)
+    agent = Agent(SkillListPolicy(), ShopEngine(), name="shop", records_per_iteration=n_records)
+    student = InProcessPredictor(tool_format="short")
+    summary = run_episode(SkillList(task, student), agent, iterations=1)
     print(f"validation {summary.iterations[0].val_score:.2f} -> {summary.best.val_score:.2f}")

@@ -1,25 +1,70 @@
-"""A server in this process that plays models, for an example that needs some and has no key."""
+"""For own_domain.py: a server in this process that plays models, and a tool format for the student.
+
+The pocket student does not learn calls in JSON from 200 records. The format "short" writes the call
+of Find with {"size": "max"} as "Find max"; larger students take "hermes" or "llama_factory".
+"""
 
 import json
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
+from dataenvgym.records import ToolCall
+from dataenvgym.tool_formats import TOOL_FORMATS, TextFormat
+
+
+def write_tools(tools):
+    return " ".join(tool.name for tool in tools)
+
+
+def write_calls(calls):
+    return "\n".join(f"{call.name} {' '.join(map(str, call.arguments.values()))}" for call in calls)
+
+
+def find_calls(text, start):
+    for found in re.compile(r"Find (\w+)").finditer(text, start):
+        yield *found.span(), ToolCall(name="Find", arguments={"size": found[1]})
+
+
+TOOL_FORMATS["short"] = TextFormat(write_tools, write_calls, "\n".join, find_calls)
+
+
+def teacher(texts):
+    """A clerk who does everything right."""
+    last = texts[-1]
+    if last in ("min", "max"):
+        return f"Find {last}"
+    return last.replace("price", "####") if last.startswith("price") else "Which"
+
+
+def customer(texts):
+    return texts[0].split()[-1]  # the size on the card
+
+
+def judge(texts):
+    right, said = texts[0].removeprefix("Right: ").split(" Said: ", 1)
+    return "yes" if said == right else "no"
+
+
+MODELS = {"teacher": teacher, "customer": customer, "judge": judge}
+
 
 class StubModels(ThreadingHTTPServer):
-    """Answers each model's requests with a function of the last message.
+    """Answers each model's requests with its function of the texts of the conversation.
 
     The first `crowd` requests wait until all of them are there; `peak` says how many there were at
-    the same time, at most.
+    the same time, at most. A predictor of a model takes the `options`.
     """
 
     request_queue_size = 1024
     daemon_threads = True
 
-    def __init__(self, models, crowd):
+    def __init__(self, crowd):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.models, self.crowd = models, crowd
+        self.crowd = crowd
         self.here, self.counts, self.all_are_here = [], [0], Event()
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        url = f"http://127.0.0.1:{self.server_port}"
+        self.options = {"base_url": url, "api_key_variable": None, "concurrency": crowd}
         Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -37,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             stub.all_are_here.set()
         stub.all_are_here.wait(10)  # seconds, if the others never come
         stub.here.remove(self)
-        text = stub.models[asked["model"]](asked["messages"][-1]["content"])
+        text = MODELS[asked["model"]]([message["content"] for message in asked["messages"]])
         body = json.dumps({"choices": [{"message": {"content": text}}]})
         head = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"
         self.wfile.write(f"{head}{body}".encode())

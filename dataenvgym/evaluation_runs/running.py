@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
 )
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
+from dataenvgym.rollouts import close_speakers
 from dataenvgym.tasks.adapted import one_by_one, task_of
 
 if TYPE_CHECKING:
@@ -181,7 +183,10 @@ def run_evaluation(
         instances = instances_of(task, samples, limit)
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
-        with EVALUATIONS.opened(directory, settings, fresh=fresh):
+        with ExitStack() as stack:
+            # they were made with the task, and nothing asks them after that
+            stack.callback(close_speakers, getattr(task, "others", None) or {})
+            stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
             identity = _identity(files, task, predictor)
             EVALUATIONS.keep(directory, settings)
             if files.is_begun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from dataenvgym.errors import SpeakerError
+from dataenvgym.errors import BudgetSpentError, PredictionError, SpeakerError
 from dataenvgym.interfaces import Ask, EnvironmentInterface, Failure, Reply, SamplingParameters
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -19,7 +19,10 @@ from dataenvgym.seeding import derive_seed
 
 
 class Rollout:
-    """One instance on its way through its environment. Its methods never raise: they `fail` it.
+    """One instance on its way through its environment.
+
+    Its methods do not raise, they `fail` it; but what a speaker raises that the environment asks by
+    itself, and that is for the caller (see `faults`), passes through.
 
     Attributes:
         ask: what it waits for a reply to, of the student or of another speaker.
@@ -99,6 +102,8 @@ class Rollout:
             self.close()
         except SpeakerError as error:
             self.fail(str(error))
+        except (PredictionError, BudgetSpentError):
+            raise  # of a speaker that the environment asked by itself: it cannot work at all
         except Exception as error:
             self.fail(describe("environment", error, self.instance))
 

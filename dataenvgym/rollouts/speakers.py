@@ -27,13 +27,15 @@ class Speaker:
         if self._submit is None:
             return None
         try:
-            future: Future[Reply | Failure] = self._submit(
-                rollout.ask.conversation, rollout.ask.sampling
-            )
+            future = self._submit(rollout.ask.conversation, rollout.ask.sampling)
         except TO_THE_CALLER:
             raise
         except Exception as error:
             return Failure(reason=describe(self.name, error, rollout.instance))
+        if not isinstance(future, Future):
+            raise PredictionError(
+                f"{self._title}.submit gave {future!r}, expected a concurrent.futures.Future"
+            )
         return future
 
     def result(self, future: Future[Reply | Failure], rollout: Rollout) -> Reply | Failure:

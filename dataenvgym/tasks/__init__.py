@@ -61,7 +61,18 @@ from dataenvgym.interfaces import Ask
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import Source, Split
 
-__all__ = ["Ask", "Domain", "Outcome", "Source", "Split", "Task", "TaskEnvironment", "report_on"]
+__all__ = [
+    "Ask",
+    "Domain",
+    "Outcome",
+    "Source",
+    "Split",
+    "Task",
+    "TaskEnvironment",
+    "record_of",
+    "report_on",
+]

@@ -23,7 +23,9 @@ from dataenvgym.errors import (
     SpeakerError,
     did_you_mean,
 )
-from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply
+from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
+from dataenvgym.records import Message
+from dataenvgym.rollouts.faults import STUDENT
 
 T = TypeVar("T")
 
@@ -40,7 +42,8 @@ def asks_of(
         most: how often it may ask.
 
     Raises:
-        EvaluationError: if it asks more often, or yields something that is not an `Ask`.
+        EvaluationError: if it asks more often, or yields something that is not an `Ask` of another
+            speaker than the student.
     """
     with closing(turn):
         reply: str | None = None
@@ -51,20 +54,34 @@ def asks_of(
             except StopIteration as end:
                 returned: T = end.value
                 return returned
-            if not isinstance(ask, Ask):
+            if not _is_ask(ask):
                 raise EvaluationError(
-                    f"{where} yielded {ask!r}, expected an Ask: yield Ask('user', conversation)"
+                    f"{where} yielded {ask!r}, expected an Ask with the name of another speaker, a "
+                    "tuple of messages and SamplingParameters: yield Ask('user', conversation)"
                 )
             if number == most:
                 raise EvaluationError(
                     f"{where} asked more than {most} times in one turn: end it earlier, or set "
                     "max_asks of the class to a larger number"
                 )
+            if isinstance(ask.conversation, list):
+                ask = replace(ask, conversation=tuple(ask.conversation))
             if ask.sampling.temperature > 0.0:
                 seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
                 ask = replace(ask, sampling=seeded)
             reply = yield ask
             number += 1
+
+
+def _is_ask(ask: Any) -> bool:
+    return (
+        isinstance(ask, Ask)
+        and isinstance(ask.who, str)
+        and ask.who != STUDENT
+        and isinstance(ask.conversation, tuple | list)
+        and all(isinstance(message, Message) for message in ask.conversation)
+        and isinstance(ask.sampling, SamplingParameters)
+    )
 
 
 def answered(

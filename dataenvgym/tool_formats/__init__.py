@@ -24,7 +24,7 @@ from dataenvgym.tool_formats.hermes import HERMES, as_function, as_reply, calls_
 from dataenvgym.tool_formats.interface import ToolFormat
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.native import NATIVE
-from dataenvgym.tool_formats.text import spoken
+from dataenvgym.tool_formats.text import TextFormat, spoken
 
 __all__ = [
     "DEFAULT",
@@ -32,6 +32,7 @@ __all__ = [
     "LLAMA_FACTORY",
     "NATIVE",
     "TOOL_FORMATS",
+    "TextFormat",
     "ToolFormat",
     "as_function",
     "as_reply",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from dataenvgym.errors import InvalidRecordError, RunDirectoryError
+from dataenvgym.evaluation_runs import run_evaluation
 from dataenvgym.executors import InProcessExecutor
 from dataenvgym.storage import read_json
 
@@ -86,6 +88,20 @@ def test_a_speaker_is_closed_when_the_run_fails(talking, folder):
     with pytest.raises(InvalidRecordError):
         run(talking("agent._target_=pupils.Clumsy"))
     assert (folder / "runs/a/others/user/closed").exists()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_speakers_of_an_evaluation_are_closed_with_it(talking, folder, monkeypatch, fails):
+    talking()
+    if fails:
+        draw = "dataenvgym.evaluation_runs.running.draw_samples"
+        monkeypatch.setattr(draw, lambda *_, **__: 1 / 0)
+    small = ("student=simulated", "task.n_train=4", "task.n_validation=4", "task.n_test=4")
+    speaker = ("task._target_=talk.TalkTask", USER, "+task.others.user.directory=heard")
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        run_evaluation([*small, *speaker])
+    assert (folder / "heard/asked").exists() != fails
+    assert (folder / "heard/closed").exists()
 
 
 def test_a_run_without_speakers_says_nothing_of_them(scripted):

@@ -339,6 +339,20 @@ def test_an_environment_that_is_stepped_from_outside_asks_by_itself(make):
     assert completed.error == "judge: HTTP 503"
 
 
+@pytest.mark.parametrize("error", [PredictionError("gone"), BudgetSpentError("spent")])
+@both_modes
+def test_a_speaker_that_a_wrapped_environment_asks_in_vain_says_so_to_the_caller(make, error):
+    def broken(conversation):
+        raise error
+
+    def wrapped():
+        others = {"user": Predictor(broken), "judge": Predictor(yes)}
+        return gymnasium.wrappers.TimeLimit(Interview(others=others), 5)
+
+    with pytest.raises(type(error), match=str(error)):
+        rollout(make(yes), instances(3), wrapped, sampling=SAMPLING)
+
+
 def test_environments_that_know_only_reset_and_step_work_beside_others():
     class Plain:
         def reset(self, *, seed=None, options=None):

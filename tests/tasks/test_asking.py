@@ -116,19 +116,44 @@ def test_after_a_failure_of_another_speaker_the_environment_is_as_before(answer,
     assert [m.content for m in environment.step("so")[0]] == ["HI", "so", "SO"]
 
 
-@pytest.mark.parametrize("asked", [None, "user", ("user", ())])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        None,
+        "user",
+        ("user", ()),
+        Ask(["user"], (message("?"),)),
+        Ask("predictor", (message("?"),)),  # the student is not one of the others
+        Ask("user", "?"),
+        Ask("user", ("?",)),
+        Ask("user", (message("?"),), {"temperature": 1.0}),
+    ],
+    ids=str,
+)
 def test_what_is_yielded_and_is_no_ask_is_a_bug_of_the_domain(asked):
     class Odd(Talk):
         def respond(self, instance, conversation):
             yield asked
             return Outcome()
 
-    environment = Odd(INSTANCES, others={"user": SHOUT})
+    others = {"user": SHOUT}
+    environment = Odd(INSTANCES, others=others)
     environment.reset()
-    with pytest.raises(
-        EvaluationError, match=r"Odd.respond\(\) yielded .*, expected an Ask: yield"
-    ):
+    with pytest.raises(EvaluationError, match=r"Odd.respond\(\) yielded .*, expected an Ask with"):
         environment.step("ja")
+    (completed,) = rollout(SHOUT, INSTANCES, Odd, sampling=SamplingParameters(), others=others)
+    assert completed.error.startswith("environment: EvaluationError: Odd.respond() yielded")
+
+
+def test_a_list_of_messages_is_asked_as_a_tuple():
+    class Listing(Talk):
+        def respond(self, instance, conversation):
+            said = yield Ask("user", [message("good")])
+            return Outcome(was_correct=said == "GOOD")
+
+    environment = Listing(INSTANCES, others={"user": SHOUT})
+    environment.reset()
+    assert environment.step("ja")[-1]["was_correct"] == 1.0
 
 
 def forgets(self, *arguments):
