@@ -7,20 +7,20 @@ domain, what they are.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Self, TypedDict
+from typing import Self, TypedDict
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
     PerformanceReport,
     TaskInstance,
-    check_ids,
 )
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.checked_instances import checked_instances
 from dataenvgym.tasks.domain import Domain, EnvironmentDomain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
@@ -136,7 +136,8 @@ class Task:
                 something else.
         """
         if self.split not in self._loaded:
-            self._loaded[self.split] = _checked_instances(self, self.load(self.split))
+            where = f"task {self.name!r}, split {self.split!r}"
+            self._loaded[self.split] = checked_instances(self.load(self.split), where)
         return self._loaded[self.split]
 
     @property
@@ -264,30 +265,6 @@ def _checked(split: Split) -> Split:
             f"{did_you_mean(str(split), SPLITS)}"
         )
     return split
-
-
-def _checked_instances(task: Task, loaded: Any) -> tuple[TaskInstance, ...]:
-    where = f"task {task.name!r}, split {task.split!r}"
-    if isinstance(loaded, str | bytes | Mapping) or not isinstance(loaded, Iterable):
-        raise InvalidInstanceError(
-            f"{where}: load() returned {_shown(loaded)}, expected a sequence of TaskInstance"
-        )
-    instances = tuple(loaded)
-    for i, instance in enumerate(instances):
-        if not isinstance(instance, TaskInstance):
-            raise InvalidInstanceError(
-                f"{where}: item {i} of load() is {_shown(instance)}, expected a TaskInstance: "
-                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
-            )
-    if not instances:
-        raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
-    check_ids(instances, where)
-    return instances
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
