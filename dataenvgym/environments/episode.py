@@ -14,7 +14,8 @@ from dataenvgym.environments.checks import CheckedRecords, RecordChecks
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.evaluation import evaluated, labeled_by
 from dataenvgym.environments.history import History, last_completed
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.record_judge import RecordJudge

@@ -9,9 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from dataenvgym.environments.identity import refuse_another, write_identity
+from dataenvgym.environments.iterations import IterationFiles, checked_iterations
 from dataenvgym.environments.marks import MARKS_FILE
+from dataenvgym.environments.options import ResetOptions
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.format_version import check_format
 
 _SCRATCH = ".trial-"
 WARNINGS_FILE = "warnings.jsonl"
@@ -56,19 +61,38 @@ class EpisodeDirectory:
             self.close()
             self._path, self._is_mine = Path(path), False
 
-    def refuse_strange(self) -> None:
-        """Raise RunDirectoryError if it holds an episode that did not begin here."""
-        if not self._is_mine and self.iterations.exists():
+    def claim(
+        self, asked: ResetOptions, identity: Callable[[], dict[str, Any]]
+    ) -> list[IterationFiles]:
+        """Begin an episode here, or continue the one that is here; its finished iterations.
+
+        Args:
+            identity: what the episode is about, for `environment.json`.
+
+        Raises:
+            RunDirectoryError: see `TeachingEnvironment.reset`.
+        """
+        if asked.resume:
+            check_format(self.path)
+        finished = checked_iterations(self.iterations) if asked.resume else []
+        if not asked.resume and not asked.fresh and not self._is_mine and self.iterations.exists():
             raise RunDirectoryError(
                 f"{self.iterations} already holds an episode: reset with "
                 "options={'resume': True} to go on with it, or {'fresh': True} to replace it"
             )
-
-    def adopt(self) -> None:
-        """From now on its episode is one that began here."""
+        now = identity()
+        begun = IterationFiles(self.iterations, 0)
+        if finished or (asked.resume and begun.read_completed() is not None):
+            refuse_another(self.path, now)
+        else:
+            self._clear()
+            write_identity(self.path, now)
         self._is_mine = True
+        for folder in self.path.glob(f"{_SCRATCH}*"):  # a kill left them
+            shutil.rmtree(folder, ignore_errors=True)
+        return finished
 
-    def clear(self) -> None:
+    def _clear(self) -> None:
         """Remove what an earlier episode left: iterations, agent states, answered test problems,
         warnings.
 
@@ -91,11 +115,6 @@ class EpisodeDirectory:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def clear_scratch(self) -> None:
-        """Remove scratch folders that a kill left."""
-        for folder in self.path.glob(f"{_SCRATCH}*"):
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum

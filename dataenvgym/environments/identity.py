@@ -14,7 +14,7 @@ from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.format_version import FORMAT, FORMAT_KEY, refuse_newer
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import Describes, PredictorInterface, TaskInterface
 from dataenvgym.records import hashed_json
 from dataenvgym.rollouts import describe_speakers
 from dataenvgym.run_warnings import warn_run
@@ -49,8 +49,8 @@ def identity_of(
     }
     if others := task_of(task).others:
         identity["others"] = describe_speakers(others)
-    if describe := getattr(predictor, "describe", None):
-        identity["predictor"] = describe()
+    if isinstance(predictor, Describes):
+        identity["predictor"] = predictor.describe()
     hidden: dict[str, Any] = without_secrets(identity)
     return hidden
 

@@ -24,18 +24,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.environments.iteration_result import IterationResult
 from dataenvgym.environments.jsonl_files import (
     read_completed,
     read_records_file,
     write_completed,
 )
-from dataenvgym.environments.marks import FileMark, MarkedFolder, refuse_damage
+from dataenvgym.environments.marks import MarkedFolder, refuse_damage
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (
     CompletedTaskInstance,
-    Model,
-    PerformanceReport,
-    Scores,
     TrainingDatum,
     parse_training_datum,
 )
@@ -43,59 +41,6 @@ from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
 from dataenvgym.workspace import naming_damage
 
 _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
-
-
-class IterationResult(Model):
-    """What one iteration came to.
-
-    Attributes:
-        iteration: its number; 0 is the base student.
-        report: how the student did on the validation split, by skill.
-        reward: the change in validation score since the iteration before (0.0 for the base).
-        n_records: records accepted in this iteration.
-        n_records_total: records accepted so far.
-        dropped: records that were not accepted, by reason.
-        unjudged: records accepted although a quality check could not judge them, by check.
-        seconds: by phase, and `total`.
-        adapter: iteration whose adapter is active, or None for the base student.
-        files: what the files of the iteration were written with; empty in older runs.
-    """
-
-    iteration: int
-    report: PerformanceReport
-    reward: float = 0.0
-    n_records: int = 0
-    n_records_total: int = 0
-    dropped: dict[str, int] = {}
-    unjudged: dict[str, int] = {}
-    seconds: dict[str, float] = {}
-    adapter: int | None = None
-    files: dict[str, FileMark] = {}
-
-    @property
-    def val_score(self) -> float:
-        """Mean reward on the validation split, failed calls excluded."""
-        return self.report.score
-
-    @property
-    def n_val(self) -> int:
-        """Validation instances."""
-        return self.report.n
-
-    @property
-    def n_errors(self) -> int:
-        """Validation instances whose call failed."""
-        return self.report.n_errors
-
-    @property
-    def val_score_by_skill(self) -> dict[str, float | None]:
-        """Mean reward by skill; None where every call failed."""
-        return {skill.skill: skill.score for skill in self.report.skills}
-
-    @property
-    def named_scores(self) -> Scores:
-        """Mean of each named score on the validation split, such as `tests_passed`."""
-        return self.report.scores
 
 
 class IterationFiles:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from dataenvgym.environments.iterations import IterationResult
+from dataenvgym.environments.iteration_result import IterationResult
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dataenvgym.environments.iterations import IterationResult
+from dataenvgym.environments.iteration_result import IterationResult
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import PerformanceReport
 

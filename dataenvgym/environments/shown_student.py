@@ -35,6 +35,9 @@ class ShownStudent:
     ) -> None:
         self._predictor = predictor
         self._trial = trial
+        for name in ("submit", "connect", "describe", "save"):
+            if hasattr(predictor, name):  # as an attribute: isinstance does not ask `__getattr__`
+                setattr(self, name, getattr(predictor, name))
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

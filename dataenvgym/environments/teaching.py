@@ -26,18 +26,16 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.environments.actions import parse_action
 from dataenvgym.environments.episode import Episode
 from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.identity import identity_of, refuse_another, write_identity
-from dataenvgym.environments.iterations import (
-    IterationFiles,
-    IterationResult,
-    checked_iterations,
-)
+from dataenvgym.environments.identity import identity_of
+from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import Mode, ResetOptions, TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.rendering import RENDER_MODES, checked_mode, headline, skill_table
 from dataenvgym.environments.trials import try_records
-from dataenvgym.format_version import check_format, raise_format
+from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
+    Describes,
     RecordCheckInterface,
     SkillLabelerInterface,
     TaskInterface,
@@ -148,20 +146,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         asked = ResetOptions.parse(options)
         if asked.directory is not None:
             self._folder.move_to(asked.directory)
-        if asked.resume:
-            check_format(self.directory)
-        finished = checked_iterations(self._folder.iterations) if asked.resume else []
-        if not asked.resume and not asked.fresh:
-            self._folder.refuse_strange()
-        files = IterationFiles(self._folder.iterations, 0)
-        identity = self._identity()
-        if finished or (asked.resume and files.read_completed() is not None):
-            refuse_another(self.directory, identity)
-        else:
-            self._folder.clear()
-            write_identity(self.directory, identity)
-        self._folder.adopt()
-        self._folder.clear_scratch()
+        finished = self._folder.claim(asked, self._identity)
         self.clock = asked.clock
         episode = self._episode = self._new_episode()
         episode.restore(finished, asked.test_tasks)
@@ -169,6 +154,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             completed = episode.continue_from(finished)
             self.go_on_from(finished[-1], completed)
         else:
+            files = IterationFiles(self._folder.iterations, 0)
             self.clock.start(0)
             began = time.perf_counter()
             completed, report = episode.evaluate(files)
@@ -331,8 +317,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _identity(self) -> dict[str, Any]:
         options = {**self.options.described(), "seed": self._seed}
-        if describe := getattr(self.labeler, "describe", None):
-            options["skills"] = describe()
+        if self.labeler is not None and isinstance(self.labeler, Describes):
+            options["skills"] = self.labeler.describe()
         if self.quality:
             options["quality"] = [check.reason for check in self.quality]
         return identity_of(type(self).__name__, self.task, self.predictor, options)

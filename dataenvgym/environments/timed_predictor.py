@@ -7,7 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters
+from dataenvgym.interfaces import (
+    Connects,
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    Submits,
+)
 from dataenvgym.records import Conversation
 
 
@@ -21,10 +28,10 @@ class TimedPredictor:
     def __init__(self, predictor: PredictorInterface) -> None:
         self._predictor = predictor
         self._waiting = _Stopwatch()
-        if submit := getattr(predictor, "submit", None):
-            self.submit = self._timed(submit)
-        if connect := getattr(predictor, "connect", None):
-            self.connect = connect  # a start is no waiting for replies
+        if isinstance(predictor, Submits):
+            self.submit = self._timed(predictor.submit)
+        if isinstance(predictor, Connects):
+            self.connect = predictor.connect  # a start is no waiting for replies
 
     @property
     def seconds(self) -> float:

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.environments.identity import read_identity
-from dataenvgym.environments.iterations import (
-    IterationFiles,
-    IterationResult,
-    finished_iterations,
-)
+from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationFiles, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.episodes.summary import Summary, read_summary

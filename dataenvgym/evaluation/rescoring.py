@@ -21,7 +21,7 @@ from dataenvgym.evaluation.replay import UNANSWERED, can_be_replayed, replay
 from dataenvgym.evaluation.results import EvaluationResults, results_of
 from dataenvgym.evaluation.samples import Judgement, Sample, judgements_of
 from dataenvgym.evaluation.tallies import tally_all
-from dataenvgym.interfaces import TaskInterface
+from dataenvgym.interfaces import Closes, Submits, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted import known_instances, one_by_one
@@ -89,7 +89,7 @@ def rescore(
     # what no sample could be judged with is said once
     _check_environment(tried, type(task).__name__)
     # a speaker that has only `predict` may not take calls from several threads
-    alone = any(not hasattr(other, "submit") for other in tried.others.values())
+    alone = any(not isinstance(other, Submits) for other in tried.others.values())
     threads = 1 if alone else tried.threads
     with ThreadPoolExecutor(threads, thread_name_prefix="rescore") as pool:
         replayed = list(pool.map(lambda s: replay(tried, instances[s.instance_id], s), samples))
@@ -196,7 +196,7 @@ def _check_environment(task: Task, title: str) -> None:
         raise ConfigurationError(
             f"{title} cannot make its environment: {type(error).__name__}: {error}"
         ) from error
-    if hasattr(environment, "close"):
+    if isinstance(environment, Closes):
         environment.close()
 
 

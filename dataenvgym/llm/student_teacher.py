@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface, SamplingParameters
+from dataenvgym.interfaces import Describes, PredictorInterface, SamplingParameters, Saves
 from dataenvgym.llm.budget import parse_budget
 from dataenvgym.llm.enquiry import Outcome, Request
 from dataenvgym.llm.metered_teacher import MeteredTeacher
@@ -59,7 +59,7 @@ class StudentTeacher(MeteredTeacher):
     ) -> None:
         if batch_size < 1:
             raise ConfigurationError(f"batch_size is {batch_size}, expected 1 or more")
-        if cache is not None and not hasattr(predictor, "describe"):
+        if cache is not None and not isinstance(predictor, Describes):
             raise ConfigurationError(
                 f"cache is {str(cache)!r}, and {type(predictor).__name__} does not say who it is: "
                 "give it a method `describe() -> dict`, or set teacher.cache to null"
@@ -79,9 +79,9 @@ class StudentTeacher(MeteredTeacher):
 
     def identity(self) -> str:
         """Who the student is, and a hash of what it has learnt since the base."""
-        predictor: Any = self._predictor
-        known: dict[str, Any] = {"predictor": predictor.describe()}
-        if hasattr(predictor, "save"):
+        predictor = self._predictor
+        known = {"predictor": predictor.describe() if isinstance(predictor, Describes) else None}
+        if isinstance(predictor, Saves):
             with tempfile.TemporaryDirectory() as folder:
                 learnt = Path(folder) / "learnt"
                 predictor.save(learnt)

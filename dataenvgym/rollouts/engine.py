@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
+    Connects,
     EnvironmentInterface,
     PredictorInterface,
     SamplingParameters,
@@ -54,8 +55,9 @@ def rollout(
             raise ConfigurationError(f"{name} is {value}, expected 1 or more")
     models = {**speakers_of(others), STUDENT: predictor}
     for model in models.values():
-        if (connect := getattr(model, "connect", None)) is not None:
-            connect()  # here, where Ctrl-C arrives; what it raises is not one instance's failure
+        if isinstance(model, Connects):
+            # here, where Ctrl-C arrives; what it raises is not one instance's failure
+            model.connect()
     speakers = [Speaker(name, model) for name, model in models.items()]
     rollouts = [Rollout(i, make_environment, sampling) for i in instances]
     pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")

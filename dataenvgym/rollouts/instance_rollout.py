@@ -6,7 +6,14 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from dataenvgym.errors import BudgetSpentError, PredictionError, SpeakerError
-from dataenvgym.interfaces import Ask, EnvironmentInterface, Failure, Reply, SamplingParameters
+from dataenvgym.interfaces import (
+    Ask,
+    Closes,
+    EnvironmentInterface,
+    Failure,
+    Reply,
+    SamplingParameters,
+)
 from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
@@ -77,7 +84,7 @@ class Rollout:
         environment, self._environment = self._environment, None
         try:
             self._asks.close()
-            if environment is not None and hasattr(environment, "close"):
+            if environment is not None and isinstance(environment, Closes):
                 environment.close()
         except Exception as error:
             describe("environment (while closing)", error, self.instance)

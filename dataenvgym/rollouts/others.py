@@ -8,6 +8,8 @@ from typing import Any
 
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import (
+    Closes,
+    Describes,
     Failure,
     PredictorInterface,
     Reply,
@@ -42,8 +44,8 @@ def describe_speakers(others: Mapping[str, PredictorInterface]) -> dict[str, Any
 def close_speakers(others: Mapping[str, Any]) -> None:
     """Close those that can be closed."""
     for model in others.values():
-        if (close := getattr(model, "close", None)) is not None:
-            close()
+        if isinstance(model, Closes):
+            model.close()
 
 
 class TeacherSpeaker:
@@ -84,8 +86,7 @@ class TeacherSpeaker:
 
 
 def _described(model: Any) -> Any:
-    describe = getattr(model, "describe", None)
-    return {"name": type(model).__name__} if describe is None else describe()
+    return model.describe() if isinstance(model, Describes) else {"name": type(model).__name__}
 
 
 def _as_predictor(name: Any, model: Any) -> PredictorInterface:

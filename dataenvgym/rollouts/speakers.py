@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from dataenvgym.errors import PredictionError
-from dataenvgym.interfaces import Failure, PredictorInterface, Reply
+from dataenvgym.interfaces import Failure, PredictorInterface, Reply, Submits
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe
 from dataenvgym.rollouts.instance_rollout import Rollout
 
@@ -20,7 +20,7 @@ class Speaker:
     def __init__(self, name: str, predictor: PredictorInterface) -> None:
         self.name = name
         self._predictor = predictor
-        self._submit = getattr(predictor, "submit", None)
+        self._submit = predictor.submit if isinstance(predictor, Submits) else None
 
     def submit(self, rollout: Rollout) -> Future[Reply | Failure] | Failure | None:
         """Ask for one reply without waiting for it; None if there is only `predict`."""

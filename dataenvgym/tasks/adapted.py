@@ -21,7 +21,8 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
-from dataenvgym.tasks.base import Task, checked_instances
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.checked_instances import checked_instances
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, template_read_off

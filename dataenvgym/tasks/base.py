@@ -7,11 +7,9 @@ domain, what they are.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self, TypedDict
-
-from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
@@ -23,6 +21,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.checked_instances import checked_instances, shown
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
@@ -274,42 +273,13 @@ def _checked(split: Split) -> Split:
     return split
 
 
-def _checked_instances(task: Task, loaded: Any) -> tuple[TaskInstance, ...]:
+def _checked_instances(task: Task, loaded: object) -> tuple[TaskInstance, ...]:
     where = f"task {task.name!r}, split {task.split!r}"
     instances = checked_instances(loaded, where, "load()")
     if not instances:
         raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
     check_ids(instances, where)
     return instances
-
-
-def checked_instances(found: Any, where: str, what: str) -> tuple[TaskInstance, ...]:
-    """The problems, if they are problems.
-
-    Args:
-        where, what: for messages.
-
-    Raises:
-        InvalidInstanceError: if they are something else.
-    """
-    # a model can be iterated over, too
-    if isinstance(found, str | bytes | Mapping | BaseModel) or not isinstance(found, Iterable):
-        raise InvalidInstanceError(
-            f"{where}: {what} is {_shown(found)}, expected a sequence of TaskInstance"
-        )
-    instances = tuple(found)
-    for i, instance in enumerate(instances):
-        if not isinstance(instance, TaskInstance):
-            raise InvalidInstanceError(
-                f"{where}: item {i} of {what} is {_shown(instance)}, expected a TaskInstance: "
-                "TaskInstance(id=..., task=self.name, instruction=..., answer=...)"
-            )
-    return instances
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
@@ -323,14 +293,14 @@ def _check_parts(own: type[Task], source: Any, domain: Any) -> None:
     """Refuse parts that are not what they should be, and a domain that would be passed over."""
     if source is not None and not isinstance(source, Source):
         raise ConfigurationError(
-            f"source is {_shown(source)}, expected a Source, such as RowSource or a class with a "
+            f"source is {shown(source)}, expected a Source, such as RowSource or a class with a "
             "method `load(split)`"
         )
     named: Any = own.domain
     if named is not Task.domain and domain is not None:
         raise ConfigurationError(
-            f"{own.__name__} has a domain of its own, {_shown(named)}, and is given another one, "
-            f"{_shown(domain)}: leave one of the two out"
+            f"{own.__name__} has a domain of its own, {shown(named)}, and is given another one, "
+            f"{shown(domain)}: leave one of the two out"
         )
     if named is not Task.domain and not hasattr(named, "__get__"):  # a property can ask the task
         domain = named
@@ -338,7 +308,7 @@ def _check_parts(own: type[Task], source: Any, domain: Any) -> None:
         return
     if not isinstance(domain, Domain):
         raise ConfigurationError(
-            f"domain of {own.__name__} is {_shown(domain)}, expected a Domain, such as MathDomain()"
+            f"domain of {own.__name__} is {shown(domain)}, expected a Domain, such as MathDomain()"
         )
 
 

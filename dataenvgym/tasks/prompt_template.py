@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Closes
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -173,5 +174,5 @@ def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversa
     try:
         return [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
     finally:
-        if hasattr(environment, "close"):
+        if isinstance(environment, Closes):
             environment.close()

@@ -5,7 +5,8 @@ import pytest
 
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.environments.history import History
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.records import (
     PerformanceReport,
     PreferenceDatum,

@@ -1,0 +1,197 @@
+"""What answers conversations, and what a student is beyond that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from pydantic import Field, JsonValue
+
+from dataenvgym.records import Conversation, Model, PerformanceReport, TrainingDatum
+
+
+class SamplingParameters(Model):
+    """How to draw a reply.
+
+    Attributes:
+        temperature: 0.0 is greedy decoding.
+        top_p: nucleus mass in (0, 1]; 1.0 keeps the whole distribution.
+        max_tokens: the longest reply, in tokens.
+        seed: draws the same replies again for the same conversations; ignored when greedy.
+        json_schema: the JSON schema that the reply must follow, or None for free text. Servers
+            hold the student to it token by token; a predictor that cannot refuses it.
+    """
+
+    temperature: float = Field(default=0.0, ge=0.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=64, ge=1)
+    seed: int = Field(default=0, ge=0)
+    json_schema: dict[str, JsonValue] | None = None
+
+
+class Reply(Model):
+    """The answer to one conversation. `length`: it was cut off at `max_tokens`.
+
+    Attributes:
+        prompt_tokens, completion_tokens: as the server counts them; None where it does not say.
+    """
+
+    text: str
+    finish_reason: Literal["stop", "length"] = "stop"
+    prompt_tokens: int | None = Field(default=None, ge=0)
+    completion_tokens: int | None = Field(default=None, ge=0)
+
+
+class Failure(Model):
+    """A call that failed, so that there is no answer to judge. `reason` says why."""
+
+    reason: str = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question of a task environment to another model than the student, or of a rollout to it.
+
+    Attributes:
+        who: the speaker's name, such as "user" or "judge".
+        conversation: what it is to answer, from its own point of view: what it says is
+            "assistant" there.
+        sampling: how to draw its reply. Unless that is greedy, a task environment replaces the seed
+            by one that derives from its own, the turn, and the number of asks before in that turn.
+    """
+
+    who: str
+    conversation: Conversation
+    sampling: SamplingParameters = field(default_factory=SamplingParameters)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training: where its files go, with which seed, and from where it starts.
+
+    Attributes:
+        directory: an existing folder for `dataset/`, `training.yaml`, `adapter/` and logs.
+        seed: every random choice of the training derives from it.
+        start: "base" trains a new adapter on the untouched student; "adapter" goes on from the
+            adapter that is loaded now ("base" if there is none).
+        phase: context manager factory that the predictor may enter as `phase("dataset")`,
+            `phase("train")` and `phase("load")`, so that progress and timings are seen.
+    """
+
+    directory: Path
+    seed: int = 0
+    start: Literal["base", "adapter"] = "base"
+    phase: PhaseFactory = field(default=lambda name: nullcontext(), repr=False, compare=False)
+
+
+class PhaseFactory(Protocol):
+    """Opens a named phase; leaving the context ends it."""
+
+    def __call__(self, name: str, /) -> AbstractContextManager[Any]: ...
+
+
+@runtime_checkable
+class PredictorInterface(Protocol):
+    """Something that answers conversations."""
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> Sequence[Reply | Failure]:
+        """One reply or failure for each conversation, in their order.
+
+        Synchronous and batched; a remote predictor hides its own event loop. A predictor may
+        also be any of `Submits`, `Connects`, `Describes`, `Saves` and `Closes`.
+        """
+        ...
+
+
+@runtime_checkable
+class Submits(Protocol):
+    """A predictor that answers each conversation as soon as it can."""
+
+    def submit(
+        self, conversation: Conversation, sampling: SamplingParameters
+    ) -> Future[Reply | Failure]:
+        """The reply or failure, when it is there; rollouts call it from several threads."""
+        ...
+
+
+@runtime_checkable
+class Connects(Protocol):
+    """A predictor that has to get ready."""
+
+    def connect(self) -> object:
+        """Wait until the server has started; raise if it cannot work. Rollouts call it first."""
+        ...
+
+
+@runtime_checkable
+class Describes(Protocol):
+    """A predictor, teacher or labeler that says who it is."""
+
+    def describe(self) -> Any:
+        """What determines its answers, as JSON, so that a resumed run is refused another one."""
+        ...
+
+
+@runtime_checkable
+class Saves(Protocol):
+    """A predictor that can write what it learned."""
+
+    def save(self, path: Path) -> None:
+        """Write what was learned since the base to `path`."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """Something that holds resources: a speaker or a task environment."""
+
+    def close(self) -> None:
+        """Give them back."""
+        ...
+
+
+@runtime_checkable
+class TrainablePredictorInterface(PredictorInterface, Protocol):
+    """A student: it answers, and it learns."""
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
+        """Learn from the data; afterwards `predict` answers with what was learned.
+
+        If it raises, `predict` answers as before the call.
+        """
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write what it learned since the base (for LoRA: the adapter in PEFT format) to `path`."""
+        ...
+
+    def load(self, path: Path) -> None:
+        """Answer with what `save` (or a trainer) wrote to `path`; a resumed run needs it."""
+        ...
+
+    def reset(self) -> None:
+        """Be the untouched base student again."""
+        ...
+
+
+@runtime_checkable
+class TriesRecords(Protocol):
+    """Tries records on a student without keeping them."""
+
+    def trial(self, records: Any, /) -> PerformanceReport:
+        """How it would do if it were trained on these records; it is as before afterwards.
+
+        See `TeachingEnvironment.trial`. Each trial costs a training and an evaluation.
+        """
+        ...
+
+
+@runtime_checkable
+class ShownStudentInterface(PredictorInterface, TriesRecords, Protocol):
+    """The student as a teaching environment shows it to an agent."""

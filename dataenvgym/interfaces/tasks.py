@@ -1,0 +1,35 @@
+"""What a predictor is put to: a task, and the environments of gymnasium."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, SupportsFloat, runtime_checkable
+
+from dataenvgym.interfaces.predictors import PredictorInterface
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport
+
+
+@runtime_checkable
+class TaskInterface(Protocol):
+    """A set of problems that can be put to a predictor."""
+
+    def evaluate(self, predictor: PredictorInterface) -> Sequence[CompletedTaskInstance]:
+        """Put every problem to the predictor, in a fixed order."""
+        ...
+
+    def generate_performance_report(
+        self, completed: Sequence[CompletedTaskInstance]
+    ) -> PerformanceReport:
+        """Sum the completed instances up."""
+        ...
+
+
+@runtime_checkable
+class EnvironmentInterface(Protocol):
+    """Exactly gymnasium's `reset` and `step`."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]: ...
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]: ...
