@@ -8,7 +8,7 @@ instances are evaluated). The student answers at once and learns nothing, but wr
 real ones do. The floor is the bare writing of the same
 files, from bytes, in the same run. `cpu` is the part of `outside` that this process worked; the
 difference is waiting, for the disk and for other processes. What follows: the first step of a
-process, which imports; going on with the episode; and one step in mode
+process, which imports; resuming the episode; and one step in mode
 "accumulate", which trains on all of the records.
 """
 

@@ -1,4 +1,4 @@
-"""What each command takes."""
+"""The arguments of each command."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_commands(
             "  dataenvgym run\n"
             "  dataenvgym run agent=open_ended episode.iterations=8 seed=1\n"
             "  dataenvgym run agent=my_module.MyAgent\n\n"
-            "The same command goes on with a run that was interrupted, shows the report of one\n"
+            "The same command resumes a run that was interrupted, shows the report of one\n"
             "that is finished, and extends it where it asks for more iterations.\n"
             "`dataenvgym list` shows what there is to choose from."
         ),
@@ -59,7 +59,7 @@ def add_commands(
             "  dataenvgym study agent=skill_list environment.replay=0,100 seed=0,1 executor=ray\n\n"
             "Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study: seed\n"
             "the seeds, task the tasks, all others the strategies. Every study also has a floor\n"
-            "(no teaching) and a ceiling (gold data). The same command goes on with a study that\n"
+            "(no teaching) and a ceiling (gold data). The same command resumes a study that\n"
             "was interrupted; more seeds or strategies under the same name extend it."
         ),
     )
@@ -105,7 +105,7 @@ def add_commands(
             "  dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\\n"
             "      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]\n\n"
             "Every sample is written to the evaluation's folder (evaluations_dir=...). The same\n"
-            "command goes on with an evaluation that was interrupted, shows the table of one that\n"
+            "command resumes an evaluation that was interrupted, shows the table of one that\n"
             "is finished, and extends it where it asks for more samples."
         ),
     )
@@ -192,7 +192,7 @@ def add_commands(
             "examples:\n"
             "  dataenvgym config\n"
             "  dataenvgym config agent=skill_tree trainer=llama_factory > mine.yaml\n\n"
-            "What must still be given stands there as ???."
+            "A value that you must set is shown as ???."
         ),
     )
     _add_overrides(composed)

@@ -203,7 +203,7 @@ _CLASSES = {
 
 
 def _spec(name: str) -> str | gymnasium.envs.registration.EnvSpec:
-    """What gymnasium makes the environment of that id by."""
+    """The gymnasium spec of the environment with that id."""
     spec = gymnasium.registry.get(name)
     if spec is None or (its_class := _CLASSES.get(str(spec.entry_point))) is None:
         return name

@@ -1,7 +1,7 @@
 """A configuration and the folder of its run.
 
-A run goes on with the configuration that it was begun with, except for the keys that change no
-result (`identity.FREE`): more iterations extend it.
+A run resumes with its first configuration. Only keys that change no result (`identity.FREE`) may
+differ; more iterations extend the run.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, get_args
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 
 Split = Literal["train", "validation", "test"]
@@ -41,5 +42,12 @@ class Source(ABC):
         return None
 
     def whole(self) -> Source:
-        """All problems of the one source, as the validation split."""
-        raise NotImplementedError
+        """All problems of the one source, as the validation split.
+
+        Raises:
+            ConfigurationError: if the source cannot be taken as a whole.
+        """
+        raise ConfigurationError(
+            f"{type(self).__name__} cannot be taken as a whole: choose one of its splits, "
+            f"{', '.join(self.splits)}, or give the class a method `whole()`"
+        )

@@ -336,3 +336,14 @@ def test_gold_records_that_nobody_can_judge_are_refused_in_place_of_left_out():
     task = AskedTask()
     with pytest.raises(ConfigurationError, match="Asked asks 'user'"):
         task.domain.gold_record(task.instances[0])
+
+
+def test_a_source_that_cannot_be_taken_as_a_whole_says_so():
+    class Words(Source):
+        has_one_source = True
+
+        def load(self, split):
+            return [TaskInstance(id=split, task="words", instruction=split, answer="a")]
+
+    with pytest.raises(ConfigurationError, match=r"Words cannot .* validation, test.*whole\(\)"):
+        Task(Words(), MathDomain(), name="words").whole()

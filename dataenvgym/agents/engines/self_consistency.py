@@ -1,7 +1,7 @@
 """Self-consistency: the student teaches itself what it agrees with itself about.
 
-Nobody tells it what is right: it grows surer of what it says most often, which helps where that is
-more often right than what it says first, and does harm where it is not.
+No gold answer is used: training makes the student surer of its most frequent answer. That helps
+where this answer is right more often than its first one, and harms elsewhere.
 """
 
 from __future__ import annotations
