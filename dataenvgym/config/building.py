@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+    from dataenvgym.environments.options import EnvironmentOptions
     from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
-    from dataenvgym.environments.teaching import EnvironmentOptions
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
