@@ -48,20 +48,30 @@ def record_text(record: TrainingDatum) -> str:
 
 def normalized(text: str) -> str:
     """Casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
-    return " ".join(w for w in words_and_stops(text) if w not in _STOPS)
+    text = _folded(text)
+    if text.isascii():
+        return " ".join(_ASCII_WORDS.findall(text))
+    return " ".join(word for word in _spaced_out(text) if word not in _STOPS)
 
 
 def words_and_stops(text: str) -> list[str]:
     """Casefolded words, numbers, mathematical signs and the signs that end a sentence."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    if text.isascii():
-        return _ASCII.findall(text)
-    return "".join(_spaced(character) for character in text).split()
+    text = _folded(text)
+    return _ASCII.findall(text) if text.isascii() else _spaced_out(text)
 
 
 _STOPS = ".?!:;"
 _SIGNS = "+*/^<>=%~|$\\#-"
 _ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
+_ASCII_WORDS = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS)}]")
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _spaced_out(text: str) -> list[str]:
+    return "".join(_spaced(character) for character in text).split()
 
 
 def _spaced(character: str) -> str:

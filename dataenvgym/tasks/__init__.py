@@ -52,8 +52,9 @@ To add a domain, write two classes:
   class) has `make_environment` in place of the task, and may have more. `overlap_key(text)` says
   when two problems are the same, where wording is not what tells them apart: training records with
   the key of an evaluation instance are dropped. `answer_class` and `same_answer` say which replies
-  are equal, for majorities; `judge_record` whether a training record is right; `ways_to_answer` how
-  a gold answer is written.
+  are equal, for majorities, and `answer_form` tells a teacher to write answers that it can read;
+  `judge_record` says whether a training record is right; `ways_to_answer` how a gold answer is
+  written.
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 

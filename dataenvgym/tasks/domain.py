@@ -29,9 +29,13 @@ class Domain(ABC):
 
     Attributes:
         prompt_template: what surrounds an instruction in a prompt.
+        answer_form: tells a model that sees a bare question how to write its answer, so that
+            `answer_class` reads it and equal answers are found (majority votes); "" if replies to
+            a bare question cannot be compared.
     """
 
     prompt_template: PromptTemplate = PLAIN
+    answer_form: str = ""
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:

@@ -13,6 +13,10 @@ from dataenvgym.tasks.math.environment import MathEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 _SIGNS = re.compile(r"[+*/^=<>|×÷·−√]|(?<![a-z])-|-(?![a-z])")  # noqa: RUF001
+FINAL_ANSWER_FORM = (
+    'Reason in short steps. The last line of your reply is "#### " and the final answer alone.'
+)
+"""An `answer_form` that `extract_final_answer` reads."""
 
 
 class MathDomain(Domain):
@@ -21,6 +25,8 @@ class MathDomain(Domain):
     Answers are counted as text: there is no canonical form of all that the scorer calls equal
     (50% is 0.5 and 50). Two of them are the same if the scorer says so.
     """
+
+    answer_form = FINAL_ANSWER_FORM
 
     def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
         self.prompt_template = prompt_template

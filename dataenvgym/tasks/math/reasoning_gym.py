@@ -29,6 +29,7 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.math.domain import FINAL_ANSWER_FORM
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import Source, Split
 
@@ -186,6 +187,8 @@ class ReasoningGymDomain(Domain):
         known: gives problems that records may put, such as those of a training split.
         system_prompt: a system message before each problem, or "" for none.
     """
+
+    answer_form = FINAL_ANSWER_FORM
 
     def __init__(
         self,
