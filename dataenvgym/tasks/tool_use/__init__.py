@@ -1,0 +1,1 @@
+"""Tool use: plans, calls, and conversations in which tools change a world."""
