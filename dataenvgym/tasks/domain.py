@@ -12,6 +12,7 @@ from contextlib import closing
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
     Conversation,
     Provenance,
@@ -107,7 +108,7 @@ class Domain(ABC):
 
     # --- records ---
 
-    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | None:
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """A record that solves the problem, or None.
 
         It has the first of the `ways_to_answer` that `judge` accepts.
