@@ -35,7 +35,7 @@ _ADDED = {
     "predictor.tool_format": "llama_factory",
     "agent.policy.choose": "all",
     "agent.policy.skills": 1,
-    "agent.policy.below": 0.5,
+    "agent.policy.below": 0.8,
 }
 """Keys that earlier versions did not have, with the value that they acted on. A key with that value
 is left out, so that their runs keep their names and can be continued. Of a policy within another

@@ -85,7 +85,7 @@ class SkillListPolicy:
         floor: float = 0.02,
         choose: Choice = "all",
         skills: int = 1,
-        below: float = 0.5,
+        below: float = 0.8,
     ) -> None:
         if sharpness < 0 or floor < 0:
             raise ConfigurationError(

@@ -24,7 +24,7 @@ COMBINATIONS = [
     "agent=skill_list agent/engine=gold",
     "agent=open_ended agent/engine=llm",
     "agent=skill_list agent/engine=llm agent.policy.choose=highest_error",
-    "agent=random agent/engine=llm",
+    "agent=random agent/engine=llm prompt=plan_records",
     "agent=bandit_ucb agent/engine=rejection_sampling",
     "agent=skill_list agent/engine=self_consistency agent.policy.choose=most_common",
     "agent=preference agent/engine@agent.engine.engine=llm",
@@ -96,6 +96,8 @@ def test_a_strategy_writes_records_that_hold(files, overrides, form):
             assert task.domain.judge_record(record) is not False
         if isinstance(record, SupervisedDatum):
             assert task.domain.form.read(record.output).plan
+    if "prompt=plan_records" in overrides:
+        assert "text_translation(text, language) -> text" in teacher.asked[0]
     if "preference" in overrides:
         assert {type(record) for record in records} == {PreferenceDatum}
         assert {record.rejected for record in records} == {WRONG[form]}
