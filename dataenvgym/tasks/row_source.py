@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ class RowSource(Source):
         fractions: shares of the splits in a place that they have in common.
         limit: at most this many problems of each split, a seeded sample in the place's order.
         seed: which problems go to which split, and which ones into the sample.
+        rows: the rows of a place, for data sets whose files are laid out in another way.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class RowSource(Source):
         fractions: Mapping[Split, float] = FRACTIONS,
         limit: int | None = None,
         seed: int = 0,
+        rows: Callable[[Path | HubDataset], Iterable[Row]] = read_rows,
     ) -> None:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
@@ -85,6 +87,7 @@ class RowSource(Source):
                     "at least one of them a share above 0, or name a source for each"
                 )
         self._read = read
+        self._rows = rows
         self._name = name
         self._overlap_key = overlap_key
         self._complaints = complaints
@@ -159,7 +162,7 @@ class RowSource(Source):
         prefix = self._prefix(source)
         problems = []
         left_out = []
-        for position, row in enumerate(read_rows(source)):
+        for position, row in enumerate(self._rows(source)):
             instance = self._read(row)
             if instance is None:
                 left_out.append(row.where)

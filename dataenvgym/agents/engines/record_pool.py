@@ -15,15 +15,19 @@ from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_me
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Assignment
 from dataenvgym.records import (
+    ChatDatum,
     KTODatum,
     PreferenceDatum,
     SupervisedDatum,
+    TextDatum,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.tasks.adapted import task_of
 
 PromptedDatum = SupervisedDatum | PreferenceDatum | KTODatum
+"""The kinds of records that are a prompt and what to answer."""
+PooledDatum = PromptedDatum | ChatDatum
 """The kinds of records that begin with a question."""
 
 
@@ -50,18 +54,25 @@ class RecordPool:
         _ = self.records if self._path else self._task.on("train").instances
 
     @cached_property
-    def records(self) -> tuple[PromptedDatum, ...]:
+    def records(self) -> tuple[PooledDatum, ...]:
         """All of them, loaded once."""
-        found: Sequence[PromptedDatum]
+        found: Sequence[PooledDatum]
         if self._path is None:
             found = gold_records(self._task, self._task.on("train").instances)
         else:
-            template = self._task.domain.prompt_template
-            found = [template.frame(record) for record in _read(self._path)]
+            found = [self._framed(record) for record in _read(self._path)]
         if not found:
             source = self._path or "the task's train split"
             raise ConfigurationError(f"the pool is empty: there are no usable records in {source}")
         return tuple(found)
+
+    def _framed(self, record: PooledDatum) -> PooledDatum:
+        domain = self._task.domain
+        if isinstance(record, ChatDatum):
+            return record
+        if isinstance(record, SupervisedDatum):
+            return domain.frame(record)
+        return domain.prompt_template.frame(record)
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -117,12 +128,19 @@ class RecordPool:
 
     @cached_property
     def _similarity(self) -> TextSimilarity:
-        questions = [record.prompt[-1].content for record in self.records]
+        questions = [question_of(record) for record in self.records]
         template = self._task.domain.prompt_template
         return TextSimilarity([template.instruction_in(question) for question in questions])
 
 
-def _read(path: Path) -> list[PromptedDatum]:
+def question_of(record: PooledDatum) -> str:
+    """What the user says last; in a chat, all that it says."""
+    if not isinstance(record, ChatDatum):
+        return record.prompt[-1].content
+    return "\n".join(message.content for message in record.messages if message.role == "user")
+
+
+def _read(path: Path) -> list[PooledDatum]:
     if not path.is_file():
         raise ConfigurationError(f"there is no file {str(path)!r} with records (JSONL)")
     records = []
@@ -132,14 +150,14 @@ def _read(path: Path) -> list[PromptedDatum]:
     return records
 
 
-def _parsed(line: bytes, where: str) -> PromptedDatum:
+def _parsed(line: bytes, where: str) -> PooledDatum:
     try:
         record: TrainingDatum = parse_training_datum(orjson.loads(line))
     except (orjson.JSONDecodeError, InvalidRecordError) as error:
         raise ConfigurationError(f"{where} is no training record: {error}") from error
-    if not isinstance(record, SupervisedDatum | PreferenceDatum | KTODatum):
+    if isinstance(record, TextDatum):
         raise ConfigurationError(
-            f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
-            "supervised, preference or kto"
+            f"{where} is a record of kind {record.kind!r}, expected one with a question: "
+            "supervised, chat, preference or kto"
         )
     return record

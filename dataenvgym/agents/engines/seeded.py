@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.engines.giving_up import asked_next
-from dataenvgym.agents.engines.record_pool import RecordPool
+from dataenvgym.agents.engines.record_pool import RecordPool, question_of
 from dataenvgym.agents.engines.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
@@ -75,11 +75,11 @@ class SeededEngine:
         """
         self.seeds.prepare()
         if not any(self.rewriter.reads(seed) for seed in self._supervised):
+            first = question_of(self.seeds.records[0])
             raise ConfigurationError(
                 f"{type(self.rewriter).__name__} can rewrite none of the "
-                f"{len(self.seeds.records)} seeds, such as "
-                f"{self.seeds.records[0].instruction[:80]!r}: use supervised seeds of pocket math, "
-                "or agent/engine=seeded_teacher with a teacher"
+                f"{len(self.seeds.records)} seeds, such as {first[:80]!r}: use supervised seeds of "
+                "pocket math, or agent/engine=seeded_teacher with a teacher"
             )
 
     def generate(
@@ -90,7 +90,6 @@ class SeededEngine:
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
         """
-        template = self._domain.prompt_template
         turns = [self._in_turns(assignment, rng) for assignment in plan]
         slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
         written: dict[int, TrainingDatum] = {}
@@ -109,7 +108,7 @@ class SeededEngine:
             for slot, record in zip(asked, rewrites, strict=True):
                 if record is not None and (key := _key(record)) not in self._written:
                     self._written.add(key)
-                    written[slot] = credited(template.frame(record), plan[slots[slot]])
+                    written[slot] = credited(self._domain.frame(record), plan[slots[slot]])
             fruitless = fruitless + 1 if len(written) == before else 0
         return [written[slot] for slot in sorted(written)]
 
@@ -127,15 +126,15 @@ class SeededEngine:
 
     def _without_template(self, seeds: Iterable[TrainingDatum]) -> list[SupervisedDatum]:
         """The supervised ones among the seeds, as problems alone."""
-        template = self._domain.prompt_template
-        plain = (template.unframe(seed) for seed in seeds)
+        plain = (self._domain.unframe(seed) for seed in seeds)
         return [seed for seed in plain if isinstance(seed, SupervisedDatum)]
 
     def _in_turns(
         self, assignment: Assignment, rng: np.random.Generator
     ) -> Iterator[SupervisedDatum]:
         """The seeds that fit, in random order, again and again."""
-        usable = np.array([isinstance(seed, SupervisedDatum) for seed in self.seeds.records])
+        plain = map(self._domain.unframe, self.seeds.records)
+        usable = np.array([isinstance(seed, SupervisedDatum) for seed in plain])
         positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
         seeds = [self.seeds.records[i] for i in rng.permutation(positions).tolist()]
         return cycle(self._without_template(seeds))
