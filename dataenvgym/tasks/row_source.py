@@ -55,6 +55,8 @@ class RowSource(Source):
         limit: at most this many problems of each split, a seeded sample in the place's order.
         seed: which problems go to which split, and which ones into the sample.
         rows: the rows of a place, for data sets whose files are laid out in another way.
+        text_of: all that a problem gives the student, as a `Domain` says; without it, the
+            instruction. Problems with the same text and answer are mentioned as repeats.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RowSource(Source):
         limit: int | None = None,
         seed: int = 0,
         rows: Callable[[Path | HubDataset], Iterable[Row]] = read_rows,
+        text_of: Callable[[TaskInstance], str] | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
@@ -88,6 +91,7 @@ class RowSource(Source):
                 )
         self._read = read
         self._rows = rows
+        self._text_of = text_of
         self._name = name
         self._overlap_key = overlap_key
         self._complaints = complaints
@@ -185,7 +189,8 @@ class RowSource(Source):
         repeats = [
             (found.where, known)
             for found in problems
-            if (known := first.setdefault(_content(found.instance), found.where)) != found.where
+            if (known := first.setdefault(self._content(found.instance), found.where))
+            != found.where
         ]
         if repeats and source not in self._warned_of:
             self._warned_of.add(source)
@@ -195,6 +200,10 @@ class RowSource(Source):
                 f"answer of another one, first {again}, which repeats {known}: each counts in "
                 "scores; remove them from the data to count each problem once"
             )
+
+    def _content(self, instance: TaskInstance) -> tuple[str, str | None]:
+        text = self._text_of(instance) if self._text_of else instance.instruction
+        return text, instance.answer
 
     def _prefix(self, source: Path | HubDataset) -> str:
         """What keeps ids apart if another source has the same name: the parent folder."""
@@ -223,10 +232,6 @@ class RowSource(Source):
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
         return sum(self._fractions.get(s, 0.0) for s in splits)
-
-
-def _content(instance: TaskInstance) -> tuple[str, str | None]:
-    return instance.instruction, instance.answer
 
 
 def _are_shares(fractions: Any) -> bool:

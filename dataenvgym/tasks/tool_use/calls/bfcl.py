@@ -116,6 +116,7 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
             f"{str(place)!r} has no problems of subset {subset!r}, expected files such as "
             f"BFCL_v4_multiple.json; it has: {there}"
         )
+    chosen.sort(key=lambda file: _SUBSETS.index(file[1]))
     if len({name for _, name in chosen}) < len(chosen):
         raise ConfigurationError(
             f"{str(place)!r} has several files of one subset "

@@ -24,7 +24,6 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.tool_use.calls.environment import CallsEnvironment
 from dataenvgym.tasks.tool_use.calls.problem import (
     CallsProblem,
-    as_calls_text,
     bare,
     canonical,
     declaring,
@@ -148,8 +147,7 @@ class CallsDomain(Domain):
         if not isinstance(plain, ChatDatum) or not plain.tools:
             return plain
         *before, last = plain.messages
-        output = "\n".join(filter(None, (last.content, as_calls_text(last.tool_calls))))
-        if not output:
+        if not (output := as_reply(last)):
             return plain
         return SupervisedDatum(
             instruction=self._text(tuple(before), plain.tools),
@@ -168,8 +166,8 @@ class CallsDomain(Domain):
         if (read := self._read(record)) is None:
             return None
         messages, tools, said = read
-        if (known := self._known_problems.get(self._text(messages, tools))) is not None:
-            return self.judge(known, as_reply(said))
+        if known := self._known_problems.get(self._text(messages, tools)):
+            return any(self.judge(problem, as_reply(said)) for problem in known)
         declared = {tool.name: tool for tool in tools}
         for call in () if self._catalog else said.tool_calls:
             if call.name not in declared or complaint_about(call, declared[call.name]):
@@ -185,10 +183,10 @@ class CallsDomain(Domain):
             return None
         messages, tools, said = read
         source = record.provenance
-        if (known := self._known_problems.get(self._text(messages, tools))) is not None:
-            right = self.judge(known, as_reply(said))
+        if known := self._known_problems.get(self._text(messages, tools)):
+            right = next((one for one in known if self.judge(one, as_reply(said))), None)
             named = {"id": source.id or "record", "task": "records"}
-            return known.model_copy(update=named) if right else None
+            return right and right.model_copy(update=named)
         if not said.tool_calls:
             return None
         try:
@@ -203,8 +201,12 @@ class CallsDomain(Domain):
         return self.problem_of_record(record)
 
     @cached_property
-    def _known_problems(self) -> dict[str, TaskInstance]:
-        return {self.text_of(known): known for known in self._known()}
+    def _known_problems(self) -> dict[str, list[TaskInstance]]:
+        """The known problems by their texts; several may have the same and other gold answers."""
+        found: dict[str, list[TaskInstance]] = {}
+        for known in self._known():
+            found.setdefault(self.text_of(known), []).append(known)
+        return found
 
     def _text(self, messages: Conversation, tools: Sequence[Tool]) -> str:
         return as_text(messages, () if self._catalog else tools)

@@ -87,6 +87,7 @@ class CallsTask(Task):
             limit=limit,
             seed=seed,
             rows=rows,
+            text_of=domain.text_of,
         )
         super().__init__(source, domain, name=name, sampling=sampling, **options)
 
