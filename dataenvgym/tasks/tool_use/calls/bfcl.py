@@ -153,20 +153,20 @@ def _gold(answer: Row, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
     """The gold calls, all of whose tools and arguments are declared."""
     calls = []
     for i, call in enumerate(answer.values["calls"].ground_truth):
-        field = f"{answer.where}, field 'ground_truth.{i}'"
+        field = f"{answer.where}, field 'ground_truth.{i}"
         if len(call) != 1:
-            raise InvalidInstanceError(f"{field}: {len(call)} names, expected that of one tool")
+            raise InvalidInstanceError(f"{field}': {len(call)} names, expected that of one tool")
         ((name, arguments),) = call.items()
         if name not in tools:
             raise InvalidInstanceError(
-                f"{field}: calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
+                f"{field}': calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
             )
         if complaint := _undeclared(arguments, tools[name]):
-            raise InvalidInstanceError(f"{field}.{name}: {complaint}")
+            raise InvalidInstanceError(f"{field}.{name}': {complaint}")
         try:
             calls.append(GoldCall(name=name, arguments=dict(arguments), listed=True))
         except ValidationError as error:
-            raise InvalidInstanceError(f"{field}.{name}: {first_complaint(error)}") from None
+            raise InvalidInstanceError(f"{field}.{name}': {first_complaint(error)}") from None
     return tuple(calls)
 
 

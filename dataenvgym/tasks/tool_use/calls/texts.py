@@ -40,12 +40,14 @@ def as_text(messages: Conversation, tools: Sequence[Tool]) -> str:
 def from_text(text: str) -> tuple[Conversation, tuple[Tool, ...]] | None:
     """The conversation and the tools in a text; None if it is not such a text."""
     said, mark, listed = text.rpartition(_TOOLS)
+    if not mark:
+        said, listed = text, ""
     try:
         tools = [Tool.model_validate_json(line) for line in listed.splitlines() if line.strip()]
-        messages = tuple(_messages(said if mark else text))
+        messages = tuple(_messages(said))
     except (ValueError, KeyError, TypeError, RecursionError):  # pydantic's is a ValueError
         return None
-    return messages, tuple(tools) if mark else ()
+    return messages, tuple(tools)
 
 
 def _lines(message: Message) -> Iterator[str]:
