@@ -23,6 +23,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.tasks.replies import last_reply
 
 T = TypeVar("T")
 TextOf = Callable[[TaskInstance], str]
@@ -125,7 +126,8 @@ def shown_example(
     example: CompletedTaskInstance, number: int, text_of: TextOf = instruction_of
 ) -> str:
     """A problem, what the student said to it, and the gold answer where there is one."""
-    said = None if example.response is None else example.response.strip() or "(nothing)"
+    reply = last_reply(example)
+    said = None if reply is None else reply.strip() or "(nothing)"
     return _shown(example.instance, number, said, text_of)
 
 
