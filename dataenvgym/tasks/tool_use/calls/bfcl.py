@@ -29,6 +29,7 @@ _SUBSETS = tuple(name for name in get_args(Subset) if name != "all")
 _FILE = re.compile(rf"BFCL_v\d+_({'|'.join(_SUBSETS)})(?:_python)?\.jsonl?$")
 _WITHOUT_ANSWERS = "irrelevance"
 ModelT = TypeVar("ModelT", bound=Model)
+NamedT = TypeVar("NamedT", Tool, GoldCall)
 
 
 class _Said(Model):
@@ -72,8 +73,11 @@ def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[R
             yield Row(found.id, row.where, values)
 
 
-def bfcl_instance(row: Row, *, task: str) -> TaskInstance:
+def bfcl_instance(row: Row, *, task: str, plain_names: bool = False) -> TaskInstance:
     """The problem in a row of `bfcl_rows`.
+
+    Args:
+        plain_names: write dots in the names of tools as underscores.
 
     Raises:
         InvalidInstanceError: if the gold calls do not fit the tools, naming file, line and field.
@@ -86,6 +90,8 @@ def bfcl_instance(row: Row, *, task: str) -> TaskInstance:
     if (answer := row.values["answer"]) is not None:
         where, gold = answer.where, _gold(answer, {tool.name: tool for tool in tools})
     messages = (Message(role=m.role, content=m.content) for m in question.question[0])
+    if plain_names:
+        tools, gold = _plainly_named(tools), _plainly_named(gold)
     try:
         problem = CallsProblem(tools=tools, messages=tuple(messages), gold=gold)
     except ValidationError as error:
@@ -168,6 +174,10 @@ def _gold(answer: Row, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
         except ValidationError as error:
             raise InvalidInstanceError(f"{field}.{name}': {first_complaint(error)}") from None
     return tuple(calls)
+
+
+def _plainly_named(named: tuple[NamedT, ...]) -> tuple[NamedT, ...]:
+    return tuple(one.model_copy(update={"name": one.name.replace(".", "_")}) for one in named)
 
 
 def _undeclared(arguments: dict[str, Any], tool: Tool) -> str | None:

@@ -102,6 +102,7 @@ class BFCLTask(CallsTask):
         name: of the task.
         subset: "simple", "multiple", "parallel", "irrelevance", or "all" of these.
         matching: "lenient", as BFCL compares arguments, or "strict".
+        plain_names: write dots in the names of tools as underscores, for APIs that refuse dots.
         options: those of `CallsTask`.
     """
 
@@ -111,13 +112,14 @@ class BFCLTask(CallsTask):
         *,
         name: str = "bfcl",
         subset: Subset = "all",
+        plain_names: bool = False,
         matching: Matching = "lenient",
         **options: Unpack[CallsOptions],
     ):
         super().__init__(
             sources,
             partial(bfcl_rows, subset=subset),
-            partial(bfcl_instance, task=name),
+            partial(bfcl_instance, task=name, plain_names=plain_names),
             name=name,
             matching=matching,
             **options,

@@ -138,6 +138,12 @@ def test_matching_is_lenient_unless_it_is_to_be_strict(bfcl_files, matching, tex
     assert task.domain.judge(task.instances[3], reply) is right
 
 
+def test_names_can_be_had_without_dots(bfcl_files):
+    instance = whole(bfcl_files, subset="simple", plain_names=True).instances[0]
+    problem = problem_of(instance)
+    assert (problem.tools[0].name, problem.gold[0].name) == ("math_add", "math_add")
+
+
 def edit(path, number, change):
     lines = path.read_text().splitlines()
     row = json.loads(lines[number - 1])
