@@ -19,15 +19,12 @@ from dataenvgym.records import (
     KTODatum,
     PreferenceDatum,
     SupervisedDatum,
-    TextDatum,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.tasks.adapted import task_of
 
-PromptedDatum = SupervisedDatum | PreferenceDatum | KTODatum
-"""The kinds of records that are a prompt and what to answer."""
-PooledDatum = PromptedDatum | ChatDatum
+PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum
 """The kinds of records that begin with a question."""
 
 
@@ -54,9 +51,9 @@ class RecordPool:
         _ = self.records if self._path else self._task.on("train").instances
 
     @cached_property
-    def records(self) -> tuple[PooledDatum, ...]:
+    def records(self) -> tuple[PromptedDatum, ...]:
         """All of them, loaded once."""
-        found: Sequence[PooledDatum]
+        found: Sequence[PromptedDatum]
         if self._path is None:
             found = gold_records(self._task, self._task.on("train").instances)
         else:
@@ -66,7 +63,7 @@ class RecordPool:
             raise ConfigurationError(f"the pool is empty: there are no usable records in {source}")
         return tuple(found)
 
-    def _framed(self, record: PooledDatum) -> PooledDatum:
+    def _framed(self, record: PromptedDatum) -> PromptedDatum:
         domain = self._task.domain
         if isinstance(record, ChatDatum):
             return record
@@ -133,14 +130,13 @@ class RecordPool:
         return TextSimilarity([template.instruction_in(question) for question in questions])
 
 
-def question_of(record: PooledDatum) -> str:
-    """What the user says last; in a chat, all that it says."""
-    if not isinstance(record, ChatDatum):
-        return record.prompt[-1].content
-    return "\n".join(message.content for message in record.messages if message.role == "user")
+def question_of(record: PromptedDatum) -> str:
+    """What the record begins with: its question, or a conversation's first message."""
+    first = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
+    return first.content
 
 
-def _read(path: Path) -> list[PooledDatum]:
+def _read(path: Path) -> list[PromptedDatum]:
     if not path.is_file():
         raise ConfigurationError(f"there is no file {str(path)!r} with records (JSONL)")
     records = []
@@ -150,14 +146,14 @@ def _read(path: Path) -> list[PooledDatum]:
     return records
 
 
-def _parsed(line: bytes, where: str) -> PooledDatum:
+def _parsed(line: bytes, where: str) -> PromptedDatum:
     try:
         record: TrainingDatum = parse_training_datum(orjson.loads(line))
     except (orjson.JSONDecodeError, InvalidRecordError) as error:
         raise ConfigurationError(f"{where} is no training record: {error}") from error
-    if isinstance(record, TextDatum):
+    if not isinstance(record, PromptedDatum):
         raise ConfigurationError(
-            f"{where} is a record of kind {record.kind!r}, expected one with a question: "
+            f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
             "supervised, chat, preference or kto"
         )
     return record

@@ -9,7 +9,8 @@ with a right answer, and what was written before, is tried again with another se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import cycle
 from pathlib import Path
 
@@ -74,12 +75,12 @@ class SeededEngine:
             ConfigurationError: if not.
         """
         self.seeds.prepare()
-        if not any(self.rewriter.reads(seed) for seed in self._supervised):
-            first = question_of(self.seeds.records[0])
+        if not any(self.rewriter.reads(seed) for seed in self._plain if seed):
             raise ConfigurationError(
                 f"{type(self.rewriter).__name__} can rewrite none of the "
-                f"{len(self.seeds.records)} seeds, such as {first[:80]!r}: use supervised seeds of "
-                "pocket math, or agent/engine=seeded_teacher with a teacher"
+                f"{len(self.seeds.records)} seeds, such as "
+                f"{question_of(self.seeds.records[0])[:80]!r}: use supervised seeds of pocket "
+                "math, or agent/engine=seeded_teacher with a teacher"
             )
 
     def generate(
@@ -120,24 +121,20 @@ class SeededEngine:
         assert isinstance(written, list)
         self._written = {str(key) for key in written}
 
-    @property
-    def _supervised(self) -> list[SupervisedDatum]:
-        return self._without_template(self.seeds.records)
-
-    def _without_template(self, seeds: Iterable[TrainingDatum]) -> list[SupervisedDatum]:
-        """The supervised ones among the seeds, as problems alone."""
-        plain = (self._domain.unframe(seed) for seed in seeds)
-        return [seed for seed in plain if isinstance(seed, SupervisedDatum)]
+    @cached_property
+    def _plain(self) -> list[SupervisedDatum | None]:
+        """Each seed as a problem alone; None for one of another kind."""
+        plain = map(self._domain.unframe, self.seeds.records)
+        return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]
 
     def _in_turns(
         self, assignment: Assignment, rng: np.random.Generator
     ) -> Iterator[SupervisedDatum]:
         """The seeds that fit, in random order, again and again."""
-        plain = map(self._domain.unframe, self.seeds.records)
-        usable = np.array([isinstance(seed, SupervisedDatum) for seed in plain])
+        usable = np.array([seed is not None for seed in self._plain])
         positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
-        seeds = [self.seeds.records[i] for i in rng.permutation(positions).tolist()]
-        return cycle(self._without_template(seeds))
+        seeds = (self._plain[i] for i in rng.permutation(positions).tolist())
+        return cycle([seed for seed in seeds if seed is not None])
 
 
 def _key(record: SupervisedDatum) -> str:
