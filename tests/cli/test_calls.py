@@ -59,6 +59,7 @@ class Searcher(ScriptedPredictor):
             name, arguments = "ToolSearcher", {"keywords": "today"}
         return as_calls_text([ToolCall(name=name, arguments=arguments)])
 '''
+SLOW = pytest.mark.slow
 STUDENT = ("predictor=custom", "predictor._target_=callers.Caller")
 BFCL = ("task=bfcl", "task.sources=bfcl", "task.fractions={train: 0.5, validation: 0.3, test: 0.2}")
 
@@ -110,7 +111,10 @@ def test_eval_draws_samples_for_pass_at_and_pass_hat(dataenvgym, folder):
     assert dataenvgym("rescore", str(evaluation)).code == 0
 
 
-@pytest.mark.parametrize("agent", ["gold", "open_ended", "skill_list", "skill_tree"])
+@pytest.mark.parametrize(
+    "agent",
+    ["gold", "skill_list", *(pytest.param(n, marks=SLOW) for n in ("open_ended", "skill_tree"))],
+)
 def test_a_run_teaches_calls_with_each_strategy(dataenvgym, folder, agent):
     engine = (
         () if agent == "gold" else ("agent/engine=rejection_sampling", "agent.engine.samples=1")
