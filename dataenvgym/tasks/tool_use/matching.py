@@ -64,10 +64,10 @@ class GoldCall(Model):
 
     @property
     def acceptable(self) -> dict[str, list[Any]]:
-        """The acceptable values of each argument, listed."""
+        """The acceptable values of each argument."""
         if self.listed:
             return {name: v for name, v in self.arguments.items() if isinstance(v, list)}
-        return {name: [_listed(value)] for name, value in self.arguments.items()}
+        return {name: [value] for name, value in self.arguments.items()}
 
     @property
     def call(self) -> ToolCall:
@@ -195,12 +195,12 @@ def _arguments_right(
         elif lenient:
             known = not properties or name in properties
             right += known and is_acceptable_leniently(
-                given.arguments[name], values, properties.get(name) or {}
+                given.arguments[name], values, properties.get(name) or {}, listed=gold.listed
             )
         else:
             if gold.listed:
                 values = [value for value in values if value != OMITTED]
-            right += is_acceptable_as_json(given.arguments[name], values)
+            right += is_acceptable_as_json(given.arguments[name], values, listed=gold.listed)
     expected = acceptable.keys() | (set(required) if lenient else set())
     return right, len(expected | given.arguments.keys())
 
@@ -232,15 +232,6 @@ def _fields_of(values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         for item in value if is_objects(value) else [value]:
             if isinstance(item, dict):
                 yield from item.items()
-
-
-def _listed(value: Any) -> Any:
-    """The value with its fields, or those of the objects in it, as lists of one value."""
-    if isinstance(value, dict):
-        return {name: [field] for name, field in value.items()}
-    if is_objects(value):
-        return [_listed(item) for item in value]
-    return value
 
 
 def _firsts(acceptable: Mapping[str, Any]) -> dict[str, Any]:

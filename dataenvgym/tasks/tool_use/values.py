@@ -35,12 +35,18 @@ def same_json(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def is_acceptable_as_json(value: Any, values: Sequence[Any]) -> bool:
-    """Whether a value is equal to an acceptable one; objects there have lists in their fields."""
-    return _is_one_of(value, values, same_json)
+def is_acceptable_as_json(value: Any, values: Sequence[Any], *, listed: bool) -> bool:
+    """Whether a value is equal to an acceptable one.
+
+    Args:
+        listed: whether objects there have lists of acceptable values in their fields.
+    """
+    return _is_one_of(value, values, same_json, listed)
 
 
-def is_acceptable_leniently(value: Any, values: Sequence[Any], schema: Mapping[str, Any]) -> bool:
+def is_acceptable_leniently(
+    value: Any, values: Sequence[Any], schema: Mapping[str, Any], *, listed: bool
+) -> bool:
     """Whether a value is acceptable as BFCL's checker has it.
 
     If the acceptable values are of another type than the schema declares, the value has to be equal
@@ -48,6 +54,7 @@ def is_acceptable_leniently(value: Any, values: Sequence[Any], schema: Mapping[s
 
     Args:
         schema: the JSON schema of the argument; {} takes the type from the acceptable values.
+        listed: whether objects there have lists of acceptable values in their fields.
     """
     first = _kind_of_first(values)
     declared = schema.get("type")
@@ -63,20 +70,18 @@ def is_acceptable_leniently(value: Any, values: Sequence[Any], schema: Mapping[s
         return False
     if found != declared or first not in (None, declared):
         return any(same_json(value, answer) for answer in values)
-    if items == "object" or (items is None and is_objects(value)):
-        return any(_same_objects(value, answer or []) for answer in values)
-    return _is_one_of(value, values, _same_leniently)
+    return _is_one_of(value, values, _same_leniently, listed)
 
 
-def _is_one_of(value: Any, values: Sequence[Any], same: Compare) -> bool:
-    """Whether the value is one of these, of which objects have lists of values in their fields."""
+def _is_one_of(value: Any, values: Sequence[Any], same: Compare, listed: bool) -> bool:
+    """Whether the value is one of these; objects, and lists of them, are compared by field."""
     for answer in values:
         if isinstance(value, dict) and isinstance(answer, dict):
-            if _fields_match(value, answer, same):
+            if _fields_match(value, answer, same, listed):
                 return True
         elif is_objects(value) and is_objects(answer):
             if len(value) == len(answer) and all(
-                _fields_match(v, a, same) for v, a in zip(value, answer, strict=True)
+                _fields_match(v, a, same, listed) for v, a in zip(value, answer, strict=True)
             ):
                 return True
         elif same(value, answer):
@@ -84,25 +89,17 @@ def _is_one_of(value: Any, values: Sequence[Any], same: Compare) -> bool:
     return False
 
 
-def _fields_match(value: Mapping[str, Any], answer: Mapping[str, Any], same: Compare) -> bool:
+def _fields_match(
+    value: Mapping[str, Any], answer: Mapping[str, Any], same: Compare, listed: bool
+) -> bool:
     same_field = _same_text if same is _same_leniently else same
+    if not listed:
+        return value.keys() == answer.keys() and all(same_field(value[n], answer[n]) for n in value)
     return value.keys() <= answer.keys() and all(
         any(same_field(value[name], a) for a in acceptable)
         if name in value
         else OMITTED in acceptable
         for name, acceptable in answer.items()
-    )
-
-
-def _same_objects(value: Any, answer: Any) -> bool:
-    return (
-        is_objects(value or [{}])
-        and isinstance(answer, list)
-        and len(value) == len(answer)
-        and all(
-            isinstance(a, dict) and _fields_match(v, a, _same_leniently)
-            for v, a in zip(value, answer, strict=True)
-        )
     )
 
 

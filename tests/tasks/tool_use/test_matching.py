@@ -78,6 +78,17 @@ def test_an_empty_text_is_an_ordinary_value_unless_values_are_listed():
     assert call_matches(call(a=""), GoldCall.of(call(a="")), lenient=True)
 
 
+@pytest.mark.parametrize("lenient", [False, True])
+def test_an_empty_field_is_an_ordinary_value_unless_values_are_listed(lenient):
+    one, many = call(a={"b": "", "c": 1}), call(a=[{"b": "", "c": 1}])
+    assert call_matches(one, GoldCall.of(one), lenient=lenient)
+    assert call_matches(many, GoldCall.of(many), lenient=lenient)
+    assert not call_matches(call(a={"c": 1}), GoldCall.of(one), lenient=lenient)
+    assert not call_matches(call(a=[{"c": 1}]), GoldCall.of(many), lenient=lenient)
+    gold = listed(a=[{"b": ["", "x"], "c": [1]}])
+    assert call_matches(call(a={"c": 1}), gold, lenient=lenient)
+
+
 def test_a_strict_match_may_take_one_of_several_listed_values():
     gold = listed(a=[1, 2], b=["x", ""], c=[{"d": ["y", "z"]}])
     assert call_matches(call(a=2.0, c={"d": "z"}), gold)
