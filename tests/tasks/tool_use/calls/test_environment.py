@@ -8,6 +8,7 @@ from gymnasium.utils.env_checker import check_env
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance, ToolCall
+from dataenvgym.tasks.tool_use.calls.domain import CallsDomain
 from dataenvgym.tasks.tool_use.calls.environment import CallsEnvironment
 from dataenvgym.tasks.tool_use.calls.problem import as_calls_text
 from dataenvgym.tasks.tool_use.calls.task import APIBankTask, BFCLTask
@@ -171,3 +172,24 @@ def test_gold_records_show_the_search(searching):
     assert [tool.name for tool in record.tools] == ["ToolSearcher"]
     assert record.messages[1].tool_calls[0].arguments == {"keywords": "Get Today"}
     assert record.messages[3].tool_calls == (ToolCall(name="GetToday"),)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param('{"text": ' + "[" * 200 + "]" * 200 + "}", id="deep"),
+        pytest.param('{"text": ' + "[" * 20_000 + "]" * 20_000 + "}", id="very deep"),
+        pytest.param('{"text": "' + "x" * 1_000_000 + '"}', id="1 MB"),
+        pytest.param('{"text": NaN}', id="NaN"),
+        pytest.param('{"text": 1' + "0" * 400 + "}", id="large number"),
+        pytest.param('{"text": "\\ud800"}', id="lone surrogate"),
+    ],
+)
+def test_odd_arguments_are_wrong_and_no_error(instances, arguments):
+    reply = f'<tool_call>\n{{"name": "say", "arguments": {arguments}}}\n</tool_call>'
+    domain = CallsDomain()
+    for name in ("multiple_0", "parallel_0"):
+        environment = domain.make_environment()
+        environment.reset(options={"instance": instances[name]})
+        assert environment.step(reply)[1] == 0.0
+        assert domain.answer_class(instances[name], reply) is not None
