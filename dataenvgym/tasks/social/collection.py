@@ -89,7 +89,7 @@ class Profiles:
         return relationship in self._ties[one].get(other, {Relationship.STRANGER})
 
     def known_to(self, one: str) -> list[str]:
-        """The characters that have a relationship profile with one, in the order of the profiles."""
+        """The characters with a relationship profile with this one, in the profiles' order."""
         return list(self._ties[one])
 
     @cached_property

@@ -154,7 +154,10 @@ def episode_from_sotopia(entry: Any, place: str) -> Episode:
     """The episode in an `EpisodeLog`; a reward that is a bare number has no dimensions."""
     values = _renamed(entry, EPISODE_NAMES, place)
     if isinstance(turns := values.get("turns"), list):
-        values["turns"] = [[_utterance(m, place) for m in turn] for turn in turns]
+        values["turns"] = [
+            [_utterance(m, place) for m in turn] if isinstance(turn, list) else turn
+            for turn in turns
+        ]
     if isinstance(scores := values.get("scores"), list):
         values["scores"] = [_score(reward, place) for reward in scores]
     return parse(Episode, values, place, names=EPISODE_NAMES)
@@ -253,7 +256,7 @@ def _score(reward: Any, place: str) -> dict[str, Any]:
         return {"overall": reward}
     if not (isinstance(reward, list | tuple) and len(reward) == 2 and isinstance(reward[1], dict)):
         raise InvalidInstanceError(
-            f"{place}, field 'rewards': got {reward!r:.80}, expected [overall, {{dimension: value}}]"
+            f"{place}, field 'rewards': got {reward!r:.80}, expected [overall, {{name: value}}]"
         )
     overall, values = reward
     named = {_OURS.get(name, name): v for name, v in values.items() if name != _OVERALL}
