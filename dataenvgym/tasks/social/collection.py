@@ -160,7 +160,7 @@ def keep_profiles(store: Store, profiles: Profiles) -> None:
     """Put all profiles in a store, under their ids."""
     for kind in (CHARACTERS, SCENES, RELATIONSHIPS):
         for id, profile in getattr(profiles, kind.name).items():
-            store.put(kind, id, profile)  # type: ignore[misc]
+            store.put(kind, id, profile)
 
 
 def profiles_in(store: Store, *, place: str = "the store") -> Profiles:

@@ -50,5 +50,5 @@ def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | 
             loc[0] = names.get(loc[0], loc[0])
         field = f", field {'.'.join(loc)!r}" if loc else ""
         got = "" if first["type"] == "missing" or not loc else f" (got {first['input']!r:.80})"
-        message = first["msg"].removeprefix("Value error, ")
+        message = first["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
         raise InvalidInstanceError(f"{place}{field}: {message}{got}") from error

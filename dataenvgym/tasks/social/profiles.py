@@ -8,6 +8,7 @@ are strangers. `sotopia` reads and writes all three in Sotopia's JSON.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -146,12 +147,18 @@ class KeptSecret(Model):
     """What a seat must not give away in the scene.
 
     Attributes:
-        phrases: whoever says one of them (in any case) has given it away.
+        phrases: saying one of them gives the secret away.
     """
 
     seat: int = Field(ge=0)
     text: Filled
     phrases: tuple[Filled, ...] = Field(min_length=1)
+
+    def is_told_in(self, text: str) -> bool:
+        """True if the text has one of the phrases, as whole words, in any case and spacing."""
+        words = " ".join(text.casefold().split())
+        phrases = (" ".join(phrase.casefold().split()) for phrase in self.phrases)
+        return any(re.search(rf"(?<!\w){re.escape(p)}(?!\w)", words) for p in phrases)
 
 
 class Scene(Model):

@@ -115,6 +115,20 @@ def test_ranges_relationships_and_names_that_cannot_be_are_refused():
         Character(id="x", first_name=" ", age=3)
 
 
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        ("She was  ILL, you know.", True),
+        ("A long\nillness!", True),
+        ("I will tell you nothing.", False),
+        ("", False),
+    ],
+)
+def test_a_secret_is_told_by_whole_words(said, is_told):
+    secret = KeptSecret(seat=0, text="She was ill.", phrases=("ill", "long illness"))
+    assert secret.is_told_in(said) is is_told
+
+
 def test_a_deal_is_possible_if_the_limits_meet():
     assert Deal(item="hat", seller_least=5, buyer_most=5).is_possible
     assert not Deal(item="hat", seller_least=6, buyer_most=5).is_possible

@@ -172,7 +172,7 @@ def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
         ("RelationshipProfile", {**TIE, "agent_2_id": None}, "agent_2_id", "pk of a character"),
         ("RelationshipProfile", {**TIE, "relationship": "friend"}, "relationship", "'friend'"),
         ("EpisodeLog", {**EPISODE, "messages": [[["Ann", "hi"]]]}, "messages", "receiver"),
-        ("EpisodeLog", {**EPISODE, "messages": [3]}, "messages", "list (got 3)"),
+        ("EpisodeLog", {**EPISODE, "messages": [3]}, "messages", "valid list (got 3)"),
         ("EpisodeLog", {**EPISODE, "rewards": [["x"]]}, "rewards", "expected [overall"),
     ],
 )
