@@ -16,7 +16,7 @@ ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox figures student clean-venv
+  bench-sandbox bench-social figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -89,6 +89,10 @@ bench-rollouts: setup
 # Teaching steps a second of the simulated student.
 bench-simulation: setup
 	$(BIN)/python -m benchmarks.simulation
+
+# Look-ups among 10,000 profiles in Redis.
+bench-social: setup $(VENV)/.redis
+	$(BIN)/python -m benchmarks.social
 
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap

@@ -59,6 +59,7 @@ class Store(Protocol):
         StoreError: if a server that keeps the documents cannot be reached, or refuses. What was
             kept before is whole, and the same object works again when the server does.
         BrokenFileError: if a document is damaged, or does not fit its model.
+        OSError: if files cannot be read or written.
     """
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
@@ -92,7 +93,8 @@ class Store(Protocol):
     def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
         """Append an event (a JSON object) to a stream; return its position.
 
-        If a server is lost while it answers, the event may be in the stream although this raises.
+        If the connection breaks while a server answers, the event may be in the stream although
+        this raises, or be there twice.
         """
         ...
 

@@ -24,11 +24,13 @@ from dataenvgym.errors import (
 )
 from dataenvgym.storage import write_json
 from dataenvgym.store import Kind, Store
+from dataenvgym.tasks.social.episodes import Episode
 from dataenvgym.tasks.social.kinds import CHARACTERS, RELATIONSHIPS, SCENES
 from dataenvgym.tasks.social.parsing import parse, read_entries
 from dataenvgym.tasks.social.profiles import Character, Relationship, RelationshipProfile, Scene
 
 M = TypeVar("M", Character, Scene, RelationshipProfile)
+P = TypeVar("P", Character, Scene, RelationshipProfile, Episode)
 
 
 @dataclass(frozen=True)
@@ -111,19 +113,20 @@ class Profiles:
                 )
 
 
-def by_id(entries: Iterable[tuple[str, M]]) -> dict[str, M]:
-    """Profiles by their ids.
+def by_id(entries: Iterable[tuple[str, P]], *, field: str = "id") -> dict[str, P]:
+    """Profiles or episodes by their ids.
 
     Args:
         entries: where a profile is, and the profile.
+        field: that holds the id there.
 
     Raises:
         InvalidInstanceError: if two have the same id.
     """
-    found: dict[str, M] = {}
+    found: dict[str, P] = {}
     for place, profile in entries:
         if profile.id in found:
-            raise InvalidInstanceError(f"{place}, field 'id': {profile.id!r} is there twice")
+            raise InvalidInstanceError(f"{place}, field {field!r}: {profile.id!r} is there twice")
         found[profile.id] = profile
     return found
 

@@ -42,7 +42,7 @@ def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | 
         InvalidInstanceError: if it is not one.
     """
     try:
-        return model.model_validate(value, strict=False)
+        return model.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         loc = [str(part) for part in first["loc"]]

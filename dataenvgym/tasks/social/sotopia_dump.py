@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
-from pydantic import BaseModel
 
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
 from dataenvgym.storage import write_json
 from dataenvgym.store import RedisSettings, is_redis_url
 from dataenvgym.tasks.social import sotopia
-from dataenvgym.tasks.social.collection import Origin, Profiles
+from dataenvgym.tasks.social.collection import Origin, Profiles, by_id
 from dataenvgym.tasks.social.episodes import Episode
 from dataenvgym.tasks.social.parsing import read_entries
+from dataenvgym.tasks.social.profiles import Character, RelationshipProfile, Scene
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", Character, Scene, RelationshipProfile, Episode)
 _Entries = Callable[[str], Iterator[tuple[str, Any]]]
 
 
@@ -95,14 +95,7 @@ def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
 
 
 def _by_id(entries: Iterable[tuple[str, Any]], read: Callable[[Any, str], M]) -> dict[str, M]:
-    found: dict[str, M] = {}
-    for place, entry in entries:
-        profile = read(entry, place)
-        id: str = getattr(profile, "id")  # noqa: B009
-        if id in found:
-            raise InvalidInstanceError(f"{place}, field 'pk': {id!r} is there twice")
-        found[id] = profile
-    return found
+    return by_id(((place, read(entry, place)) for place, entry in entries), field="pk")
 
 
 def _files_in(folder: Path) -> _Entries:
