@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from dataenvgym.records.model import Finite, Model, Text
 from dataenvgym.tasks.social.profiles import Filled
@@ -44,3 +46,12 @@ class Episode(Model):
     scores: tuple[SeatScore | None, ...] = ()
     reasoning: Text = ""
     judge_prompt: Text = ""
+
+    @model_validator(mode="after")
+    def _one_score_a_seat(self) -> Self:
+        if len(self.scores) not in (0, len(self.characters)):
+            raise ValueError(
+                f"scores has {len(self.scores)} entries, expected one for each of "
+                f"{len(self.characters)} characters"
+            )
+        return self

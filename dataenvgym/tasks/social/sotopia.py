@@ -73,6 +73,7 @@ _OURS = {theirs: ours for ours, theirs in _DIMENSIONS.items()}
 _OVERALL = "overall_score"
 _HINT = re.compile(r"<([a-z][a-z_]*)>(.*?)</\1>", re.DOTALL)
 _ANY_AGE = (0, 150)
+_ANY_AGES = "[(18, 70), (18, 70)]"  # by which Sotopia's sampler means no constraint
 
 
 def character_from_sotopia(entry: Any, place: str) -> Character:
@@ -117,7 +118,7 @@ def scene_to_sotopia(scene: Scene) -> dict[str, Any]:
         "scenario": scene.scenario,
         "agent_goals": [_goal_text(goal) for goal in scene.goals],
         "relationship": scene.relationship.number,
-        "age_constraint": str(ages) if ages else None,
+        "age_constraint": str(ages) if ages else _ANY_AGES,
         "occupation_constraint": str([list(o) for o in scene.occupations])
         if scene.occupations
         else None,
@@ -167,18 +168,18 @@ def episode_to_sotopia(episode: Episode) -> dict[str, Any]:
     """The `EpisodeLog` of an episode.
 
     Raises:
-        InvalidInstanceError: if only some seats have a score: Sotopia has no way to say so.
+        InvalidInstanceError: if a seat has no score: Sotopia has no way to say so.
     """
+    scores = episode.scores or (None,) * len(episode.characters)
     rewards = []
-    for seat, score in enumerate(episode.scores):
-        if score is None and any(episode.scores):
+    for seat, score in enumerate(scores):
+        if score is None:
             raise InvalidInstanceError(
                 f"episode {episode.id!r} has no score for seat {seat}, and Sotopia's files cannot "
                 "say so: score it again, or leave it out"
             )
-        if score is not None:
-            named = {_DIMENSIONS.get(d, d): value for d, value in score.dimensions.items()}
-            rewards.append([score.overall, {**named, _OVERALL: score.overall}])
+        named = {_DIMENSIONS.get(d, d): value for d, value in score.dimensions.items()}
+        rewards.append([score.overall, {**named, _OVERALL: score.overall}])
     return {
         "pk": episode.id,
         "environment": episode.scene,
@@ -221,6 +222,8 @@ def _goal_text(goal: Goal) -> str:
 
 
 def _ages(value: Any, place: str) -> tuple[AgeRange | None, ...]:
+    if value == _ANY_AGES:
+        return ()
     pairs = _literal(value, place) or ()
     try:
         return tuple(

@@ -79,7 +79,7 @@ def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
     """Write the four files of a dump, as JSON lists.
 
     Raises:
-        InvalidInstanceError: if an episode is scored for some seats only.
+        InvalidInstanceError: if a seat of an episode has no score.
     """
     profiles = dump.profiles
     files: dict[str, list[dict[str, Any]]] = {

@@ -7,6 +7,7 @@ from dataenvgym.tasks.social import (
     AgeRange,
     Character,
     Deal,
+    Episode,
     KeptSecret,
     Relationship,
     RelationshipProfile,
@@ -127,6 +128,14 @@ def test_ranges_relationships_and_names_that_cannot_be_are_refused():
 def test_a_secret_is_told_by_whole_words(said, is_told):
     secret = KeptSecret(seat=0, text="She was ill.", phrases=("ill", "long illness"))
     assert secret.is_told_in(said) is is_told
+
+
+def test_an_episode_has_no_scores_or_one_for_each_seat():
+    played = {"id": "1", "scene": "talk", "characters": ("ann", "bob")}
+    assert Episode(**played).scores == ()
+    assert Episode(**played, scores=(None, None)).scores == (None, None)
+    with pytest.raises(ValidationError, match="1 entries, expected one for each of 2"):
+        Episode(**played, scores=(None,))
 
 
 def test_a_deal_is_possible_if_the_limits_meet():

@@ -149,9 +149,18 @@ def test_lines_of_json_are_read_too(tmp_path):
 
 def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
     read = read_sotopia(dump())
-    half = read.episodes[0].model_copy(update={"scores": (None, SeatScore(overall=1))})
-    with pytest.raises(InvalidInstanceError, match="no score for seat 0"):
-        write_sotopia(tmp_path, type(read)(read.profiles, (half,)))
+    for scores, seat in (((), 0), ((SeatScore(overall=1), None), 1)):
+        half = read.episodes[0].model_copy(update={"scores": scores})
+        with pytest.raises(InvalidInstanceError, match=f"no score for seat {seat}"):
+            write_sotopia(tmp_path, type(read)(read.profiles, (half,)))
+
+
+def test_ages_without_a_constraint_are_those_of_their_sampler(dump, tmp_path):
+    anyone = {**SCENE, "age_constraint": "[(18, 70), (18, 70)]"}
+    read = read_sotopia(dump(EnvironmentProfile=[anyone]))
+    assert read.profiles.scenes["01ENV"].ages == ()
+    write_sotopia(out := tmp_path / "out", read)
+    assert json.loads((out / "EnvironmentProfile.json").read_text()) == [anyone]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +181,7 @@ def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
         ("RelationshipProfile", {**TIE, "agent_2_id": None}, "agent_2_id", "pk of a character"),
         ("RelationshipProfile", {**TIE, "relationship": "friend"}, "relationship", "'friend'"),
         ("EpisodeLog", {**EPISODE, "messages": [[["Ann", "hi"]]]}, "messages", "receiver"),
+        ("EpisodeLog", {**EPISODE, "environment": None}, "environment", "Field required"),
         ("EpisodeLog", {**EPISODE, "messages": [3]}, "messages", "valid list (got 3)"),
         ("EpisodeLog", {**EPISODE, "rewards": [["x"]]}, "rewards", "expected [overall"),
     ],
