@@ -26,20 +26,19 @@ def to_instance(row: Row, *, task: str, world: str) -> TaskInstance:
     Raises:
         InvalidInstanceError: naming the file, the problem and the field.
     """
+    id = str(row.values.get("id", row.id))
+    where = f"{row.where} (problem {id!r})"
     for name in row.values:
         if name not in _KNOWN:
             raise InvalidInstanceError(
-                f"{row.where} (problem {row.id!r}): there is no field {name!r}."
-                f"{did_you_mean(name, _KNOWN)} The fields are: {', '.join(_KNOWN)}."
+                f"{where}: there is no field {name!r}.{did_you_mean(name, _KNOWN)} "
+                f"The fields are: {', '.join(_KNOWN)}."
             )
     own: dict[str, Any] = {name: row.values[name] for name in _OWN if name in row.values}
     data = {name: row.values[name] for name in row.values if name not in ("id", *_OWN)}
     try:
-        data = {"world": world, **data}
-        problem = ToolUseProblem.model_validate(data)
+        problem = ToolUseProblem.model_validate({"world": world, **data})
         kept = problem.model_dump(mode="json", exclude_unset=True)
-        return TaskInstance(id=str(row.values.get("id", row.id)), task=task, data=kept, **own)
+        return TaskInstance(id=id, task=task, data=kept, **own)
     except ValidationError as error:
-        raise InvalidInstanceError(
-            f"{row.where} (problem {row.id!r}): {complaint(error)}"
-        ) from None
+        raise InvalidInstanceError(f"{where}: {complaint(error)}") from None

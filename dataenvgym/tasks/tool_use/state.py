@@ -7,8 +7,6 @@ with 10,000 rows as with 100. Rows are immutable: a change replaces the row.
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, MutableMapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -31,8 +29,9 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.tool_use.digest import digest_of
 
-_SCALARS = (str, int, float, bool, NoneType, date, datetime, time, timedelta, Decimal, Enum)
+_SCALARS = (str, bytes, int, float, bool, NoneType, date, datetime, time, timedelta, Decimal, Enum)
 
 
 class Row(BaseModel):
@@ -41,13 +40,19 @@ class Row(BaseModel):
     Change one with `table[id] = row.changed(status="paid")`.
 
     Raises:
-        ConfigurationError: when the class is defined, for a field such as `list[str]`.
+        ConfigurationError: when the class is defined, for a field such as `list[str]`, or a class
+            that is not frozen.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if not cls.model_config.get("frozen"):
+            raise ConfigurationError(
+                f"{cls.__name__} is not frozen, and forks of a state share their rows: leave "
+                "`frozen` out of its model_config"
+            )
         for name, field in cls.model_fields.items():
             if not _is_immutable(field.annotation):
                 raise ConfigurationError(
@@ -75,12 +80,18 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
     def __init__(
         self, rows: Mapping[str, RowT] | None = None, _changes: dict[str, RowT | None] | None = None
     ) -> None:
-        self._base: Mapping[str, RowT] = {} if rows is None else rows
         self._changes = {} if _changes is None else _changes  # None: deleted
+        # a fork has its parent's base, which nobody changes; the caller's rows are copied
+        self._base: Mapping[str, RowT] = dict(rows or {}) if _changes is None else rows or {}
 
     def fork(self) -> Table[RowT]:
         """A table with the same rows, whose changes are its own."""
         return Table(self._base, self._changes.copy())
+
+    def settled(self) -> Table[RowT]:
+        """The same table, cheap to fork: with few changes of its own."""
+        few = len(self._changes) <= len(self._base) // 4
+        return self if few else Table(dict(self))
 
     def new_id(self, prefix: str) -> str:
         """An id that is free, such as "order_7"; the same one in equal tables."""
@@ -157,11 +168,13 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
 class State(BaseModel):
     """What is true in a world; subclasses have fields, `Table`s above all.
 
+    A value that is assigned is checked against the field's type.
+
     Attributes:
         now: the world's clock. It stands still unless a tool moves it.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     now: datetime = datetime(2026, 1, 5, 9, 0)
 
@@ -171,7 +184,7 @@ class State(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         kinds = {name: field.annotation for name, field in cls.model_fields.items()}
-        cls._tables = tuple(name for name, kind in kinds.items() if get_origin(kind) is Table)
+        cls._tables = tuple(n for n, kind in kinds.items() if (get_origin(kind) or kind) is Table)
         cls._copied = tuple(
             name
             for name, kind in kinds.items()
@@ -192,7 +205,14 @@ class State(BaseModel):
         object.__setattr__(twin, "__dict__", values)
         object.__setattr__(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
         object.__setattr__(twin, "__pydantic_extra__", None)
-        object.__setattr__(twin, "__pydantic_private__", None)
+        private = self.__pydantic_private__
+        object.__setattr__(twin, "__pydantic_private__", private and copy.deepcopy(private))
+        return twin
+
+    def settled(self) -> Self:
+        """The same state, cheap to fork: what a tool or `initial` has built row by row."""
+        twin = self.fork()
+        twin.__dict__.update({name: twin.__dict__[name].settled() for name in self._tables})
         return twin
 
     def patched(self, changes: Mapping[str, Any]) -> Self:
@@ -208,8 +228,8 @@ class State(BaseModel):
                 raise KeyError(name)
             if name in self._tables and isinstance(value, Mapping):
                 value = self._patched_table(name, value)
-            type(self).__pydantic_validator__.validate_assignment(state, name, value)
-        return state
+            setattr(state, name, value)
+        return state.settled()
 
     def _patched_table(self, name: str, rows: Mapping[str, Any]) -> Table[Any]:
         table: Table[Any] = self.__dict__[name].fork()
@@ -224,19 +244,8 @@ class State(BaseModel):
         return table
 
     def digest(self) -> str:
-        """A hash of the whole state, the same for equal states: 5 and 5.0 are."""
-        text = json.dumps(_canonical(self.model_dump(mode="json")), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _canonical(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_canonical(each) for each in value]
-    return value
+        """A hash of the whole state, the same for equal states: 5 and 5.0 are equal."""
+        return digest_of(self.model_dump(warnings=False))
 
 
 def _is_immutable(kind: Any) -> bool:

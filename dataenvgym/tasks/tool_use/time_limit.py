@@ -1,7 +1,8 @@
 """Ends Python code that runs too long in its thread.
 
 A thread cannot be killed. One watchdog thread of the process raises an exception in the thread
-whose time is over, which ends any loop of Python code, but not a call that waits in C.
+whose time is over. That ends a loop of Python code, but neither a call that waits in C nor a loop
+that catches every BaseException.
 """
 
 from __future__ import annotations
@@ -31,21 +32,26 @@ class _Watchdog:
         self._thread: threading.Thread | None = None
         self._awake = threading.Event()
 
-    def begin(self, seconds: float) -> int:
-        thread = threading.get_ident()
+    def begin(self, thread: int, seconds: float) -> float | None:
+        """Set the thread's deadline; return the one that it had, which holds as well."""
         with self._lock:
-            self._deadlines[thread] = time.monotonic() + seconds
+            before = self._deadlines.get(thread)
+            deadline = time.monotonic() + seconds
+            self._deadlines[thread] = deadline if before is None else min(before, deadline)
             if not self._awake.is_set():
                 self._awake.set()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, daemon=True, name="tool-time")
                 self._thread.start()
-        return thread
+        return before
 
-    def end(self, thread: int) -> bool:
-        """Whether the time was over; nothing is raised in the thread afterwards."""
+    def end(self, thread: int, before: float | None) -> bool:
+        """Whether the time was over; nothing is raised before the deadline `before`."""
         with self._lock:
-            self._deadlines.pop(thread, None)
+            if before is None:
+                self._deadlines.pop(thread, None)
+            else:
+                self._deadlines[thread] = before
             if thread not in self._expired:
                 return False
             self._expired.discard(thread)
@@ -83,15 +89,15 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     Raises:
         TimeoutError: if it does.
     """
-    watchdog = _watchdog
-    thread = watchdog.begin(seconds)
+    watchdog, thread = _watchdog, threading.get_ident()
+    before = watchdog.begin(thread, seconds)
     try:
         try:
             value = function()
         finally:
-            late = watchdog.end(thread)
+            late = watchdog.end(thread, before)
     except _Expired:
-        watchdog.end(thread)
+        watchdog.end(thread, before)
         late = True
     if late:
         raise TimeoutError(f"took longer than {seconds:g} s")
