@@ -154,13 +154,12 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         cls, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         (row,) = get_args(source) or (Row,)
-        rows = core_schema.no_info_after_validator_function(cls, handler(dict[str, row]))  # type: ignore[valid-type]
-        return core_schema.json_or_python_schema(
-            json_schema=rows,
-            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), rows]),
+        rows = handler(dict[str, row])  # type: ignore[valid-type]
+        return core_schema.no_info_wrap_validator_function(
+            lambda given, read: given if isinstance(given, cls) else cls(read(given)),
+            rows,
             serialization=core_schema.plain_serializer_function_ser_schema(
-                dict,
-                return_schema=handler(dict[str, row]),  # type: ignore[valid-type]
+                dict, return_schema=rows
             ),
         )
 

@@ -86,5 +86,5 @@ def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
     try:
         _ = domain.prepared(instance).gold_state
     except DataEnvGymError as error:
-        return str(error)
+        return str(error).removeprefix(f"instance {instance.id!r}: ")
     return None
