@@ -21,6 +21,8 @@ def digest_of(value: Any) -> str:
 
 def _canonical(value: Any) -> Any:
     """The value as JSON that is the same for equal values, in every process."""
+    if type(value) in (str, int, NoneType):
+        return value
     if isinstance(value, Enum):
         return _canonical(value.value)
     if isinstance(value, float | Decimal):
@@ -28,7 +30,7 @@ def _canonical(value: Any) -> Any:
             return int(value)
         return str(value.normalize() if isinstance(value, Decimal) else value)
     if isinstance(value, Mapping):
-        return {json.dumps(_canonical(key)): _canonical(each) for key, each in value.items()}
+        return {_key(key): _canonical(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_canonical(each) for each in value]
     if isinstance(value, set | frozenset):
@@ -38,3 +40,7 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, int):  # True is 1
         return int(value)
     return value if isinstance(value, str | NoneType) else str(value)
+
+
+def _key(key: Any) -> str:
+    return key if type(key) is str else "\0" + json.dumps(_canonical(key))

@@ -33,6 +33,9 @@ class Arguments:
     Types are checked as JSON has them: an int may be given for a float, "5" not for an int, a date
     as text. All together have at most 200,000 bytes.
 
+    Attributes:
+        defaults: of the arguments that may be left out.
+
     Raises:
         ConfigurationError: for a method with *args, an argument without a type that JSON schema
             has, or a default that calls would share.
@@ -40,7 +43,7 @@ class Arguments:
 
     def __init__(self, method: Callable[..., Any]) -> None:
         fields: dict[str, Any] = {}
-        self._defaults: dict[str, Any] = {}
+        self.defaults: dict[str, Any] = {}
         hints = _hints(method)
         for parameter in list(inspect.signature(method).parameters.values())[1:]:
             by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
@@ -53,7 +56,7 @@ class Arguments:
                 fields[parameter.name] = Required[hints[parameter.name]]
             else:
                 fields[parameter.name] = NotRequired[hints[parameter.name]]
-                self._defaults[parameter.name] = _default(method, parameter)
+                self.defaults[parameter.name] = _default(method, parameter)
         kind = with_config(ConfigDict(extra="forbid"))(TypedDict("Arguments", fields))  # type: ignore[operator]
         try:
             self._adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(kind)
@@ -99,7 +102,7 @@ class Arguments:
         for name, text in descriptions.items():
             if name in properties:
                 properties[name]["description"] = text
-        for name, default in self._defaults.items():
+        for name, default in self.defaults.items():
             properties[name]["default"] = TypeAdapter(Any).dump_python(default, mode="json")
         schema.pop("additionalProperties", None)
         return schema  # type: ignore[no-any-return]

@@ -283,8 +283,13 @@ def _several(w: Writer) -> None:
     for payee in (1,):
         owed = [k for k, b in _BILLS.items() if b.payee_id == f"payee_{payee}" and not b.is_paid]
         gold = [_LIST_BILLS, *(("pay_bill", {"bill_id": bill_id}) for bill_id in owed)]
-        none = (("owes", {"payee_id": f"payee_{payee}"}, False),)
-        settle = Options(basis=("assertions",), assertions=none, name=_name(payee))
+        whole = sum(_BILLS[bill_id].amount for bill_id in owed)
+        left = round(_ACCOUNTS["checking"].balance - whole, 2)
+        checks = (
+            ("owes", {"payee_id": f"payee_{payee}"}, False),
+            ("has_balance", {"account": "checking", "amount": left}, True),
+        )
+        settle = Options(basis=("assertions",), assertions=checks, name=_name(payee))
         w.add("settle all", "bills", phrases, gold, **settle)
 
 
