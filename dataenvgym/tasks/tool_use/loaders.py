@@ -7,13 +7,14 @@ A row has the fields of a `TaskInstance` and those of a `ToolUseProblem` side by
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
-from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.rows import Row
+from dataenvgym.records import TaskInstance, check_ids
+from dataenvgym.tasks.rows import Row, read_rows
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, complaint
 
 _OWN = ("instruction", "skill", "category", "answer")
@@ -42,3 +43,15 @@ def to_instance(row: Row, *, task: str, world: str) -> TaskInstance:
         return TaskInstance(id=id, task=task, data=kept, **own)
     except ValidationError as error:
         raise InvalidInstanceError(f"{where}: {complaint(error)}") from None
+
+
+def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:
+    """All problems of a file; those that name no world are about `world`.
+
+    Raises:
+        ConfigurationError: if there is no such file.
+        InvalidInstanceError: naming the file, the problem and the field.
+    """
+    instances = tuple(to_instance(row, task=world, world=world) for row in read_rows(path))
+    check_ids(instances, str(path))
+    return instances

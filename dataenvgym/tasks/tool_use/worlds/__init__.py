@@ -56,8 +56,8 @@ def problems_of(name: str) -> Path:
     path = _HERE / f"{name}.jsonl"
     if not path.exists():
         raise ConfigurationError(
-            f"world {name!r} comes without problems: name a file of problems with sources "
-            "(task.sources=problems.jsonl)"
+            f"world {name!r} comes without problems: name a file of problems "
+            "(task.sources=problems.jsonl; for an audit, --tasks problems.jsonl)"
         )
     return path
 

@@ -1,35 +1,22 @@
-"""Proves a world and its problems: a problem must be solvable, and only by solving it.
-
-    loads         the world can put the problem, and its gold calls succeed
-    gold          the gold calls, and the words that go with them, earn the full reward
-    same twice    played twice, the gold calls give the same results and state; no clock is asked
-    nothing       who does nothing gets 0
-    argument      a gold plan with one argument of a writing call changed gets 0
-    random calls  50 random legal calls get 0; if they changed anything, even with the right words
-    verifier      a verifier that drops a component, flips an assertion or forgets something to be
-                  said is noticed: some attempt at some problem is scored otherwise
-    tools         no tool fails with anything but ToolError, or changes the state as it reads
-
-`audit` tries all of it and lists the violations; `audited` refuses problems that have any.
-"""
+"""The checks on one problem."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from random import Random
 from typing import Any
 
-from dataenvgym.errors import DataEnvGymError, EvaluationError, InvalidInstanceError
+from dataenvgym.errors import DataEnvGymError, EvaluationError
 from dataenvgym.records import TaskInstance, ToolCall
-from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.tool_use.audit.impurity import asked
+from dataenvgym.tasks.tool_use.audit.legal_values import LegalValues
+from dataenvgym.tasks.tool_use.audit.mutations import Attempt
+from dataenvgym.tasks.tool_use.audit.violations import Audit, Violation
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
-from dataenvgym.tasks.tool_use.impurity import asked
-from dataenvgym.tasks.tool_use.legal_values import LegalValues
-from dataenvgym.tasks.tool_use.mutations import Attempt, Mutation, noticed_mutations
 from dataenvgym.tasks.tool_use.prepared import Prepared
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import CallResult, Seat, World
@@ -40,98 +27,12 @@ _MOST_WATCHED = 30  # calls of each tool that are watched for clocks and chance
 _SHOWN = 160
 
 
-@dataclass(frozen=True)
-class Violation:
-    """Something that does not hold.
-
-    Attributes:
-        check: its name; see the module.
-        problem: the id of the problem, or "" if it is about the world.
-        detail: what was seen.
-    """
-
-    check: str
-    problem: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.problem or 'the world'}: check {self.check!r}: {self.detail}"
-
-
 @dataclass
-class Audit:
-    """What was tried on a world, and what did not hold.
-
-    Attributes:
-        tried: how often, by what: "problems", "changed arguments" (calls that succeeded), "changed
-            arguments that a tool refused", "random calls", "mutations".
-    """
-
-    world: World[Any]
-    violations: list[Violation] = field(default_factory=list)
-    tried: Counter[str] = field(default_factory=Counter)
-
-    def refuse(self) -> None:
-        """Raise what was found.
-
-        Raises:
-            InvalidInstanceError: naming the first check that does not hold.
-        """
-        if self.violations:
-            first, *more = self.violations
-            rest = f" (and {len(more)} more violations)" if more else ""
-            raise InvalidInstanceError(f"world {self.world.name!r}, {first}{rest}")
-
-
-def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0) -> Audit:
-    """Try all checks on a world with its problems.
-
-    Args:
-        seed: which random calls are made.
-    """
-    done = Audit(world)
-    domain = ToolUseDomain(world)
-    mutations: dict[Mutation, bool] = {}
-    watched: Counter[str] = Counter()
-    for problem in problems:
-        done.tried["problems"] += 1
-        try:
-            prepared = domain.prepared(problem)
-            _ = prepared.gold_state
-        except DataEnvGymError as error:
-            done.violations.append(Violation("loads", problem.id, str(error)))
-            continue
-        rng = Random(derive_seed(seed, "audit", problem.id))
-        auditor = _Auditor(done, domain, problem, prepared, rng, watched)
-        for mutation, is_noticed in noticed_mutations(prepared.problem, auditor.attempts()):
-            mutations[mutation] = mutations.get(mutation, False) or is_noticed
-    done.tried["mutations"] += len(mutations)
-    done.violations += [
-        Violation("verifier", "", f"no problem notices a verifier that {mutation}")
-        for mutation, is_noticed in mutations.items()
-        if not is_noticed
-    ]
-    done.violations = list(dict.fromkeys(done.violations))
-    return done
-
-
-def audited(
-    world: World[Any], problems: Sequence[TaskInstance], *, seed: int = 0
-) -> Sequence[TaskInstance]:
-    """The problems, if all checks hold.
-
-    Raises:
-        InvalidInstanceError: naming the problem and the check that does not hold.
-    """
-    audit(world, problems, seed=seed).refuse()
-    return problems
-
-
-@dataclass
-class _Auditor:
+class ProblemAudit:
     """Tries the checks on one problem.
 
     Attributes:
+        values: that occur in the problem's first state.
         watched: how many calls of each tool were watched for clocks and chance.
     """
 
@@ -139,6 +40,7 @@ class _Auditor:
     domain: ToolUseDomain
     instance: TaskInstance
     prepared: Prepared
+    values: LegalValues
     rng: Random
     watched: Counter[str]
 
@@ -189,14 +91,13 @@ class _Auditor:
         """Plans with one argument of a writing call changed."""
         world, gold = self.prepared.world, self.prepared.problem.gold
         tools = {tool.name: tool for tool in world.tools()}
-        values = LegalValues(self.prepared.state)
         for i, call in enumerate(gold):
             method = world.methods[call.name]
             if not method.writes:
                 continue
             given = method.arguments.defaults | method.arguments.read(call.arguments)
             changes: dict[str, list[ToolCall]] = {}
-            for name, changed in values.changes(tools[call.name], call):
+            for name, changed in self.values.changes(tools[call.name], call):
                 with suppress(ValueError):
                     read = method.arguments.read(changed.arguments)
                     if method.arguments.defaults | read != given:
@@ -224,10 +125,11 @@ class _Auditor:
         return found
 
     def _random(self) -> Iterator[Attempt]:
-        tools, values = self.prepared.world.tools(), LegalValues(self.prepared.state)
+        tools = self.prepared.world.tools()
         if not tools:
             return
-        drawn = (values.draw(self.rng.choice(tools), self.rng) for _ in range(20 * RANDOM_CALLS))
+        rng = self.rng
+        drawn = (self.values.draw(rng.choice(tools), rng) for _ in range(20 * RANDOM_CALLS))
         calls = list(islice(filter(self._is_legal, drawn), RANDOM_CALLS))
         self.done.tried["random calls"] += len(calls)
         attempt, _ = self._play(calls, ("",), by_user=False)

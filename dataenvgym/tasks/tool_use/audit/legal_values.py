@@ -26,10 +26,13 @@ class LegalValues:
     def __init__(self, state: State) -> None:
         self._ids: list[list[str]] = []
         self._fields: dict[str, list[Any]] = {}
+        self._known: dict[tuple[str, str], list[Any]] = {}
         for name, value in state.model_dump(mode="json", warnings=False).items():
             if isinstance(value, dict):
                 self._ids.append(list(value))
             self._collect(name, value)
+        texts = dict.fromkeys(v for values in self._fields.values() for v in values)
+        self._moments = list(filter(None, map(_moment, texts)))
 
     def draw(self, tool: Tool, rng: Random) -> ToolCall:
         """A random call of a tool; optional arguments are in it as often as not."""
@@ -57,6 +60,14 @@ class LegalValues:
 
     def candidates(self, tool: Tool, argument: str, near: Any = NOTHING) -> list[Any]:
         """Values for an argument, without the value `near`, to which the first ones are close."""
+        if near is not NOTHING:
+            return self._candidates(tool, argument, near)
+        key = tool.name, argument
+        if key not in self._known:
+            self._known[key] = self._candidates(tool, argument, near)
+        return self._known[key]
+
+    def _candidates(self, tool: Tool, argument: str, near: Any) -> list[Any]:
         schema = tool.parameters["properties"][argument]  # type: ignore[index, call-overload]
         found = self._values(schema, argument, near, tool.parameters.get("$defs", {}), 0)
         return _distinct(found, but=near)
@@ -102,15 +113,10 @@ class LegalValues:
         step = timedelta(days=1) if kind == "date" else timedelta(minutes=30)
         if isinstance(near, str):
             yield from ((read(near) + n * step).isoformat() for n in (1, -1, 7))
-        for value in (v for values in self._fields.values() for v in values):
-            if isinstance(value, str):
-                try:
-                    moment = datetime.fromisoformat(value)
-                except ValueError:
-                    continue
-                for day in (0, 1, 3):
-                    later = moment + timedelta(days=day)
-                    yield (later.date() if kind == "date" else later).isoformat()
+        for moment in self._moments:
+            for day in (0, 1, 3):
+                later = moment + timedelta(days=day)
+                yield (later.date() if kind == "date" else later).isoformat()
 
     def _texts(self, name: str, near: Any) -> Iterator[str]:
         same_field = [v for v in self._fields.get(name, ()) if isinstance(v, str)]
@@ -160,6 +166,13 @@ class LegalValues:
 def _arguments(tool: Tool) -> tuple[Mapping[str, Any], Sequence[str]]:
     parameters: Any = tool.parameters
     return parameters.get("properties", {}), parameters.get("required", ())
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _distinct(values: Iterable[Any], but: Any) -> list[Any]:
