@@ -7,7 +7,7 @@ with 10,000 rows as with 100. Rows are immutable: a change replaces the row.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, ValuesView
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -77,16 +77,16 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
 
     __slots__ = ("_base", "_changes")
 
-    def __init__(
-        self, rows: Mapping[str, RowT] | None = None, _changes: dict[str, RowT | None] | None = None
-    ) -> None:
-        self._changes = {} if _changes is None else _changes  # None: deleted
-        # a fork has its parent's base, which nobody changes; the caller's rows are copied
-        self._base: Mapping[str, RowT] = dict(rows or {}) if _changes is None else rows or {}
+    def __init__(self, rows: Mapping[str, RowT] | None = None) -> None:
+        self._base: dict[str, RowT] = dict(rows or {})  # shared with forks: never changed
+        self._changes: dict[str, RowT | None] = {}  # None: deleted
 
     def fork(self) -> Table[RowT]:
         """A table with the same rows, whose changes are its own."""
-        return Table(self._base, self._changes.copy())
+        twin: Table[RowT] = object.__new__(Table)
+        twin._base = self._base
+        twin._changes = self._changes.copy()
+        return twin
 
     def settled(self) -> Table[RowT]:
         """The same table, cheap to fork: with few changes of its own."""
@@ -125,11 +125,24 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         return key in self._base
 
     def __iter__(self) -> Iterator[str]:
+        return iter(self._rows())
+
+    def items(self) -> ItemsView[str, RowT]:
+        """Ids and rows as they are now; changes meanwhile do not show."""
+        return self._rows().items()
+
+    def values(self) -> ValuesView[RowT]:
+        """The rows as they are now; changes meanwhile do not show."""
+        return self._rows().values()
+
+    def _rows(self) -> dict[str, RowT]:
         if not self._changes:
-            yield from self._base
-            return
-        yield from (key for key in self._base if self._changes.get(key, True) is not None)
-        yield from (key for key in self._changes if key not in self._base)
+            return self._base
+        rows: dict[str, Any] = self._base | self._changes
+        for key, row in self._changes.items():
+            if row is None:
+                del rows[key]
+        return rows
 
     def __len__(self) -> int:
         deleted = sum(row is None for row in self._changes.values())
@@ -140,6 +153,8 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         if not isinstance(other, Table):
             return NotImplemented
         if self._base is other._base:
+            if self._changes == other._changes:
+                return True
             changed = self._changes.keys() | other._changes.keys()
             return all(self.get(key) == other.get(key) for key in changed)
         return dict(self) == dict(other)
@@ -207,6 +222,15 @@ class State(BaseModel):
         private = self.__pydantic_private__
         object.__setattr__(twin, "__pydantic_private__", private and copy.deepcopy(private))
         return twin
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        theirs = other.__dict__
+        for name, value in self.__dict__.items():
+            if (found := theirs.get(name)) is not value and found != value:
+                return False
+        return self.__pydantic_private__ == other.__pydantic_private__
 
     def settled(self) -> Self:
         """The same state, cheap to fork: what a tool or `initial` has built row by row."""

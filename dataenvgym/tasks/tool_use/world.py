@@ -31,7 +31,6 @@ reads; any other exception is a fault of the world, never of the student.
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -164,7 +163,8 @@ class World(ABC, Generic[StateT]):
 
     def at(self, state: StateT) -> Self:
         """The world in another state, which it may change."""
-        world = copy.copy(self)
+        world = object.__new__(type(self))
+        world.__dict__.update(self.__dict__)
         world.state = state
         return world
 

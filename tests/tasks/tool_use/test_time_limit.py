@@ -1,6 +1,8 @@
 """Python code that runs too long is ended, in its thread."""
 
+import sys
 import threading
+import time
 
 import pytest
 
@@ -57,3 +59,35 @@ def test_an_inner_limit_does_not_lift_the_outer_one():
         within(0.1, nested)
     with pytest.raises(TimeoutError):
         within(0.1, lambda: within(50, forever))
+
+
+def test_what_is_ended_at_its_very_end_disturbs_nothing_afterwards():
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            within(0.01, lambda: time.sleep(0.15))
+        assert sum(range(100_000)) == 4_999_950_000
+
+
+def test_code_that_swallows_the_end_is_late_all_the_same():
+    def swallow():
+        try:
+            forever()
+        except BaseException:
+            return 7
+
+    with pytest.raises(TimeoutError):
+        within(0.05, swallow)
+    assert within(5, lambda: 7) == 7
+
+
+def test_a_tracer_works_after_a_call_was_ended():
+    with pytest.raises(TimeoutError):
+        within(0.05, forever)
+    events = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        within(5, lambda: 7)
+    finally:
+        sys.setprofile(before)
+    assert "call" in events
