@@ -16,7 +16,7 @@ ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox figures student clean-venv
+  bench-sandbox bench-tools figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -89,6 +89,10 @@ bench-rollouts: setup
 # Teaching steps a second of the simulated student.
 bench-simulation: setup
 	$(BIN)/python -m benchmarks.simulation
+
+# Steps a second in the shop beside an environment that does nothing, and forks of states.
+bench-tools: setup
+	$(BIN)/python -m benchmarks.tools
 
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _PERIOD = 0.1  # seconds between two looks at the deadlines
@@ -81,8 +81,8 @@ def _renew() -> None:
 os.register_at_fork(after_in_child=_renew)
 
 
-def within(seconds: float, function: Callable[[], T]) -> T:
-    """Call the function, and end it if it takes longer.
+def within(seconds: float, function: Callable[..., T], /, *args: Any, **arguments: Any) -> T:
+    """Call the function with these arguments, and end it if it takes longer.
 
     Raises:
         TimeoutError: if it does.
@@ -91,7 +91,7 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     before = watchdog.begin(thread, seconds)
     try:
         try:
-            value = function()
+            value = function(*args, **arguments)
         finally:
             if late := watchdog.end(thread, before):
                 _let_it_arrive()

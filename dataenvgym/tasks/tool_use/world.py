@@ -34,7 +34,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 from pydantic_core import to_json
@@ -208,7 +207,7 @@ class World(ABC, Generic[StateT]):
         return CallResult(content)
 
     def _content(self, method: ToolMethod, arguments: dict[str, Any]) -> str:
-        value = within(self.time_limit, partial(method.run, self, **arguments))
+        value = within(self.time_limit, method.run, self, **arguments)
         content = value if isinstance(value, str) else to_json(value).decode()
         if not content.isascii():
             content.encode()  # a lone surrogate is refused
@@ -227,7 +226,7 @@ class World(ABC, Generic[StateT]):
                 f"It has: {', '.join(self.checks) or 'none'}."
             )
         try:
-            value = within(self.time_limit, partial(self.checks[name], self, **arguments))
+            value = within(self.time_limit, self.checks[name], self, **arguments)
         except (Exception, SystemExit) as error:
             raise EvaluationError(
                 f"check {name} of world {self.name!r} raised {type(error).__name__}: "
