@@ -31,7 +31,11 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
-_ADDED = {"predictor.tool_format": "llama_factory"}
+_ADDED: dict[str, Any] = {
+    "predictor.tool_format": "llama_factory",
+    "predictor.tool_parser": None,
+    "task.sampling.stop": [],
+}
 """Keys that earlier versions did not have, with the value that they acted on. A key with that value
 is left out, so that their runs keep their names and can be continued."""
 

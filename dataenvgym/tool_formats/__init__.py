@@ -22,6 +22,7 @@ from dataenvgym.tool_formats.formats import (
     DEFAULT,
     TOOL_FORMATS,
     read_reply,
+    text_formats,
     tool_format,
     training_format,
 )
@@ -32,7 +33,7 @@ from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.malformed import malformed_call
 from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
-from dataenvgym.tool_formats.text import TextFormat, spoken
+from dataenvgym.tool_formats.text import TextFormat, is_plain, spoken
 
 __all__ = [
     "DEFAULT",
@@ -47,10 +48,12 @@ __all__ = [
     "as_function",
     "as_reply",
     "calls_text",
+    "is_plain",
     "llama3",
     "malformed_call",
     "read_reply",
     "spoken",
+    "text_formats",
     "tool_format",
     "training_format",
 ]

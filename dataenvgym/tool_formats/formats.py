@@ -44,6 +44,11 @@ def tool_format(name: str) -> ToolFormat:
     return TOOL_FORMATS[name]
 
 
+def text_formats() -> list[str]:
+    """The names of the formats in which everything is text."""
+    return [name for name in TOOL_FORMATS if name != "native"]
+
+
 def training_format(name: str) -> ToolFormat:
     """The format of that name, for a student that is trained: everything it sees is text.
 
@@ -53,7 +58,7 @@ def training_format(name: str) -> ToolFormat:
     if name == "native":
         raise ConfigurationError(
             "tool_format is 'native', which is for API models: a student is trained on text, "
-            f"so take one of {', '.join(n for n in TOOL_FORMATS if n != 'native')}"
+            f"so take one of {', '.join(text_formats())}"
         )
     return tool_format(name)
 

@@ -48,7 +48,7 @@ class TextFormat:
 
     def flatten(self, conversation: Conversation) -> Conversation:
         """The conversation in plain turns of system, user and assistant."""
-        if all(map(_is_plain, conversation)):
+        if is_plain(conversation):
             return conversation
         first = conversation[0]
         leads = first.role == "system"
@@ -108,6 +108,11 @@ def end_of_thought(text: str) -> int:
         return 0
     end = text.find("</think>")
     return end if end >= 0 else len(text)
+
+
+def is_plain(conversation: Conversation) -> bool:
+    """Whether every format leaves it as it is: no tools, calls, results and names are in it."""
+    return all(map(_is_plain, conversation))
 
 
 def _is_plain(message: Message) -> bool:

@@ -129,7 +129,8 @@ def test_the_input_of_a_call_in_lines_is_no_call_of_its_own() -> None:
 
 
 def test_arguments_of_a_megabyte_are_read() -> None:
-    for value in ("x" * 1_000_000, [1] * 300_000, '"\\\n' * 300_000):
+    values: tuple[Any, ...] = ("x" * 1_000_000, [1] * 300_000, '"\\\n' * 300_000)
+    for value in values:
         call = ToolCall(name="add", arguments={"a": value})
         before = time.process_time()
         for form in (LLAMA3, MISTRAL, NATIVE):
