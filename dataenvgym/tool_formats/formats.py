@@ -71,15 +71,17 @@ def read_reply(conversation: Conversation, text: str) -> Message:
     tools = conversation[0].tools if conversation else ()
     if tools:
         for known in TOOL_FORMATS.values():
-            for mark in getattr(known, "marks", _ANY):
-                if mark in text:
-                    break
-            else:
+            if not has_mark(known, text):
                 continue
             message = known.parse(text)
             if message.tool_calls and (not is_bare(known) or _names(tools, message.tool_calls)):
                 return message
     return Message(role="assistant", content=text)
+
+
+def has_mark(known: ToolFormat, text: str) -> bool:
+    """Whether the text may hold or try a call of the format."""
+    return any(map(text.__contains__, getattr(known, "marks", None) or _ANY))
 
 
 def is_bare(known: ToolFormat) -> bool:

@@ -109,4 +109,6 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-LLAMA_FACTORY = TextFormat(_tools, _calls, join_results, _spans, marks=(_INPUT,), fault=_fault)
+LLAMA_FACTORY = TextFormat(
+    _tools, _calls, join_results, _spans, marks=(_NAME, _INPUT), fault=_fault
+)

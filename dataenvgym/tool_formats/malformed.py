@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataenvgym.tool_formats.formats import TOOL_FORMATS, is_bare
+from dataenvgym.tool_formats.formats import TOOL_FORMATS, has_mark, is_bare
 from dataenvgym.tool_formats.text import TextFormat
 
 
@@ -12,11 +12,14 @@ def malformed_call(text: str) -> str | None:
     None for an ordinary text, and for one whose calls can all be read. It has 200 characters at
     most, whatever the text; it takes linear time, and never raises.
     """
+    formats = [known for known in TOOL_FORMATS.values() if has_mark(known, text)]
+    if not formats:
+        return None
     text = text.encode(errors="replace").decode()  # lone surrogates are in no message
-    for known in TOOL_FORMATS.values():
+    for known in formats:
         message = known.parse(text)
         if message.tool_calls and not (is_bare(known) and message.content.strip()):
             text = message.content
             break
-    text_formats = (known for known in TOOL_FORMATS.values() if isinstance(known, TextFormat))
+    text_formats = (known for known in formats if isinstance(known, TextFormat))
     return next(filter(None, (known.malformed(text) for known in text_formats)), None)

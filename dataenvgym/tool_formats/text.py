@@ -30,8 +30,8 @@ class TextFormat:
         calls: the text of calls; it follows on the assistant's text.
         results: the text of results in a row.
         spans: the calls in a text from a place on, in their order.
-        marks: a text without any of these has no call in it, so that `read_reply` need not look;
-            empty if there is nothing of the kind.
+        marks: a text without any of these neither has nor tries a call, so that nothing need be
+            looked for; empty if there is nothing of the kind.
         is_bare: a call looks like what an answer may be, such as JSON: `read_reply` takes it for
             a call only if it names a declared tool.
         fault: what is wrong with a call that cannot be read, in a text from a place on, in one
