@@ -77,7 +77,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    kept = (item for item in flat.items() if item not in _ADDED.items())
+    kept = (item for item in flat.items() if not _is_added(*item))
     return {key: value for key, value in kept if not _is_free(key)}
 
 
@@ -91,6 +91,12 @@ def follows(config: DictConfig, key: str) -> bool:
         return False
     raw: Any = OmegaConf.to_container(section)
     return OmegaConf.is_interpolation(section, name) and raw[name] != literal(section[name])
+
+
+def _is_added(key: str, value: Any) -> bool:
+    if key.startswith("task.others.") and key.endswith(".tool_parser"):  # of a speaker
+        key = "predictor.tool_parser"
+    return key in _ADDED and _ADDED[key] == value
 
 
 def _is_free(key: str) -> bool:

@@ -46,6 +46,8 @@ def test_a_server_without_a_tool_parser_names_the_run_as_before():
     assert "predictor.tool_parser" not in values
     parsing = compose(["predictor=vllm", "predictor.tool_parser=hermes"])
     assert decisive_values(parsing)["predictor.tool_parser"] == "hermes"
+    speaker = compose(["+predictor@task.others.judge=vllm"])
+    assert "task.others.judge.tool_parser" not in decisive_values(speaker)
 
 
 def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
