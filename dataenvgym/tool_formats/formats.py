@@ -70,18 +70,22 @@ def read_reply(conversation: Conversation, text: str) -> Message:
     """
     tools = conversation[0].tools if conversation else ()
     if tools:
-        for known in TOOL_FORMATS.values():
-            if not has_mark(known, text):
-                continue
+        for known in formats_in(text):
             message = known.parse(text)
             if message.tool_calls and (not is_bare(known) or _names(tools, message.tool_calls)):
                 return message
     return Message(role="assistant", content=text)
 
 
-def has_mark(known: ToolFormat, text: str) -> bool:
-    """Whether the text may hold or try a call of the format."""
-    return any(map(text.__contains__, getattr(known, "marks", None) or _ANY))
+def formats_in(text: str) -> list[ToolFormat]:
+    """The formats of which the text may hold or try a call."""
+    found = []
+    for known in TOOL_FORMATS.values():
+        for mark in getattr(known, "marks", ()) or _ANY:
+            if mark in text:
+                found.append(known)
+                break
+    return found
 
 
 def is_bare(known: ToolFormat) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataenvgym.tool_formats.formats import TOOL_FORMATS, has_mark, is_bare
+from dataenvgym.tool_formats.formats import formats_in, is_bare
 from dataenvgym.tool_formats.text import TextFormat
 
 
@@ -12,8 +12,7 @@ def malformed_call(text: str) -> str | None:
     None for an ordinary text, and for one whose calls can all be read. It has 200 characters at
     most, whatever the text; it takes linear time, and never raises.
     """
-    formats = [known for known in TOOL_FORMATS.values() if has_mark(known, text)]
-    if not formats:
+    if not (formats := formats_in(text)):
         return None
     text = text.encode(errors="replace").decode()  # lone surrogates are in no message
     for known in formats:
