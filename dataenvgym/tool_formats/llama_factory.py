@@ -21,7 +21,8 @@ _NAME, _INPUT = "Action:", "Action Input:"
 # the prompt shows an input between such marks, and students repeat them
 _OPEN = re.compile(r"\s*+(?:```(?:json)?\s*+)?")
 _CLOSE = re.compile(r"(?:\s*+```)?")
-_LONE = re.compile(r"(?:^|\n)Action: *+([^\s:]++)\s*+\Z")
+# a tool's name in lower case at the end: "Action: Refunded" is what an answer may say
+_LONE = re.compile(r"(?:^|\n)Action: *+([a-z_][\w.-]*+)\s*+\Z")
 
 _TOOLS = """\
 You have access to the following tools:

@@ -65,7 +65,7 @@ def test_a_call_that_cannot_be_read_is_explained(text: str, fault: str) -> None:
     [
         *("", "3", "The order is on its way.", "No action: nothing to do.", "{}", "[1, 2]"),
         *('{"name": "Bob", "age": 3}', '{"answer": 3', "```json\n{}\n```", "2 < 3 > 1"),
-        "Action: I will send the parcel back tomorrow.",
+        *("Action: I will send the parcel back tomorrow.", "It came.\nAction: Refunded"),
         'The JSON {"name": "f", "arguments": {}} is how tools are called.',
         "<think><tool_call>{</think>No.",
     ],
@@ -93,7 +93,7 @@ def test_a_megabyte_gets_a_short_sentence() -> None:
         f"<tool_call>{many}",
         f'<tool_call>{{"name": "{many}", "arguments": 3}}</tool_call>',
         f'<tool_call>{{"name": "f", "arguments": {{"{many}": 99999999999999999999}}}}</tool_call>',
-        f"Action: {many}",
+        f"Action: f{many}",
         f"Action: f\nAction Input: {many}",
         f"Action: f\nAction Input: {'[' * 1_000_000}",
         f"[TOOL_CALLS]{'[' * 1_000_000}",
