@@ -29,10 +29,11 @@ Script = Sequence[tuple[TaskInstance, Sequence[str]]]
 
 
 class Nothing(TaskEnvironment):
-    """It ends after as many messages as the problem's script has."""
+    """The same prompts; it ends after as many messages as the problem's script has."""
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
-        return Outcome(done=len(conversation) > instance.data["turns"])  # type: ignore[operator]
+        n_replies = len(conversation) - 2  # after the policy and the problem
+        return Outcome(done=n_replies >= instance.data["turns"])  # type: ignore[operator]
 
 
 class Many(Row):
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def steps(seconds: float, rounds: int) -> Rows:
     """Steps a second of both environments; the ratio is the median of those of all rounds."""
     shop, bare = _shop_script()
-    world, nothing = ToolUseDomain(find_world("shop")).make_environment(), Nothing()
+    world = ToolUseDomain(find_world("shop")).make_environment()
+    nothing = Nothing(system_prompt=world.prompt_template.system)
     taken = seconds / rounds / 2
     play(world, shop, 0.2)
     play(nothing, bare, 0.2)

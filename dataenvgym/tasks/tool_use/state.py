@@ -70,6 +70,7 @@ class Row(BaseModel):
 
 
 RowT = TypeVar("RowT", bound=Row)
+_new, _set = object.__new__, object.__setattr__
 
 
 class Table(MutableMapping[str, RowT], Generic[RowT]):
@@ -215,12 +216,12 @@ class State(BaseModel):
             values[name] = values[name].fork()
         for name in self._copied:
             values[name] = copy.deepcopy(values[name])
-        twin = type(self).__new__(type(self))
-        object.__setattr__(twin, "__dict__", values)
-        object.__setattr__(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
-        object.__setattr__(twin, "__pydantic_extra__", None)
+        twin = _new(type(self))
+        _set(twin, "__dict__", values)
+        _set(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        _set(twin, "__pydantic_extra__", None)
         private = self.__pydantic_private__
-        object.__setattr__(twin, "__pydantic_private__", private and copy.deepcopy(private))
+        _set(twin, "__pydantic_private__", private and copy.deepcopy(private))
         return twin
 
     def __eq__(self, other: object) -> bool:
