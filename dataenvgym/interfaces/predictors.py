@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from operator import not_
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -47,9 +48,16 @@ class Reply(Model):
 
 
 class Failure(Model):
-    """A call that failed, so that there is no answer to judge. `reason` says why."""
+    """A call that failed, so that there is no answer to judge.
+
+    Attributes:
+        reason: why.
+        outage: whether the model was out of reach (a lost connection, a time limit, a spent
+            budget): then the call says nothing about the model itself.
+    """
 
     reason: str = Field(min_length=1)
+    outage: bool = Field(default=False, exclude_if=not_)
 
 
 @dataclass(frozen=True, slots=True)

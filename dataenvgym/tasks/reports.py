@@ -8,6 +8,7 @@ from math import fsum
 
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport
+from dataenvgym.records.faults import count_faults
 
 
 def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
@@ -37,6 +38,7 @@ def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> Performa
         n=len(completed),
         n_errors=len(completed) - len(scored),
         scores=_named_means(scored),
+        faults=count_faults(completed),
         skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
     )
 
@@ -54,6 +56,7 @@ def _skill_report(
         n=len(completed),
         n_errors=len(completed) - len(scored),
         scores=_named_means(scored),
+        faults=count_faults(completed),
     )
 
 

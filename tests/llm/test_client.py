@@ -214,7 +214,9 @@ def test_a_pause_beyond_the_timeout_is_a_failure(server, connect):
 def test_when_all_tries_are_used_up_the_failure_says_how_many(server, connect):
     server.respond = status(503, {"error": {"message": "overloaded"}})
     reply = ask(connect(retries=2))
-    assert reply == Failure(reason="gave up after 3 tries, the last: HTTP 503: overloaded")
+    assert reply == Failure(
+        reason="gave up after 3 tries, the last: HTTP 503: overloaded", outage=True
+    )
     assert len(server.requests) == 3
 
 
@@ -223,7 +225,9 @@ def test_an_answer_that_does_not_come_in_time_is_tried_again(server, connect):
     assert ask(connect(timeout=0.2)) == Reply(text="hello")
     server.respond = never
     reply = ask(connect(timeout=0.05, retries=1))
-    assert reply == Failure(reason="gave up after 2 tries, the last: no answer within 0.05 s")
+    assert reply == Failure(
+        reason="gave up after 2 tries, the last: no answer within 0.05 s", outage=True
+    )
 
 
 @pytest.mark.parametrize("lose", [hang_up, die_mid_answer])
@@ -655,7 +659,7 @@ def test_closing_hangs_up_and_fails_what_is_open(server, connect):
     client.close()
     client.close()
     assert {f.result(0) for f in futures} == {
-        Failure(reason="the client was closed before an answer came")
+        Failure(reason="the client was closed before an answer came", outage=True)
     }
     assert hung_up.wait(SOON)
     with pytest.raises(PredictionError, match="is closed: make a new one"):
