@@ -6,44 +6,79 @@ This is `dataenvgym/ToolUse-v0`; bare `gymnasium.make` works on the validation p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dataenvgym.errors import ConfigurationError, SpeakerError
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.tool_use.components import Ending, score
 from dataenvgym.tasks.tool_use.prepared import Prepared
-from dataenvgym.tasks.tool_use.users import STOP, ModelUser, ScriptedUser, seen_by_user
+from dataenvgym.tasks.tool_use.user_judge import judged
+from dataenvgym.tasks.tool_use.user_rules import MOST_WORDS
+from dataenvgym.tasks.tool_use.user_seat import ModelSeat, ScriptSeat, Spoken
+from dataenvgym.tasks.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.tasks.tool_use.world import World
 
 CountErrors = Literal["in_a_row", "total"]
+USER_SAMPLING = SamplingParameters(max_tokens=256)
+MOST_CALLS = 100
+"""Calls of one message that are run; the message has an error if there are more."""
 
 
 @dataclass
 class _Progress:
-    """What has happened so far in one conversation."""
+    """What has happened so far in one conversation.
+
+    Attributes:
+        unheard: what the student said beside calls, and the user has not answered yet.
+        n_words: messages to the user since the last call.
+    """
 
     prepared: Prepared
     world: World[Any]
+    seat: ScriptSeat | ModelSeat | None
     calls: list[ToolCall] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    unheard: list[str] = field(default_factory=list)
     n_errors: int = 0
-    user_state: str | None = None
+    n_words: int = 0
+
+    def saved(self) -> Callable[[], None]:
+        """Brings it back to how it is now, the world and a model's view included."""
+        kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
+        state, seat = self.world.state, self.seat
+        unseen = seat.saved() if isinstance(seat, ModelSeat) else None
+
+        def restore() -> None:
+            self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
+            self.world.state = state
+            if unseen is not None:
+                unseen()
+
+        return restore
 
 
 class ToolUseEnvironment(TaskEnvironment):
     """Reward: the product of the problem's components (see `components`), at the end.
 
     A message with calls runs them in order; their results come next. A message without any is for
-    the user, who answers or leaves; without a user it is the final answer. The conversation also
-    ends, with reward 0, when `max_errors` calls have failed.
+    the user, who answers or leaves; without a user it is the final answer.
+
+    The conversation also ends when `max_errors` calls have failed, or after `max_turns` messages of
+    the student. The reward is then 0, whatever the components: `scores` says which of them hold.
+
+    A user that breaks its role (see `user_rules`) is a `SpeakerError`: nothing is scored.
 
     Args:
         prepare: gives an instance's problem with its world, as `ToolUseDomain.prepared` does.
         max_errors: how many failed calls end the conversation.
-        count_errors: "in_a_row", or "total" as tau2-bench counts them (it ends at 10).
+        count_errors: "in_a_row", or "total" as tau2-bench counts them (it ends at 10, and after 200
+            messages).
+        user_sampling: how a user played by a model draws its replies.
+        judge_users: whether the speaker "judge" is asked whose fault an unsolved conversation with
+            such a user is; None is if there is one among `others`.
         options: those of `TaskEnvironment`.
     """
 
@@ -56,6 +91,8 @@ class ToolUseEnvironment(TaskEnvironment):
         prepare: Callable[[TaskInstance], Prepared],
         max_errors: int = 5,
         count_errors: CountErrors = "in_a_row",
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
         **options: Any,
     ):
         super().__init__(instances, **options)
@@ -68,61 +105,158 @@ class ToolUseEnvironment(TaskEnvironment):
         self._prepare = prepare
         self._max_errors = max_errors
         self._in_a_row = count_errors == "in_a_row"
+        self._user_sampling = SamplingParameters.model_validate(user_sampling)
+        self._judge_users = "judge" in self.others if judge_users is None else judge_users
 
-    def begin(self, instance: TaskInstance) -> Conversation:
+    # --- the beginning ---
+
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
         prepared = self._prepare(instance)
-        self._progress = _Progress(prepared, prepared.world.at(prepared.state.fork()))
-        first, *rest = self.prompt_template.conversation(instance.instruction)
+        world = prepared.world.at(prepared.state.fork())
+        seat = self._seat(prepared, world, instance.instruction)
+        self._progress = _Progress(prepared, world, seat)
+        if instance.instruction or seat is None:
+            return self.opening(prepared, instance.instruction)
+        if isinstance(seat, ScriptSeat):
+            return self.opening(prepared, _first_words(seat.answer("")))
+        return self._user_begins(prepared, seat)
+
+    def opening(self, prepared: Prepared, words: str) -> Conversation:
+        """What the student sees first, if the user begins with these words."""
+        first, *rest = self.prompt_template.conversation(words)
         return (first.model_copy(update={"tools": prepared.world.tools()}), *rest)
+
+    def _seat(
+        self, prepared: Prepared, world: World[Any], opening: str
+    ) -> ScriptSeat | ModelSeat | None:
+        user = prepared.problem.user
+        if isinstance(user, ScriptedUser):
+            return ScriptSeat(user, world)
+        if isinstance(user, ModelUser):
+            return ModelSeat(user, world, opening, self._user_sampling)
+        return None
+
+    def _user_begins(
+        self, prepared: Prepared, seat: ModelSeat
+    ) -> Generator[Ask, str, Conversation]:
+        return self.opening(prepared, _first_words((yield from seat.answer(""))))
+
+    # --- a turn ---
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
     ) -> Outcome | Generator[Ask, str, Outcome]:
         said = conversation[-1]
+        seat = self._progress.seat
+        if isinstance(seat, ModelSeat):
+            return self._with_model(seat, said)
         if said.tool_calls:
-            return self._run(said.tool_calls)
-        self._progress.said.append(said.content)
-        user = self._progress.prepared.problem.user
-        if user is None:
-            return self._finished()
-        if isinstance(user, ScriptedUser):
-            line, self._progress.user_state = user.line(self._progress.user_state, said.content)
-            return self._heard(line.say, stops=line.stop)
-        return self._asked(user, conversation)
+            return self._run(said)
+        heard = self._say(said.content)
+        return self._ended() if seat is None else self._heard(seat.answer(heard))
 
-    def _asked(self, user: ModelUser, conversation: Conversation) -> Generator[Ask, str, Outcome]:
-        text = yield Ask("user", seen_by_user(user, conversation))
-        text, stop, _ = text.partition(STOP)
-        if not (text := text.strip()) and not stop:
-            raise SpeakerError("user: the reply is empty, expected words or " + STOP)
-        return self._heard(text, stops=bool(stop))
+    def _with_model(self, seat: ModelSeat, said: Message) -> Generator[Ask, str, Outcome]:
+        restore = self._progress.saved()
+        try:
+            if said.tool_calls:
+                response = self._run(said)
+            else:
+                spoken = yield from seat.answer(self._say(said.content))
+                response = self._heard(spoken)
+            return response if isinstance(response, Outcome) else (yield from response)
+        except BaseException:  # a speaker that fails leaves the environment as it was
+            restore()
+            raise
 
-    def _heard(self, text: str, *, stops: bool) -> Outcome:
-        messages = (Message(role="user", content=text),) if text else ()
-        return self._finished(messages) if stops else Outcome(messages=messages, done=False)
-
-    def _run(self, calls: Sequence[ToolCall]) -> Outcome:
+    def _say(self, words: str) -> str:
+        """What the user hears: these words, and before them what was said beside calls."""
         progress = self._progress
+        progress.said.append(words)
+        progress.n_words += 1
+        heard = "\n".join((*progress.unheard, words))
+        progress.unheard.clear()
+        return heard
+
+    def _run(self, said: Message) -> Outcome | Generator[Ask, str, Outcome]:
+        progress = self._progress
+        progress.n_words = 0
+        if said.content:
+            progress.said.append(said.content)
+            progress.unheard.append(said.content)
         results: list[Message] = []
-        for call in calls:
+        for call in said.tool_calls[:MOST_CALLS]:
             result = progress.world.call(call)
             results.append(Message(role="tool", content=result.content))
-            if result.error is None:
-                progress.calls.append(call)
-                if self._in_a_row:
-                    progress.n_errors = 0
+            if result.error is not None:
+                progress.n_errors += 1
+                if progress.n_errors >= self._max_errors:
+                    break
                 continue
-            progress.n_errors += 1
-            if progress.n_errors >= self._max_errors:
-                note = f"ended after {progress.n_errors} failed calls"
-                return Outcome(messages=tuple(results), info={"note": note})
-        return Outcome(messages=tuple(results), done=False)
+            progress.calls.append(call)
+            if self._in_a_row:
+                progress.n_errors = 0
+        else:
+            if len(said.tool_calls) > MOST_CALLS:
+                results.append(self._too_many(len(said.tool_calls)))
+        return self._continued(tuple(results))
 
-    def _finished(self, messages: tuple[Message, ...] = ()) -> Outcome:
+    def _too_many(self, n_calls: int) -> Message:
+        self._progress.n_errors += 1
+        text = f"Error: the message has {n_calls:,} calls; only the first {MOST_CALLS} were run"
+        return Message(role="tool", content=text)
+
+    def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, str, Outcome]:
+        messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
+        return self._ended(messages) if spoken.stops else self._continued(messages)
+
+    # --- the end ---
+
+    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
+        """The student's next turn, unless it has none left."""
+        if self._progress.n_errors >= self._max_errors:
+            which = "in a row" if self._in_a_row else "in all"
+            return self._ended(messages, f"ended after {self._progress.n_errors} errors {which}")
+        if self._turns + 1 >= self.max_turns:
+            return self._ended(messages, f"cut off after {self.max_turns} messages", cut=True)
+        return Outcome(messages=messages, done=False)
+
+    def _ended(
+        self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
+    ) -> Outcome | Generator[Ask, str, Outcome]:
+        """The outcome; with a `note`, of a conversation that ended too early.
+
+        Raises:
+            SpeakerError: if the user is at fault.
+        """
         progress = self._progress
-        ending = Ending(progress.world, progress.prepared.gold_state, progress.said, progress.calls)
-        reward, parts = score(progress.prepared.problem, ending)
-        return Outcome(messages, reward, was_correct=reward == 1.0, scores=parts)
+        problem, seat = progress.prepared.problem, progress.seat
+        gold = progress.prepared.gold_state
+        ending = Ending(progress.world, gold, progress.said, progress.calls)
+        reward, parts = score(problem, ending)
+        if note is None and reward == 1.0:
+            return Outcome(messages, reward, was_correct=True, scores=parts)
+        if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
+            raise SpeakerError("user: it did not leave although its problem was solved")
+        info = {} if note is None else {"note": note}
+        outcome = Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
+        if not isinstance(seat, ModelSeat):
+            return outcome
+        if withheld := seat.conduct.withheld():
+            raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
+        return self._judged(outcome, seat) if self._judge_users else outcome
+
+    def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
+        user = self._progress.prepared.problem.user
+        assert isinstance(user, ModelUser)
+        reason = yield from judged(self._progress.prepared.problem, seat.view, user.instructions)
+        notes = [str(outcome.info["note"])] if "note" in outcome.info else []
+        return replace(outcome, info={"note": "; ".join((*notes, f"judge: {reason}"))})
+
+
+def _first_words(spoken: Spoken) -> str:
+    if not spoken.text or spoken.stops:
+        raise SpeakerError("user: it left, or said nothing, before the conversation began")
+    return spoken.text
 
 
 def make_default(
