@@ -182,7 +182,7 @@ class ToolUseEnvironment(TaskEnvironment):
         progress.n_words = 0
         if said.content:
             progress.said.append(said.content)
-            progress.unheard.append(said.content)
+            progress.unheard.append(said.content.strip())
         results: list[Message] = []
         for call in said.tool_calls[:MOST_CALLS]:
             result = progress.world.call(call)
