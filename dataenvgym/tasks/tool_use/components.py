@@ -19,6 +19,7 @@ from typing import Any
 
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.tool_use.matching import GoldCall, call_matches, most_pairs
 from dataenvgym.tasks.tool_use.problem import Component, ToolUseProblem
 from dataenvgym.tasks.tool_use.said import says
 from dataenvgym.tasks.tool_use.state import State
@@ -84,26 +85,9 @@ def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
 def _calls(problem: ToolUseProblem, ending: Ending) -> bool | None:
     if not problem.gold:
         return None
-    left = list(ending.calls)
-    for wanted in problem.gold:
-        found = next((i for i, call in enumerate(left) if _same(call, wanted)), None)
-        if found is None:
-            return False
-        del left[found]
-    return True
-
-
-def _same(one: ToolCall, other: ToolCall) -> bool:
-    return one.name == other.name and _equal(one.arguments, other.arguments)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Equality of JSON: 5 is 5.0, and True is not 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    wanted = [GoldCall.of(call) for call in problem.gold]
+    fits = [[call_matches(call, gold) for gold in wanted] for call in ending.calls]
+    return most_pairs(fits) == len(wanted)
 
 
 _COMPONENTS: Mapping[Component, Callable[[ToolUseProblem, Ending], bool | None]] = {

@@ -20,6 +20,7 @@ from dataenvgym.tasks.tool_use.user_rules import MOST_WORDS
 from dataenvgym.tasks.tool_use.user_seat import ModelSeat, ScriptSeat, Spoken
 from dataenvgym.tasks.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tool_formats import malformed_call
 
 CountErrors = Literal["in_a_row", "total"]
 USER_SAMPLING = SamplingParameters(max_tokens=256)
@@ -150,19 +151,17 @@ class ToolUseEnvironment(TaskEnvironment):
         seat = self._progress.seat
         if isinstance(seat, ModelSeat):
             return self._with_model(seat, said)
-        if said.tool_calls:
-            return self._run(said)
+        if (response := self._called(said)) is not None:
+            return response
         heard = self._say(said.content)
         return self._ended() if seat is None else self._heard(seat.answer(heard))
 
     def _with_model(self, seat: ModelSeat, said: Message) -> Generator[Ask, str, Outcome]:
         restore = self._progress.saved()
         try:
-            if said.tool_calls:
-                response = self._run(said)
-            else:
-                spoken = yield from seat.answer(self._say(said.content))
-                response = self._heard(spoken)
+            response = self._called(said)
+            if response is None:
+                response = self._heard((yield from seat.answer(self._say(said.content))))
             return response if isinstance(response, Outcome) else (yield from response)
         except BaseException:  # a speaker that fails leaves the environment as it was
             restore()
@@ -177,33 +176,50 @@ class ToolUseEnvironment(TaskEnvironment):
         progress.unheard.clear()
         return heard
 
-    def _run(self, said: Message) -> Outcome | Generator[Ask, str, Outcome]:
+    def _called(self, said: Message) -> Outcome | Generator[Ask, str, Outcome] | None:
+        """What follows on the message's calls, those that cannot be read included; None without."""
+        malformed = malformed_call(said.content) if said.content else None
+        if not said.tool_calls and malformed is None:
+            return None
+        results = self._run(said.tool_calls)
+        if len(said.tool_calls) > MOST_CALLS:
+            n = f"{len(said.tool_calls):,}"
+            results += self._failed(f"the message has {n} calls; only {MOST_CALLS} were run")
+        if malformed is not None:
+            results += self._failed(malformed)
+        elif said.content:
+            self._progress.said.append(said.content)
+            self._progress.unheard.append(said.content.strip())
+        self._progress.n_words = 0
+        return self._continued(tuple(results))
+
+    def _run(self, calls: Sequence[ToolCall]) -> list[Message]:
+        """The results of the calls, up to the last error that there may be."""
         progress = self._progress
-        progress.n_words = 0
-        if said.content:
-            progress.said.append(said.content)
-            progress.unheard.append(said.content.strip())
         results: list[Message] = []
-        for call in said.tool_calls[:MOST_CALLS]:
+        for call in calls[:MOST_CALLS]:
             result = progress.world.call(call)
             results.append(Message(role="tool", content=result.content))
             if result.error is not None:
                 progress.n_errors += 1
-                if progress.n_errors >= self._max_errors:
+                if self._is_over:
                     break
                 continue
             progress.calls.append(call)
             if self._in_a_row:
                 progress.n_errors = 0
-        else:
-            if len(said.tool_calls) > MOST_CALLS:
-                results.append(self._too_many(len(said.tool_calls)))
-        return self._continued(tuple(results))
+        return results
 
-    def _too_many(self, n_calls: int) -> Message:
+    def _failed(self, reason: str) -> list[Message]:
+        """The answer to something that is no call; none after the last error."""
+        if self._is_over:
+            return []
         self._progress.n_errors += 1
-        text = f"Error: the message has {n_calls:,} calls; only the first {MOST_CALLS} were run"
-        return Message(role="tool", content=text)
+        return [Message(role="tool", content=f"Error: {reason}")]
+
+    @property
+    def _is_over(self) -> bool:
+        return self._progress.n_errors >= self._max_errors
 
     def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, str, Outcome]:
         messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
@@ -213,7 +229,7 @@ class ToolUseEnvironment(TaskEnvironment):
 
     def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
         """The student's next turn, unless it has none left."""
-        if self._progress.n_errors >= self._max_errors:
+        if self._is_over:
             which = "in a row" if self._in_a_row else "in all"
             return self._ended(messages, f"ended after {self._progress.n_errors} errors {which}")
         if self._turns + 1 >= self.max_turns:

@@ -17,7 +17,7 @@ from dataenvgym.records import Message
 from dataenvgym.tasks.tool_use.user_rules import MOST_CHARACTERS, Conduct, shown
 from dataenvgym.tasks.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.tasks.tool_use.world import World
-from dataenvgym.tool_formats import read_reply
+from dataenvgym.tool_formats import malformed_call, read_reply
 
 STOP = "###STOP###"
 """What a user played by a model says when it has nothing more to say."""
@@ -134,12 +134,13 @@ class ModelSeat:
 
     def _ran(self, message: Message) -> bool:
         """Whether it has called tools; their results are in its view then."""
-        if not message.tool_calls:
+        malformed = malformed_call(message.content) if self._tools else None
+        if not message.tool_calls and malformed is None:
             return False
         self._view.append(message)
-        for call in message.tool_calls:
-            result = self._world.call(call, "user")
-            self._view.append(Message(role="tool", content=result.content))
+        results = [self._world.call(call, "user").content for call in message.tool_calls]
+        results += [] if malformed is None else [f"Error: {malformed}"]
+        self._view += [Message(role="tool", content=content) for content in results]
         return True
 
 

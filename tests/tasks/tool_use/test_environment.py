@@ -118,7 +118,7 @@ def test_calls_beyond_the_most_of_a_message_are_one_error():
     conversation, _, done, *_ = environment.step(say(*[READ] * (MOST_CALLS + 5)))
     results = contents(conversation, "tool")
     assert len(results) == MOST_CALLS + 1
-    assert "only the first 100 were run" in results[-1]
+    assert "the message has 105 calls; only 100 were run" in results[-1]
     assert done
 
 
