@@ -22,7 +22,7 @@ from aiohttp import web
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, scouting
-from dataenvgym.llm.payloads import RequestForm
+from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
 from dataenvgym.tool_formats import HERMES, NATIVE
 
@@ -448,6 +448,21 @@ def test_tool_calls_and_their_results_name_each_other(server, connect):
     called = [call["id"] for m in sent for call in m.get("tool_calls", ())]
     answered = [m["tool_call_id"] for m in sent if m["role"] == "tool"]
     assert called == answered == ["call_0", "call_1", "call_2"]
+
+
+def test_what_a_tool_says_of_a_call_that_could_not_be_read_is_sent_as_the_users():
+    """Servers refuse a tool's message that answers no call."""
+    conversation = (
+        Message(role="user", content="When?", tools=(Tool(name="clock"),)),
+        Message(role="assistant", content="", tool_calls=({"name": "clock"},)),
+        Message(role="tool", content="noon"),
+        Message(role="tool", content="Error: cut off"),
+        Message(role="assistant", content="<tool_call>{"),
+        Message(role="tool", content="Error: cut off"),
+    )
+    assert [m["role"] for m in to_messages(conversation)] == [
+        *("user", "assistant", "tool", "user", "assistant", "user")
+    ]
 
 
 @pytest.mark.parametrize("form", [NATIVE, HERMES], ids=["native", "hermes"])

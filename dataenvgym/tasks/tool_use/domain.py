@@ -22,6 +22,7 @@ from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation
+from dataenvgym.tasks.tool_use.problem import problem_of
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world
@@ -83,6 +84,17 @@ class ToolUseDomain(Domain):
             return super().prompt(instance)
         with closing(self.make_environment()) as environment:
             return environment.opening(prepared, "")[:-1]
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The instruction, and after it what a user says or is."""
+        user = problem_of(instance).user
+        if user is None:
+            return instance.instruction
+        if isinstance(user, ModelUser):
+            more = [user.instructions]
+        else:
+            more = [line.say for lines in user.states.values() for line in lines]
+        return "\n".join(filter(None, (instance.instruction, *more)))
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.

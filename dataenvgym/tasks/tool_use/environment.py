@@ -25,7 +25,7 @@ from dataenvgym.tool_formats import malformed_call
 CountErrors = Literal["in_a_row", "total"]
 USER_SAMPLING = SamplingParameters(max_tokens=256)
 MOST_CALLS = 100
-"""Calls of one message that are run; the message has an error if there are more."""
+"""Calls of one message that are run; each further one fails."""
 
 
 @dataclass
@@ -182,11 +182,8 @@ class ToolUseEnvironment(TaskEnvironment):
         if not said.tool_calls and malformed is None:
             return None
         results = self._run(said.tool_calls)
-        if len(said.tool_calls) > MOST_CALLS:
-            n = f"{len(said.tool_calls):,}"
-            results += self._failed(f"the message has {n} calls; only {MOST_CALLS} were run")
-        if malformed is not None:
-            results += self._failed(malformed)
+        if malformed is not None and not self._is_over:
+            results.append(self._failed(malformed))
         elif said.content:
             self._progress.said.append(said.content)
             self._progress.unheard.append(said.content.strip())
@@ -197,25 +194,25 @@ class ToolUseEnvironment(TaskEnvironment):
         """The results of the calls, up to the last error that there may be."""
         progress = self._progress
         results: list[Message] = []
-        for call in calls[:MOST_CALLS]:
+        for number, call in enumerate(calls):
+            if self._is_over:
+                break
+            if number >= MOST_CALLS:
+                results.append(self._failed(f"not run: a message has {MOST_CALLS} calls at most"))
+                continue
             result = progress.world.call(call)
             results.append(Message(role="tool", content=result.content))
             if result.error is not None:
                 progress.n_errors += 1
-                if self._is_over:
-                    break
                 continue
             progress.calls.append(call)
             if self._in_a_row:
                 progress.n_errors = 0
         return results
 
-    def _failed(self, reason: str) -> list[Message]:
-        """The answer to something that is no call; none after the last error."""
-        if self._is_over:
-            return []
+    def _failed(self, reason: str) -> Message:
         self._progress.n_errors += 1
-        return [Message(role="tool", content=f"Error: {reason}")]
+        return Message(role="tool", content=f"Error: {reason}")
 
     @property
     def _is_over(self) -> bool:

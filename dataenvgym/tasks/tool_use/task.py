@@ -74,6 +74,7 @@ class ToolUseTask(Task):
             partial(to_instance, task=name, world=world.name),
             name=name,
             overlap_key=domain.overlap_key,
+            text_of=domain.text_of,
             complaints=partial(_complaints, domain),
             fractions=fractions,
             limit=limit,

@@ -113,13 +113,14 @@ def test_errors_in_all_can_be_counted_as_tau2_does():
     assert ends == [(0.0, False, False)] * 199 + [(0.0, False, True)]
 
 
-def test_calls_beyond_the_most_of_a_message_are_one_error():
-    environment = begun(instance(), max_errors=1)
-    conversation, _, done, *_ = environment.step(say(*[READ] * (MOST_CALLS + 5)))
+def test_calls_beyond_the_most_of_a_message_fail():
+    environment = begun(instance(), max_errors=5)
+    conversation, _, done, *_ = environment.step(say(*[READ] * (MOST_CALLS + 2)))
     results = contents(conversation, "tool")
-    assert len(results) == MOST_CALLS + 1
-    assert "the message has 105 calls; only 100 were run" in results[-1]
-    assert done
+    assert len(results) == MOST_CALLS + 2
+    assert results[-2:] == ["Error: not run: a message has 100 calls at most"] * 2
+    assert not done
+    assert environment.step(say(*[READ] * 2_000))[2]
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.tool_use.task import ToolUseTask
 from dataenvgym.tasks.tool_use.user_seat import MOST_CALLING, STOP
 
 from ...rollouts.fakes import Predictor, both_modes
-from .phone_world import READ, SET, SWITCH, begun, domain, instance, say
+from .phone_world import READ, SET, SWITCH, Phone, begun, domain, instance, say
 
 ANN = {"kind": "model", "instructions": "You are Ann and want the large plan."}
 WITH_DATA = {
@@ -336,3 +339,17 @@ def test_many_users_are_asked_at_once_and_each_has_its_own_view(make):
     assert [c.transcript[3].content for c in completed] == [str(k) for k in range(40)]
     if make is Predictor:
         assert [len(chunk) for chunk in other.chunks] == [40, 40]
+
+
+def test_problems_without_an_instruction_are_divided_by_what_their_users_are(tmp_path):
+    rows = []
+    for k in range(12):
+        model = {"kind": "model", "instructions": f"You are customer {k}."}
+        script = {"kind": "script", "states": {"s": [{"say": f"I am customer {k}."}]}}
+        user = model if k % 2 else script
+        rows.append({"id": f"p{k}", "instruction": "", "user": user})
+    (tmp_path / "first.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    task = ToolUseTask(Phone(), tmp_path / "first.jsonl")
+    sizes = [len(task.on(split).instances) for split in ("train", "validation", "test")]
+    assert sizes == [5, 3, 4]
+    assert task.domain.text_of(task.on("test").instances[0]).startswith(("I am", "You are"))
