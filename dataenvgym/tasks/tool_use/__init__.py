@@ -12,6 +12,8 @@ users         the user on the other side: scripted, played by a model, or none
 user_seat     the user in one conversation
 user_rules    what a user played by a model has to keep
 user_judge    a judge of what rules cannot decide
+conversation_progress
+              what has happened so far in one conversation
 environment   ToolUseEnvironment: one conversation
 domain        ToolUseDomain: how problems of a world are put, judged and taught
 task          ToolUseTask: problems from files, or those that come with a world

@@ -6,14 +6,15 @@ This is `dataenvgym/ToolUse-v0`; bare `gymnasium.make` works on the validation p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.tool_use.components import Ending, score
+from dataenvgym.tasks.tool_use.components import score
+from dataenvgym.tasks.tool_use.conversation_progress import Progress
 from dataenvgym.tasks.tool_use.prepared import Prepared
 from dataenvgym.tasks.tool_use.user_judge import judged
 from dataenvgym.tasks.tool_use.user_rules import MOST_WORDS
@@ -26,39 +27,6 @@ CountErrors = Literal["in_a_row", "total"]
 USER_SAMPLING = SamplingParameters(max_tokens=256)
 MOST_CALLS = 100
 """Calls of one message that are run; each further one fails."""
-
-
-@dataclass
-class _Progress:
-    """What has happened so far in one conversation.
-
-    Attributes:
-        unheard: what the student said beside calls, and the user has not answered yet.
-        n_words: messages to the user since the last call.
-    """
-
-    prepared: Prepared
-    world: World[Any]
-    seat: ScriptSeat | ModelSeat | None
-    calls: list[ToolCall] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    unheard: list[str] = field(default_factory=list)
-    n_errors: int = 0
-    n_words: int = 0
-
-    def saved(self) -> Callable[[], None]:
-        """Brings it back to how it is now, the world and a model's view included."""
-        kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
-        state, seat = self.world.state, self.seat
-        unseen = seat.saved() if isinstance(seat, ModelSeat) else None
-
-        def restore() -> None:
-            self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
-            self.world.state = state
-            if unseen is not None:
-                unseen()
-
-        return restore
 
 
 class ToolUseEnvironment(TaskEnvironment):
@@ -115,7 +83,7 @@ class ToolUseEnvironment(TaskEnvironment):
         prepared = self._prepare(instance)
         world = prepared.world.at(prepared.state.fork())
         seat = self._seat(prepared, world, instance.instruction)
-        self._progress = _Progress(prepared, world, seat)
+        self._progress = Progress(prepared, world, seat)
         if instance.instruction or seat is None:
             return self.opening(prepared, instance.instruction)
         if isinstance(seat, ScriptSeat):
@@ -153,7 +121,7 @@ class ToolUseEnvironment(TaskEnvironment):
             return self._with_model(seat, said)
         if (response := self._called(said)) is not None:
             return response
-        heard = self._say(said.content)
+        heard = self._progress.say(said.content)
         return self._ended() if seat is None else self._heard(seat.answer(heard))
 
     def _with_model(self, seat: ModelSeat, said: Message) -> Generator[Ask, str, Outcome]:
@@ -161,20 +129,11 @@ class ToolUseEnvironment(TaskEnvironment):
         try:
             response = self._called(said)
             if response is None:
-                response = self._heard((yield from seat.answer(self._say(said.content))))
+                response = self._heard((yield from seat.answer(self._progress.say(said.content))))
             return response if isinstance(response, Outcome) else (yield from response)
         except BaseException:  # a speaker that fails leaves the environment as it was
             restore()
             raise
-
-    def _say(self, words: str) -> str:
-        """What the user hears: these words, and before them what was said beside calls."""
-        progress = self._progress
-        progress.said.append(words)
-        progress.n_words += 1
-        heard = "\n".join((*progress.unheard, words))
-        progress.unheard.clear()
-        return heard
 
     def _called(self, said: Message) -> Outcome | Generator[Ask, str, Outcome] | None:
         """What follows on the message's calls, those that cannot be read included; None without."""
@@ -185,8 +144,7 @@ class ToolUseEnvironment(TaskEnvironment):
         if malformed is not None and not self._is_over:
             results.append(self._failed(malformed))
         elif said.content:
-            self._progress.said.append(said.content)
-            self._progress.unheard.append(said.content.strip())
+            self._progress.say_beside_calls(said.content)
         self._progress.n_words = 0
         return self._continued(tuple(results))
 
@@ -243,9 +201,7 @@ class ToolUseEnvironment(TaskEnvironment):
         """
         progress = self._progress
         problem, seat = progress.prepared.problem, progress.seat
-        gold = progress.prepared.gold_state
-        ending = Ending(progress.world, gold, progress.said, progress.calls)
-        reward, parts = score(problem, ending)
+        reward, parts = score(problem, progress.ending())
         if note is None and reward == 1.0:
             return Outcome(messages, reward, was_correct=True, scores=parts)
         if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
