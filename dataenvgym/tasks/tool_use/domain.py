@@ -52,7 +52,7 @@ class ToolUseDomain(Domain):
         system_prompt: str = "",
         template: str = INSTRUCTION,
         user_sampling: SamplingParameters = USER_SAMPLING,
-        judge_users: bool = False,
+        judge_users: bool | None = None,
         world_of: Callable[[str], World[Any]] = find_world,
     ) -> None:
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)

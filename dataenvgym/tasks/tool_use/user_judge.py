@@ -6,12 +6,12 @@ It is asked only about conversations that are not solved, and that break no rule
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.llm.structured import Schema, parse_reply
-from dataenvgym.records import Message
+from dataenvgym.records import Message, ToolCall
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem
 from dataenvgym.tasks.tool_use.user_rules import shown
 
@@ -34,8 +34,11 @@ because of that. Otherwise the assistant is at fault.
 The user's instructions:
 {instructions}
 
-The calls that would have solved the problem:
+The calls of the assistant that would have solved the problem:
 {gold}
+
+After them, calls of the user:
+{user_gold}
 
 The conversation:
 {talk}
@@ -56,8 +59,9 @@ def judged(
     """
     question = _QUESTION.format(
         instructions=instructions,
-        gold="\n".join(f"{c.name}({json.dumps(c.arguments)})" for c in problem.gold) or "none",
-        talk="\n".join(f"{_NAMES[m.role]}: {m.content}" for m in view if m.role in _NAMES),
+        gold=_calls(problem.gold) or "none",
+        user_gold=_calls(problem.user_gold) or "none",
+        talk="\n".join(_lines(view)),
     )
     text = yield Ask("judge", (Message(role="user", content=question),), _SAMPLING)
     verdict = parse_reply(Reply(text=text), _VERDICT)
@@ -68,4 +72,14 @@ def judged(
     return str(verdict["reason"])
 
 
-_NAMES = {"assistant": "User", "user": "Assistant"}
+def _calls(calls: Sequence[ToolCall]) -> str:
+    return "\n".join(f"{call.name}({json.dumps(call.arguments)})" for call in calls)
+
+
+def _lines(view: Sequence[Message]) -> Iterator[str]:
+    names = {"assistant": "User", "user": "Assistant", "tool": "Result"}
+    for message in view:
+        if message.role in names and (message.content or not message.tool_calls):
+            yield f"{names[message.role]}: {message.content}"
+        if message.tool_calls:
+            yield f"User calls: {_calls(message.tool_calls)}"

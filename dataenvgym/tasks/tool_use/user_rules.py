@@ -31,7 +31,7 @@ from dataenvgym.tasks.tool_use.users import ModelUser
 MOST_CHARACTERS = 8_000
 MOST_REPEATS = 4
 MOST_WORDS = 4
-_BOTH_SIDES = re.compile(r"^\W*(?:assistant|agent)\W{0,3}:", re.IGNORECASE | re.MULTILINE)
+_BOTH_SIDES = re.compile(r"^[^\w\n]*(?:assistant|agent)[^\w\n]{0,3}:", re.I | re.M)
 _SHOWN = 80
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.records.faults import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.tasks.base import LONG_REPLIES
 from dataenvgym.tasks.tool_use.task import ToolUseTask
@@ -292,6 +296,16 @@ def test_a_judge_decides_whose_fault_an_unsolved_conversation_is():
     assert raised.value.fault == "user"
 
 
+def test_a_judge_reads_what_the_user_has_called():
+    judge = Replies('{"at_fault": "assistant", "reason": "x"}')
+    others = {"user": Replies(say(SWITCH), f"Bye. {STOP}"), "judge": judge}
+    problem = instance(user=ANN, user_gold=[SWITCH])
+    begun(problem, others, judge_users=True).step("No.")
+    asked = judge.seen[0][0].content
+    assert 'User calls: switch_data({"on": true})\nResult: Error: your plan has no data\n' in asked
+    assert 'After them, calls of the user:\nswitch_data({"on": true})' in asked
+
+
 @pytest.mark.parametrize("text", ["", "user", "{}", '{"at_fault": "me", "reason": ""}', "[1]"])
 def test_a_judge_without_a_verdict_is_at_fault(text):
     environment, _ = judged(text)
@@ -353,3 +367,41 @@ def test_problems_without_an_instruction_are_divided_by_what_their_users_are(tmp
     sizes = [len(task.on(split).instances) for split in ("train", "validation", "test")]
     assert sizes == [5, 3, 4]
     assert task.domain.text_of(task.on("test").instances[0]).startswith(("I am", "You are"))
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_conversation_does_not_grow_with_their_number():
+    def kilobytes(n):
+        problems = [instance(f"i{k}", user=ANN) for k in range(n)]
+        others = {"user": Predictor(lambda c: Reply(text=f"{len(c)}, please."))}
+        student = Predictor(lambda c: Reply(text=f"Well, {len(c)}?"))
+        make = domain(max_turns=4).make_environment
+        tracemalloc.start()
+        try:
+            completed = rollout(student, problems, make, sampling=LONG_REPLIES, others=others)
+            assert not any(c.error for c in completed)
+            return tracemalloc.get_traced_memory()[1] / n / 1024
+        finally:
+            tracemalloc.stop()
+
+    kilobytes(50)  # imports and caches
+    few, many = kilobytes(300), kilobytes(1_500)
+    assert many < 1.25 * few
+
+
+@pytest.mark.slow
+def test_the_pocket_student_may_be_the_user_and_the_judge_itself_or_as_a_teacher():
+    student = InProcessPredictor()
+    problems = [instance(f"i{k}", user=ANN, user_gold=[SWITCH]) for k in range(3)]
+    others = {"user": student, "judge": StudentTeacher(student, cache=None)}
+    task = domain(judge_users=True, max_turns=2)
+    completed = rollout(
+        Predictor(lambda c: Reply(text=say(SET) if len(c) == 2 else "Done.")),
+        problems,
+        task.make_environment,
+        sampling=LONG_REPLIES,
+        others=speakers_of(others),
+    )
+    faults = {fault_of(c) for c in completed}
+    assert faults <= {"student", "user", "judge"}, [c.error for c in completed]
+    assert all(len(c.transcript) >= 4 for c in completed)
