@@ -93,7 +93,7 @@ class ToolUseEnvironment(TaskEnvironment):
     def opening(self, prepared: Prepared, words: str) -> Conversation:
         """What the student sees first, if the user begins with these words."""
         first, *rest = self.prompt_template.conversation(words)
-        return (first.model_copy(update={"tools": prepared.world.tools()}), *rest)
+        return (first.model_copy(update={"tools": prepared.tools}), *rest)
 
     def _seat(
         self, prepared: Prepared, world: World[Any], opening: str

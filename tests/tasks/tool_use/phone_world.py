@@ -51,12 +51,6 @@ class Phone(World[PhoneState]):
         self.state.accounts[account] = self._account(account).changed(plan=plan)
         return f"{plan} for {months} months"
 
-    @tool(writes=True)
-    def crash(self, how: str) -> str:
-        """Fail in some way."""
-        self.state.data_is_on = True
-        return {"name": NAMES, "json": object(), "loop": 0}[how]  # KeyError for any other
-
     @tool(writes=True, by="user")
     def switch_data(self, on: bool) -> str:
         """Switch mobile data."""
@@ -88,7 +82,6 @@ class Phone(World[PhoneState]):
         return self.state.accounts[account]
 
 
-NAMES = object()
 READ = {"name": "read_account", "arguments": {"account": "acc_7"}}
 SET = {"name": "set_plan", "arguments": {"account": "acc_7", "plan": "large"}}
 SWITCH = {"name": "switch_data", "arguments": {"on": True}}

@@ -12,7 +12,7 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.faults import fault_of
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks.base import LONG_REPLIES
-from dataenvgym.tasks.tool_use import ToolError
+from dataenvgym.tasks.tool_use import ToolError, tool
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 from dataenvgym.tasks.tool_use.user_seat import STOP
 
@@ -71,7 +71,7 @@ LEAVES = user_in_turn("It is acc_7.", "No, that is wrong.", STOP)
 def outcome(
     student=SOLVES, user=GOOD_USER, judge=None, make=Predictor, problem=None, world=Phone, **options
 ):
-    """Whose fault it was, and what the judge, if any, was asked."""
+    """Whose fault it was."""
     others = {"user": make(user)} if user else {}
     if judge is not None:
         others["judge"] = make(judge)
@@ -264,6 +264,24 @@ def _in_broken_world(error, **end):
         others={"user": Predictor(GOOD_USER)},
     )
     return fault_of(completed)
+
+
+class Dropped(Phone):
+    """A world in which the user's own tool is broken."""
+
+    @tool(by="user")
+    def look(self) -> bool:
+        """Whether data is on."""
+        raise ValueError("it fell into the water")
+
+
+@pytest.mark.parametrize("kind", ["script", "model"])
+def test_a_tool_of_the_user_that_breaks_is_the_environments_fault(kind):
+    call = {"name": "look", "arguments": {}}
+    script = {"kind": "script", "states": {"s": [{"calls": [call], "say": "Hm."}]}}
+    problem = instance(user=script if kind == "script" else ANN)
+    user = user_in_turn(say(call), "Hm.")
+    assert outcome(problem=problem, user=user, world=Dropped) == "environment"
 
 
 def infrastructure_faults():
