@@ -210,7 +210,7 @@ class ToolUseEnvironment(TaskEnvironment):
         outcome = Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
         if not isinstance(seat, ModelSeat):
             return outcome
-        if withheld := seat.conduct.withheld():
+        if not self._is_over and (withheld := seat.conduct.withheld()):
             raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
         return self._judged(outcome, seat) if self._judge_users else outcome
 

@@ -14,6 +14,7 @@ A user that breaks one is at fault, and the student is not judged. At once:
 At the end of a conversation that is not solved:
 
     withheld     the student asked for one of its `facts`, and it answered without ever telling it
+                 (not if the student's failed calls ended the conversation)
     lingers      all components hold, and it has not left although the student, without calling
                  anything more, has spoken to it `MOST_WORDS` times (of scripts too)
 

@@ -249,6 +249,13 @@ def test_a_model_that_keeps_the_rules_is_not_at_fault(user, replies, heard):
     assert done == (STOP in replies[-1])
 
 
+def test_a_student_whose_calls_fail_is_at_fault_whatever_the_user_kept_back():
+    user = {**ANN, **FACTS}
+    environment = begun(instance(user=user), {"user": Replies("No.")}, max_errors=1)
+    environment.step("Which account?")
+    assert environment.step(say({"name": "fly"}))[1:3] == (0.0, True)
+
+
 @pytest.mark.parametrize("kind", ["script", "model"])
 def test_a_user_that_does_not_leave_when_its_problem_is_solved_is_at_fault(kind):
     script = {"kind": "script", "states": {"s": [{"say": "Please do it."}]}}
