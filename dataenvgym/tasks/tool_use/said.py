@@ -93,9 +93,14 @@ def _same(said: Any, wanted: Any) -> bool:
 
 def _tokens(text: str) -> Iterator[Any]:
     """Words, `_Number`s, and tuples for dates and times."""
-    text = " ".join(unicodedata.normalize("NFKC", text).translate(_ALIKE).casefold().split())
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    text = " ".join(text.translate(_ALIKE).casefold().split())
     for found in _TOKEN.finditer(text):
-        kind, parts = found.lastgroup, found.groupdict()
+        if found.lastgroup == "word":
+            yield from _words(found["word"])
+            continue
+        parts = found.groupdict()
         if parts["iso"]:
             yield "date", *map(int, parts["iso"].split("-"))
         elif parts["y1"] or parts["y2"]:
@@ -109,8 +114,6 @@ def _tokens(text: str) -> Iterator[Any]:
         elif parts["of"]:
             yield _Number(Decimal((parts["sign2"] or "") + parts["of"]), None, False)
             yield parts["unit"]
-        elif kind == "word":
-            yield from _words(found["word"])
 
 
 def _time(parts: dict[str, str]) -> tuple[int, int]:
@@ -134,7 +137,9 @@ def _number(parts: dict[str, str]) -> Any:
 
 def _words(run: str) -> Iterator[str]:
     """The words in a run of characters; one with digits, "_" or "@" in it is an id: one word."""
-    if any(c.isdigit() or c in "_@" for c in run):
+    if run.isalpha():
+        yield run
+    elif any(c.isdigit() or c in "_@" for c in run):
         yield run.removesuffix("'s")
     else:
         yield from _PARTS.findall(run)
