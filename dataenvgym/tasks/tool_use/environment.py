@@ -66,12 +66,21 @@ class ToolUseEnvironment(TaskEnvironment):
                 f"count_errors is {count_errors!r}, expected 'in_a_row' or 'total'"
             )
         self._prepare = prepare
+        self._world: World[Any] | None = None
         self._max_errors = max_errors
         self._in_a_row = count_errors == "in_a_row"
 
+    def close(self) -> None:
+        """Release what the world of the last conversation holds."""
+        if self._world is not None:
+            self._world.close()
+        super().close()
+
     def begin(self, instance: TaskInstance) -> Conversation:
+        self.close()
         prepared = self._prepare(instance)
-        self._progress = _Progress(prepared, prepared.world.at(prepared.state.fork()))
+        self._world = prepared.world.at(prepared.state.fork())
+        self._progress = _Progress(prepared, self._world)
         first, *rest = self.prompt_template.conversation(instance.instruction)
         return (first.model_copy(update={"tools": prepared.world.tools()}), *rest)
 
