@@ -104,15 +104,19 @@ class _Session:
         content = TextContent(type="text", text=result.content)
         return CallToolResult(content=[content], is_error=result.error is not None)
 
+    def close(self) -> None:
+        self._world.close()
+
 
 def _session_of(context: _Context, world: World[Any]) -> _Session:
-    # The package keeps a dict for each connection, which ends with it. Handlers have no other way
-    # to it yet in version 2.3.
-    kept = context.session._connection.state
-    if "session" not in kept:
-        kept["session"] = _Session(world)
-    session: _Session = kept["session"]
-    return session
+    # The package keeps a dict for each connection, and ends with it what its stack holds. Handlers
+    # have no other way to them yet in version 2.3.
+    connection = context.session._connection
+    if "session" not in connection.state:
+        session = connection.state["session"] = _Session(world)
+        connection.exit_stack.callback(session.close)
+    kept: _Session = connection.state["session"]
+    return kept
 
 
 async def _refuse_without_session(ctx: _Context, call_next: CallNext) -> HandlerResult:

@@ -62,7 +62,7 @@ class HttpServer:
             raise ConfigurationError(f"max_sessions is {max_sessions}, expected 1 or more")
         if not 0 < idle_timeout < float("inf"):
             raise ConfigurationError(f"idle_timeout is {idle_timeout}, expected seconds above 0")
-        self._socket = _listening(host, port)
+        self._socket = listening(host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}{PATH}"
         app = server_of(world).streamable_http_app(
@@ -107,21 +107,26 @@ def served(world: World[Any], **options: Any) -> Iterator[str]:
         thread.join()
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there.
+
+    Raises:
+        ConfigurationError: if it cannot.
+    """
     # asyncio turns Nagle's delays off only for sockets that say that they are TCP's
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(_BACKLOG)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
-        listening.close()
+        bound.close()
         raise ConfigurationError(
             f"cannot listen on {host}, port {port}: {error}; choose another port, or 0 for a free "
             "one"
         ) from None
-    return listening
+    return bound
 
 
 def _without_streams(app: ASGIApp) -> ASGIApp:
