@@ -1,7 +1,5 @@
 """A world served over HTTP, a server of the official package, and the protocol spoken by hand."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
