@@ -29,6 +29,7 @@ _POWERS = {
     **dict.fromkeys(_PROGRAMS, "what programs run"),
     **dict.fromkeys(_SERVERS, "which server is asked, with which key"),
     "sandbox": "how code is confined",
+    "world": "code that is not dataenvgym's",
 }
 """Options by which a configuration could run or reach something, and what they choose."""
 

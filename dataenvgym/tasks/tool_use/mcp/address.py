@@ -23,7 +23,8 @@ class McpServer:
             configurations and files.
         api_key_variable: the environment variable with the key that the URL asks for, or None.
         api_key_header: the header with the key; None: it is sent as bearer token.
-        headers: more headers of each request. Their values are kept out of files, too.
+        headers: more headers of each request, each with the name of the environment variable that
+            has its value.
         timeout: seconds for opening a session, and for each call.
 
     Raises:
@@ -61,8 +62,6 @@ class McpServer:
         if not self.timeout > 0:
             raise ConfigurationError(f"timeout is {self.timeout}, expected more than 0 seconds")
         keep_secrets_of(self.url or "")
-        for value in self.headers.values():
-            keep_secret(value)
 
     def check_variables(self) -> None:
         """Raise ConfigurationError if an environment variable that is named is not set."""
@@ -86,17 +85,22 @@ class McpServer:
         """The headers of each request.
 
         Raises:
-            ConfigurationError: if the variable with the key is not set.
+            ConfigurationError: if a variable is not set.
         """
-        if self.api_key_variable is None:
-            return dict(self.headers)
-        key = _secret(self.api_key_variable, "api_key_variable")
-        if self.api_key_header is None:
-            return {**self.headers, "Authorization": f"Bearer {key}"}
-        return {**self.headers, self.api_key_header: key}
+        headers = {name: _secret(each, "headers") for name, each in self.headers.items()}
+        if self.api_key_variable is not None:
+            key = _secret(self.api_key_variable, "api_key_variable")
+            bearer = {"Authorization": f"Bearer {key}"}
+            headers |= bearer if self.api_key_header is None else {self.api_key_header: key}
+        return headers
 
 
 def _secret(variable: str, option: str) -> str:
+    if not variable.isidentifier():  # perhaps the secret itself
+        raise ConfigurationError(
+            f"{option} of the MCP server has a text that is not the name of an environment "
+            "variable: put the value into a variable, and name that"
+        )
     if not (value := os.environ.get(variable)):
         raise ConfigurationError(
             f"the environment variable {variable}, which {option} of the MCP server names, is not "

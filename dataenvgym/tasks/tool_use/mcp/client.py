@@ -121,7 +121,8 @@ class Session:
             except MCPError as error:
                 if error.code != INVALID_PARAMS:
                     raise
-                return CallResult(f"Error: {error.message}", error.message)
+                reason = redact(error.message)
+                return CallResult(f"Error: {reason}", reason)
             return read_result(result)
 
     def close(self) -> None:

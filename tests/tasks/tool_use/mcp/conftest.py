@@ -271,3 +271,9 @@ def in_client(url: Any, use: Callable[[Any], Awaitable[Any]], **options: Any) ->
 @pytest.fixture
 def by_client() -> Callable[..., Any]:
     return in_client
+
+
+@pytest.fixture(scope="session")
+def running_app() -> Callable[..., Any]:
+    """Runs any ASGI application in a thread."""
+    return running

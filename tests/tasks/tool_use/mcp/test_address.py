@@ -51,19 +51,29 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch):
     for server in (
         McpServer(command=["x"], variables=["NO_KEY"]),
         McpServer(url="http://x", api_key_variable="NO_KEY"),
+        McpServer(url="http://x", headers={"X-Team": "NO_KEY"}),
     ):
         with pytest.raises(ConfigurationError, match="environment variable NO_KEY"):
             server.check_variables()
 
 
-def test_neither_the_password_of_a_url_nor_a_header_is_shown():
-    server = McpServer(
-        url="http://me:pass-word-99@x/mcp?api_key=query-key-77",
-        headers={"X-Team": "header-value-55"},
-    )
+def test_headers_name_variables_whose_values_are_redacted(monkeypatch):
+    monkeypatch.setenv("TEAM", "header-value-55")
+    server = McpServer(url="http://x", headers={"X-Team": "TEAM"})
+    assert server.all_headers() == {"X-Team": "header-value-55"}
+    assert "header-value" not in redact("header-value-55")
+
+
+def test_a_secret_in_place_of_a_variable_s_name_is_refused_unseen():
+    with pytest.raises(ConfigurationError, match="not the name of an environment") as refused:
+        McpServer(url="http://x", headers={"Authorization": "Bearer abc-123"}).check_variables()
+    assert "abc-123" not in str(refused.value)
+
+
+def test_neither_the_password_nor_a_key_in_a_url_is_shown():
+    server = McpServer(url="http://me:pass-word-99@x/mcp?api_key=query-key-77")
     assert "pass-word-99" not in server.where
     assert "query-key-77" not in server.where
-    assert "header-value-55" not in redact("header-value-55")
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
