@@ -71,13 +71,16 @@ class ToolUseEnvironment(TaskEnvironment):
         self._in_a_row = count_errors == "in_a_row"
 
     def close(self) -> None:
+        self._close_world()
+        super().close()
+
+    def _close_world(self) -> None:
         """Release what the world of the last conversation holds."""
         if self._world is not None:
             self._world.close()
-        super().close()
 
     def begin(self, instance: TaskInstance) -> Conversation:
-        self.close()
+        self._close_world()
         prepared = self._prepare(instance)
         self._world = prepared.world.at(prepared.state.fork())
         self._progress = _Progress(prepared, self._world)

@@ -149,13 +149,13 @@ class Opens(Protocol):
     def __call__(self, url: str | None = None) -> Wire: ...
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def notes() -> Notes:
     """The world that is served; its events are those of all sessions."""
     return Notes()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def notes_url(notes: Notes) -> Iterator[str]:
     from dataenvgym.tasks.tool_use.mcp.serving import served
 
@@ -215,7 +215,7 @@ def running(app: Any) -> Iterator[str]:
     thread.join()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def foreign() -> Any:
     """A server of the official package, with tools as others write them."""
     from mcp.server import MCPServer
@@ -251,7 +251,7 @@ def foreign() -> Any:
     return server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def foreign_url(foreign: Any) -> Iterator[str]:
     with running(foreign.streamable_http_app()) as url:
         yield url

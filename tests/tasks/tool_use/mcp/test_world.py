@@ -195,7 +195,7 @@ def test_the_key_is_sent_and_never_told(monkeypatch):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Locked) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/mcp"
         with pytest.raises(ConfigurationError) as refused:
             McpWorld(McpServer(url=url, api_key_variable="MCP_KEY"))
