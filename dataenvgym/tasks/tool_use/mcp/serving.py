@@ -6,7 +6,7 @@ import resource
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import anyio
@@ -148,4 +148,5 @@ def _without_streams(app: ASGIApp) -> ASGIApp:
 def _allow_open_files() -> None:
     """Raise this process's limit of open files, hence of connections, as far as it may go."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with suppress(ValueError, OSError):  # some systems take no infinite one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
