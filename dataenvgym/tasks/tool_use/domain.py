@@ -68,9 +68,6 @@ class ToolUseDomain(Domain):
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
         return self._environment(instances)
 
-    def close(self) -> None:
-        self.world.close()
-
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.
 
@@ -119,3 +116,6 @@ class ToolUseDomain(Domain):
             was_correct=bool(info["was_correct"]),
             scores=info.get("scores", {}),
         )
+
+    def close(self) -> None:
+        self.world.close()

@@ -66,26 +66,20 @@ class ToolUseEnvironment(TaskEnvironment):
                 f"count_errors is {count_errors!r}, expected 'in_a_row' or 'total'"
             )
         self._prepare = prepare
-        self._world: World[Any] | None = None
         self._max_errors = max_errors
         self._in_a_row = count_errors == "in_a_row"
 
-    def close(self) -> None:
-        self._close_world()
-        super().close()
-
-    def _close_world(self) -> None:
-        """Release what the world of the last conversation holds."""
-        if self._world is not None:
-            self._world.close()
-
     def begin(self, instance: TaskInstance) -> Conversation:
-        self._close_world()
         prepared = self._prepare(instance)
-        self._world = prepared.world.at(prepared.state.fork())
-        self._progress = _Progress(prepared, self._world)
+        self._progress = _Progress(prepared, prepared.world.at(prepared.state.fork()))
         first, *rest = self.prompt_template.conversation(instance.instruction)
         return (first.model_copy(update={"tools": prepared.world.tools()}), *rest)
+
+    def close(self) -> None:
+        """Release what the world of the last conversation holds."""
+        if (progress := getattr(self, "_progress", None)) is not None:
+            progress.world.close()
+        super().close()
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation

@@ -84,6 +84,18 @@ class ToolUseTask(Task):
         super().__init__(source, domain, name=name, sampling=sampling, **options)
 
 
+def _complaints(domain: ToolUseDomain, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
+    return [_complaint(domain, instance) for instance in instances]
+
+
+def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
+    try:
+        _ = domain.prepared(instance).gold_state
+    except DataEnvGymError as error:
+        return str(error)
+    return None
+
+
 def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
     if tools not in ("own", "mcp"):
         raise ConfigurationError(f"tools is {tools!r}, expected 'own' or 'mcp'")
@@ -97,15 +109,3 @@ def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[
             "task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., mcp=McpServer(url=...))"
         )
     return McpWorld(mcp, world)
-
-
-def _complaints(domain: ToolUseDomain, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
-    return [_complaint(domain, instance) for instance in instances]
-
-
-def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
-    try:
-        _ = domain.prepared(instance).gold_state
-    except DataEnvGymError as error:
-        return str(error)
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -78,6 +79,7 @@ class McpWorld(World[State]):
             return CallResult(f"Error: {call.name}: {wrong}", wrong)
         if self._session is None:
             self._session = self._sessions.open()
+            weakref.finalize(self, self._session.close)
         return self._session.call(call)
 
     def close(self) -> None:
