@@ -46,8 +46,8 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/gsm8k_hub": {"name", "format"},
     "task/humaneval": {"name", "format", "template"},
     "task/humaneval_plus": {"name", "format", "template", "packages"},
-    "task/mcp": {"world", "tools", "mcp"},
     "task/livecodebench": _DATA_SET - {"packages"},
+    "task/mcp": {"world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
     # a server of one's own, in place of OpenAI's

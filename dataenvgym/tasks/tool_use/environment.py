@@ -49,6 +49,12 @@ class ToolUseEnvironment(TaskEnvironment):
 
     max_turns = 200
 
+    def close(self) -> None:
+        """Release what the world of the last conversation holds."""
+        if (progress := getattr(self, "_progress", None)) is not None:
+            progress.world.close()
+        super().close()
+
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),
@@ -74,12 +80,6 @@ class ToolUseEnvironment(TaskEnvironment):
         self._progress = _Progress(prepared, prepared.world.at(prepared.state.fork()))
         first, *rest = self.prompt_template.conversation(instance.instruction)
         return (first.model_copy(update={"tools": prepared.world.tools()}), *rest)
-
-    def close(self) -> None:
-        """Release what the world of the last conversation holds."""
-        if (progress := getattr(self, "_progress", None)) is not None:
-            progress.world.close()
-        super().close()
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
