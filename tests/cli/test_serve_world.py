@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import subprocess
@@ -34,39 +35,50 @@ def test_what_cannot_be_served_is_refused_by_name(dataenvgym, arguments, said):
     assert result.out == ""
 
 
-@pytest.mark.slow
-def test_a_problem_is_served_over_http_until_a_signal(tmp_path):
-    import asyncio
+WORLD = """
+from dataenvgym.tasks.tool_use import State, World, tool
 
+class Lamp(State):
+    is_on: bool = False
+
+class Room(World[Lamp]):
+    name = "room"
+
+    def initial(self):
+        return Lamp()
+
+    @tool(writes=True)
+    def switch(self, on: bool) -> str:
+        before, self.state.is_on = self.state.is_on, on
+        return f"was {before}"
+"""
+PROBLEM = """{"id": "p", "instruction": "Switch it off.", "skill": "s", "state": {"is_on": true},
+"gold": [{"name": "switch", "arguments": {"on": false}}]}"""
+
+
+@pytest.mark.slow
+def test_a_problem_of_ones_own_world_is_served_over_http_until_a_signal(tmp_path):
     from mcp import Client
 
-    (tmp_path / "problems.jsonl").write_text(
-        '{"id": "p", "instruction": "Cancel my second lamp.", "skill": "s", '
-        '"state": {"orders": {"order_9": {"customer": "Ann", "product": "lamp", "price": 1}}}, '
-        '"gold": [{"name": "cancel_order", "arguments": {"order_id": "order_9"}}]}\n'
-    )
-    command = [sys.executable, "-m", "dataenvgym.cli.main", "serve-world", "shop"]
+    (tmp_path / "rooms.py").write_text(WORLD)
+    (tmp_path / "problems.jsonl").write_text(PROBLEM.replace("\n", " ") + "\n")
+    command = [sys.executable, "-m", "dataenvgym.cli.main", "serve-world", "rooms.Room"]
     options = ["--transport", "http", "--port", "0", "--problems", "problems.jsonl", "--task", "p"]
-    with subprocess.Popen(
-        [*command, *options],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, *options], cwd=tmp_path, **pipes) as server:
         try:
-            assert server.stderr.readline() == "p: Cancel my second lamp.\n"
-            line = server.stderr.readline()
-            url = re.search(r"http://\S+", line)[0]
+            assert server.stderr.readline() == "p: Switch it off.\n"
+            url = re.search(r"http://\S+", server.stderr.readline())[0]
 
-            async def cancel():
+            async def switch():
                 async with Client(url) as client:
-                    return await client.call_tool("cancel_order", {"order_id": "order_9"})
+                    return await client.call_tool("switch", {"on": False})
 
             for _ in range(2):  # each session begins in the problem's state
-                (block,) = asyncio.run(cancel()).content
-                assert block.text == "order_9 is cancelled"
+                (block,) = asyncio.run(switch()).content
+                assert block.text == "was True"
         finally:
             server.send_signal(signal.SIGTERM)
-            assert server.wait(30) == 143
+            code = server.wait(30)
+        assert code == 143
         assert server.stdout.read() == ""

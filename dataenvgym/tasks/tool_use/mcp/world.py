@@ -35,8 +35,8 @@ class McpWorld(World[State]):
         require_mcp()
         from dataenvgym.tasks.tool_use.mcp.client import Session, Sessions
 
-        super().__init__()
         self.name = name
+        super().__init__()
         self._sessions = Sessions(server)
         self._session: Session | None = None
         self._is_first = True
