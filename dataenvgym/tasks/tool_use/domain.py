@@ -144,3 +144,6 @@ class ToolUseDomain(Domain):
             was_correct=bool(info["was_correct"]),
             scores=info.get("scores", {}),
         )
+
+    def close(self) -> None:
+        self.world.close()
