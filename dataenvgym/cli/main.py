@@ -61,6 +61,7 @@ _COMMANDS = {
     "config": "listing:show_configuration",
     "worlds": "worlds:worlds",
     "external": "external:external",
+    "serve-world": "serve_world:serve_world",
     "doctor": "doctor:doctor",
 }
 
