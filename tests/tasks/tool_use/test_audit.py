@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from dataenvgym.errors import InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.tool_use import Row, State, Table, ToolError, World, check, tool
 from dataenvgym.tasks.tool_use.audit import audit, audited
@@ -271,6 +271,14 @@ def test_a_task_refuses_problems_that_fail_if_it_is_asked_to_audit_them(tmp_path
     assert len(ToolUseTask(Booking(), {"validation": path}).instances) == 1
     with pytest.raises(UnparsableAnswerError, match=r"'idle'.*check 'nothing' of the audit"):
         _ = ToolUseTask(Booking(), {"validation": path}, audit=True).instances
+
+
+def test_a_world_that_does_not_show_its_state_is_refused():
+    class Hidden(Booking):
+        shows_state = False
+
+    with pytest.raises(ConfigurationError, match="does not show its state"):
+        audit(Hidden(), GOOD)
 
 
 def test_values_come_from_the_schema_and_the_state():

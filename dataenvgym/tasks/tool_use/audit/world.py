@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.tool_use.audit.legal_values import LegalValues
@@ -23,7 +23,15 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
 
     Args:
         seed: which random calls are made.
+
+    Raises:
+        ConfigurationError: for a world that does not show its state.
     """
+    if not world.shows_state:
+        raise ConfigurationError(
+            f"world {world.name!r} does not show its state, and an audit replays calls on forks of "
+            "it: audit a world with a state of its own"
+        )
     done = Audit(world.name)
     values = LegalValues(world.state)
     domain = ToolUseDomain(world)
