@@ -90,9 +90,10 @@ bench-rollouts: setup
 bench-simulation: setup
 	$(BIN)/python -m benchmarks.simulation
 
-# Steps a second in the shop beside an environment that does nothing, and forks of states.
+# Steps in the shop beside an environment that does nothing, forks of states; conversations with a
+# user; calls over MCP (needs the extra [mcp]).
 bench-tools: setup
-	$(BIN)/python -m benchmarks.tools
+	for part in tools tools_users tools_mcp; do $(BIN)/python -m benchmarks.$$part || exit 1; done
 
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap
