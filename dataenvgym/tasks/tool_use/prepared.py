@@ -11,7 +11,7 @@ from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import TaskInstance, Tool
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, check_fits, problem_of
 from dataenvgym.tasks.tool_use.state import State
-from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tasks.tool_use.world import Seat, World
 
 _MOST = 20_000  # problems that are kept
 
@@ -50,11 +50,14 @@ class Prepared:
         if not self.world.shows_state:
             return self.state
         world = self.world.at(self.state.fork())
-        for calls, by in ((self.problem.gold, "assistant"), (self.problem.user_gold, "user")):
-            for call in calls:
-                result = world.call(call, by)  # type: ignore[arg-type]
+        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
+        for field, by in plans:
+            for number, call in enumerate(getattr(self.problem, field)):
+                result = world.call(call, by)
                 if result.error is not None:
-                    raise InvalidInstanceError(f"gold call {call.name} fails: {result.error}")
+                    raise InvalidInstanceError(
+                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
+                    )
         return world.state  # type: ignore[no-any-return]
 
 
