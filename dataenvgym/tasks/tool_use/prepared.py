@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,14 +61,10 @@ class Prepared:
 
 
 class Preparation:
-    """Prepares the problems of instances, each once.
+    """Prepares the problems of one world, each once."""
 
-    Args:
-        world_of: the world of that name.
-    """
-
-    def __init__(self, world_of: Callable[[str], World[Any]]) -> None:
-        self._world_of = world_of
+    def __init__(self, world: World[Any]) -> None:
+        self._world = world
         self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
 
     def __call__(self, instance: TaskInstance) -> Prepared:
@@ -82,7 +77,7 @@ class Preparation:
         if known is not None and known[0] is instance:
             return known[1]
         problem = problem_of(instance)
-        world = self._world_of(problem.world)
+        world = self._world
         try:
             check_fits(problem, world)
         except ValueError as error:

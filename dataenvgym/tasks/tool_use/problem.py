@@ -88,6 +88,11 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     Raises:
         ValueError: naming the field, and a tool, check or row that there is not.
     """
+    if problem.world != world.name:
+        raise ValueError(
+            f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
+            "the problem's world (task.world), and give each world a file of its own"
+        )
     if not world.shows_state and ("state" in problem.basis or problem.state):
         field = "basis" if "state" in problem.basis else "state"
         raise ValueError(

@@ -15,21 +15,18 @@ def instance(**data):
 
 @pytest.fixture
 def prepare(lamps):
-    asked = []
-
-    def world_of(name):
-        asked.append(name)
-        return lamps
-
-    prepare = Preparation(world_of)
-    prepare.asked = asked
-    return prepare
+    return Preparation(lamps)
 
 
 def test_a_problem_is_prepared_once(prepare):
     problem = instance(gold=[SWITCH])
     assert prepare(problem) is prepare(problem)
-    assert prepare.asked == ["lamps"]
+
+
+def test_a_problem_of_another_world_is_refused_and_imports_nothing(prepare):
+    problem = TaskInstance(id="i", task="t", instruction="", data={"world": "os.path"})
+    with pytest.raises(InvalidInstanceError, match=r"'os.path', and the task's world is 'lamps'"):
+        prepare(problem)
 
 
 def test_another_problem_under_the_same_id_is_prepared_anew(prepare):
