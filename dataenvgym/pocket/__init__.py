@@ -16,9 +16,9 @@ STUDENT = "pocket-v2"
 """The one that "pocket" stands for; every published figure belongs to one version of weights."""
 
 
-def student_path() -> Path:
-    """The folder of the one that "pocket" stands for."""
-    return _WEIGHTS / STUDENT
+def student_path(name: str = STUDENT) -> Path:
+    """The folder of a student's weights; by default, of the one that "pocket" stands for."""
+    return _WEIGHTS / name
 
 
 def students() -> Mapping[str, Path]:

@@ -22,7 +22,7 @@ from dataenvgym.tool_formats import (
     training_format,
 )
 
-TEXT_FORMATS = ("hermes", "llama_factory")
+TEXT_FORMATS = ("hermes", "llama_factory", "pocket")
 ADD = Tool(
     name="add",
     description="Adds.",
