@@ -12,6 +12,7 @@ from contextlib import closing
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.records import (
+    ChatDatum,
     Conversation,
     Provenance,
     SupervisedDatum,
@@ -88,7 +89,7 @@ class Domain(ABC):
 
     # --- records ---
 
-    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | None:
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """A record that solves the problem, or None.
 
         It has the first of the `ways_to_answer` that `judge` accepts.

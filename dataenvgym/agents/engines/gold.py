@@ -10,12 +10,14 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan
-from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted import attemptable, task_of
 
 
-def gold_records(task: TaskInterface, instances: Sequence[TaskInstance]) -> list[SupervisedDatum]:
+def gold_records(
+    task: TaskInterface, instances: Sequence[TaskInstance]
+) -> list[SupervisedDatum | ChatDatum]:
     """A record for each of the instances that has one (see `Domain.gold_record`).
 
     Raises:

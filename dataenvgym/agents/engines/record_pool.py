@@ -15,6 +15,7 @@ from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_me
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Assignment
 from dataenvgym.records import (
+    ChatDatum,
     KTODatum,
     PreferenceDatum,
     SupervisedDatum,
@@ -23,7 +24,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.adapted import task_of
 
-PromptedDatum = SupervisedDatum | PreferenceDatum | KTODatum
+PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum
 """The kinds of records that begin with a question."""
 
 
@@ -57,7 +58,10 @@ class RecordPool:
             found = gold_records(self._task, self._task.on("train").instances)
         else:
             template = self._task.domain.prompt_template
-            found = [template.frame(record) for record in _read(self._path)]
+            found = [
+                record if isinstance(record, ChatDatum) else template.frame(record)
+                for record in _read(self._path)
+            ]
         if not found:
             source = self._path or "the task's train split"
             raise ConfigurationError(f"the pool is empty: there are no usable records in {source}")
@@ -117,9 +121,15 @@ class RecordPool:
 
     @cached_property
     def _similarity(self) -> TextSimilarity:
-        questions = [record.prompt[-1].content for record in self.records]
+        questions = [question_of(record) for record in self.records]
         template = self._task.domain.prompt_template
         return TextSimilarity([template.instruction_in(question) for question in questions])
+
+
+def question_of(record: PromptedDatum) -> str:
+    """What the record begins with: its question, or a conversation's first message."""
+    first = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
+    return first.content
 
 
 def _read(path: Path) -> list[PromptedDatum]:
@@ -137,9 +147,9 @@ def _parsed(line: bytes, where: str) -> PromptedDatum:
         record: TrainingDatum = parse_training_datum(orjson.loads(line))
     except (orjson.JSONDecodeError, InvalidRecordError) as error:
         raise ConfigurationError(f"{where} is no training record: {error}") from error
-    if not isinstance(record, SupervisedDatum | PreferenceDatum | KTODatum):
+    if not isinstance(record, PromptedDatum):
         raise ConfigurationError(
             f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
-            "supervised, preference or kto"
+            "supervised, chat, preference or kto"
         )
     return record

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.engines.giving_up import asked_next
-from dataenvgym.agents.engines.record_pool import RecordPool
+from dataenvgym.agents.engines.record_pool import RecordPool, question_of
 from dataenvgym.agents.engines.rewriters import Rewriter
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
@@ -78,8 +78,8 @@ class SeededEngine:
             raise ConfigurationError(
                 f"{type(self.rewriter).__name__} can rewrite none of the "
                 f"{len(self.seeds.records)} seeds, such as "
-                f"{self.seeds.records[0].instruction[:80]!r}: use supervised seeds of pocket math, "
-                "or agent/engine=seeded_teacher with a teacher"
+                f"{question_of(self.seeds.records[0])[:80]!r}: use supervised seeds of pocket "
+                "math, or agent/engine=seeded_teacher with a teacher"
             )
 
     def generate(

@@ -1,0 +1,19 @@
+"""The domain of tool use: the student calls tools, which change a world, and perhaps asks a user.
+
+state         State: what is true in a world, with copy-on-write Tables of Rows
+world         World: typed methods marked as tools, with the state that they read and write
+schemas       from a method's signature and docstring to its Tool and the check of its arguments
+time_limit    ends tool code that runs too long
+problem       ToolUseProblem: what an instance holds: gold calls, the user, the basis of its score
+prepared      a problem with its world, ready to be put many times
+components    the parts of the score, multiplied over the basis
+users         the user on the other side: scripted, played by a model, or none
+environment   ToolUseEnvironment: one conversation
+domain        ToolUseDomain: how problems of a world are put, judged and taught
+task          ToolUseTask: problems from files, or those that come with a world
+"""
+
+from dataenvgym.tasks.tool_use.state import Row, State, Table
+from dataenvgym.tasks.tool_use.world import CallResult, ToolError, World, check, tool
+
+__all__ = ["CallResult", "Row", "State", "Table", "ToolError", "World", "check", "tool"]

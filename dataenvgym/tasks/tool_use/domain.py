@@ -1,0 +1,118 @@
+"""The domain of tool use: a conversation is judged by what it did to the world, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import cache, partial
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    Message,
+    SupervisedDatum,
+    TaskInstance,
+)
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.tool_use.environment import CountErrors, ToolUseEnvironment
+from dataenvgym.tasks.tool_use.prepared import Preparation
+from dataenvgym.tasks.tool_use.users import ModelUser
+from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tasks.tool_use.worlds import find_world
+from dataenvgym.tool_formats import as_reply
+
+_MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
+
+
+class ToolUseDomain(Domain):
+    """Problems of worlds.
+
+    Args:
+        world: whose policy the student reads; also the world of problems that name it.
+        max_turns, max_errors, count_errors, template: see `ToolUseEnvironment`.
+        system_prompt: follows on the policy.
+        world_of: gives the worlds that problems name.
+    """
+
+    def __init__(
+        self,
+        world: World[Any],
+        *,
+        max_turns: int = 30,
+        max_errors: int = 5,
+        count_errors: CountErrors = "in_a_row",
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        world_of: Callable[[str], World[Any]] = find_world,
+    ) -> None:
+        system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
+        self.world = world
+        self.prompt_template = PromptTemplate(system, template)
+        other = cache(world_of)
+        self.prepared = Preparation(lambda name: world if name == world.name else other(name))
+        self._environment = partial(
+            ToolUseEnvironment,
+            prepare=self.prepared,
+            max_turns=max_turns,
+            max_errors=max_errors,
+            count_errors=count_errors,
+            system_prompt=system,
+            template=template,
+        )
+        self.make_environment()  # an impossible option is refused here
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
+        return self._environment(instances)
+
+    def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
+        """What a student says that solves the problem: the gold calls, one at a time, and words.
+
+        The words are the answer of the instance, or what has to be said.
+        """
+        problem = self.prepared(instance).problem
+        for call in problem.gold:
+            yield as_reply(Message(role="assistant", content="", tool_calls=(call,)))
+        words = instance.answer or ", ".join(problem.said) or "Done."
+        for _ in range(_MOST_WORDS):
+            yield words
+
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
+        """The conversation in which the gold calls are made, if it earns the full reward.
+
+        None for a user played by a model.
+        """
+        try:
+            completed = self.gold_conversation(instance)
+        except ConfigurationError:
+            raise
+        except DataEnvGymError:
+            return None
+        if completed is None or not completed.was_correct:
+            return None
+        return record_of(completed, self.prompt(instance))
+
+    def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
+        """The problem after the gold replies; None for a user played by a model.
+
+        Raises:
+            DataEnvGymError: if the world cannot put the problem.
+        """
+        if isinstance(self.prepared(instance).problem.user, ModelUser):
+            return None
+        with closing(self.make_environment()) as environment:
+            environment.reset(seed=0, options={"instance": instance})
+            for reply in self.gold_replies(instance):
+                conversation, reward, done, truncated, info = environment.step(reply)
+                if done or truncated:
+                    break
+        return CompletedTaskInstance(
+            instance=instance,
+            transcript=conversation,
+            reward=reward,
+            was_correct=bool(info["was_correct"]),
+            scores=info.get("scores", {}),
+        )

@@ -1,0 +1,82 @@
+"""A problem with its world, ready to be put many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.tool_use.problem import ToolUseProblem, check_fits, problem_of
+from dataenvgym.tasks.tool_use.state import State
+from dataenvgym.tasks.tool_use.world import World
+
+_MOST = 20_000  # problems that are kept
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A problem that its world can put.
+
+    Attributes:
+        world: as it is before anybody has called anything; `world.at(state.fork())` is one's own.
+    """
+
+    problem: ToolUseProblem
+    world: World[Any]
+
+    @property
+    def state(self) -> State:
+        """The state that the conversation begins with; not to be changed."""
+        state: State = self.world.state
+        return state
+
+    @cached_property
+    def gold_state(self) -> State:
+        """The state after the gold calls; not to be changed.
+
+        Raises:
+            InvalidInstanceError: if one of them fails.
+        """
+        world = self.world.at(self.state.fork())
+        for calls, by in ((self.problem.gold, "assistant"), (self.problem.user_gold, "user")):
+            for call in calls:
+                result = world.call(call, by)  # type: ignore[arg-type]
+                if result.error is not None:
+                    raise InvalidInstanceError(f"gold call {call.name} fails: {result.error}")
+        return world.state  # type: ignore[no-any-return]
+
+
+class Preparation:
+    """Prepares the problems of instances, each once.
+
+    Args:
+        world_of: the world of that name.
+    """
+
+    def __init__(self, world_of: Callable[[str], World[Any]]) -> None:
+        self._world_of = world_of
+        self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
+
+    def __call__(self, instance: TaskInstance) -> Prepared:
+        """The instance's problem with its world.
+
+        Raises:
+            InvalidInstanceError: if it is malformed, or the world cannot put it.
+        """
+        known = self._prepared.get(instance.id)
+        if known is not None and known[0] is instance:
+            return known[1]
+        problem = problem_of(instance)
+        world = self._world_of(problem.world)
+        try:
+            check_fits(problem, world)
+        except ValueError as error:
+            raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
+        prepared = Prepared(problem, world.at(world.state.patched(problem.state)))
+        if len(self._prepared) >= _MOST:
+            self._prepared.clear()
+        self._prepared[instance.id] = instance, prepared
+        return prepared

@@ -1,0 +1,109 @@
+"""A problem of tool use: what `TaskInstance.data` holds, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from dataenvgym.errors import InvalidInstanceError, did_you_mean
+from dataenvgym.records import Json, Model, TaskInstance, Text, ToolCall
+from dataenvgym.tasks.tool_use.users import User
+from dataenvgym.tasks.tool_use.world import World
+
+Component = Literal["state", "assertions", "said", "calls"]
+"""A part of the score: see `components`."""
+
+
+class Assertion(Model):
+    """A check of the world, and what it should return at the end."""
+
+    check: Text = Field(min_length=1)
+    arguments: dict[str, Json] = {}
+    expected: bool = True
+
+
+class ToolUseProblem(Model):
+    """What a conversation begins with, and what it should come to.
+
+    Attributes:
+        world: the name of the world.
+        state: changes to the world's initial state: field -> value, or id -> row of a table, where
+            None deletes the row.
+        user: who speaks to the student; None if nobody answers it.
+        gold: the assistant's calls that solve the problem, in order.
+        user_gold: the user's calls that do, which come after them.
+        basis: the components whose product is the reward.
+        assertions: what has to hold in the end, for the component `assertions`.
+        said: what the student has to say to the user, for the component `said`.
+    """
+
+    world: Text = Field(min_length=1)
+    state: dict[str, Json] = {}
+    user: User | None = None
+    gold: tuple[ToolCall, ...] = ()
+    user_gold: tuple[ToolCall, ...] = ()
+    basis: tuple[Component, ...] = Field(default=("state",), min_length=1)
+    assertions: tuple[Assertion, ...] = ()
+    said: tuple[Text, ...] = ()
+
+    @model_validator(mode="after")
+    def _basis_has_its_data(self) -> Self:
+        for name, there in (
+            ("assertions", self.assertions),
+            ("said", self.said),
+            ("calls", self.gold),
+        ):
+            if name in self.basis and not there:
+                field = "gold" if name == "calls" else name
+                raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
+        return self
+
+
+def problem_of(instance: TaskInstance) -> ToolUseProblem:
+    """The problem in an instance.
+
+    Raises:
+        InvalidInstanceError: naming the instance and the field.
+    """
+    try:
+        return ToolUseProblem.model_validate(instance.data)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
+
+
+def complaint(error: ValidationError) -> str:
+    """The first complaint in one line, with the field."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(map(str, first["loc"])) or "(whole problem)"
+    found = repr(first["input"])
+    shown = found if len(found) <= 100 else found[:100] + "..."
+    return f"field {field}: {first['msg']}; found {shown}"
+
+
+def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
+    """Refuse a problem that its world cannot put.
+
+    Raises:
+        ValueError: naming the field, and a tool, check or row that there is not.
+    """
+    try:
+        world.state.patched(problem.state)
+    except KeyError as error:
+        raise ValueError(f"field state: the world's state has no {error}") from None
+    except ValidationError as error:
+        raise ValueError(f"field state.{complaint(error)}") from None
+    for field, by in (("gold", "assistant"), ("user_gold", "user")):
+        known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
+        for number, call in enumerate(getattr(problem, field)):
+            _check_known(f"{field}.{number}.name", "tool", call.name, known)
+    for number, assertion in enumerate(problem.assertions):
+        _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
+
+
+def _check_known(field: str, kind: str, name: str, known: Mapping[str, Any] | set[str]) -> None:
+    if name not in known:
+        raise ValueError(
+            f"field {field}: the world has no {kind} {name!r}.{did_you_mean(name, known)}"
+        )

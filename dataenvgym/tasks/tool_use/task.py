@@ -1,0 +1,90 @@
+"""Problems of tool use: those that come with a world, or from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack
+
+from dataenvgym.errors import DataEnvGymError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.tool_use.domain import ToolUseDomain
+from dataenvgym.tasks.tool_use.environment import CountErrors
+from dataenvgym.tasks.tool_use.loaders import to_instance
+from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tasks.tool_use.worlds import find_world, problems_of
+
+HALVES: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
+
+
+class ToolUseTask(Task):
+    """Problems of one world.
+
+        ToolUseTask("shop")
+        ToolUseTask("my_module.MyWorld", sources="problems.jsonl")
+
+    Args:
+        world: its name, or its class as `my_module.MyWorld`, or a `World`.
+        sources: files of problems (see `loaders`); None: those that come with the world.
+        name: of the task; None is the world's.
+        fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
+        max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
+        sampling: how the student draws its replies.
+        options: those of `Task`.
+    """
+
+    def __init__(
+        self,
+        world: str | World[Any] = "shop",
+        sources: Places | None = None,
+        *,
+        name: str | None = None,
+        fractions: Mapping[Split, float] = HALVES,
+        limit: int | None = None,
+        seed: int = 0,
+        max_turns: int = 30,
+        max_errors: int = 5,
+        count_errors: CountErrors = "in_a_row",
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        sampling: SamplingParameters = LONG_REPLIES,
+        **options: Unpack[TaskOptions],
+    ):
+        world = find_world(world) if isinstance(world, str) else world
+        name = world.name if name is None else name
+        domain = ToolUseDomain(
+            world,
+            max_turns=max_turns,
+            max_errors=max_errors,
+            count_errors=count_errors,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        source = RowSource(
+            problems_of(world.name) if sources is None else sources,
+            partial(to_instance, task=name, world=world.name),
+            name=name,
+            overlap_key=domain.overlap_key,
+            complaints=partial(_complaints, domain),
+            fractions=fractions,
+            limit=limit,
+            seed=seed,
+        )
+        super().__init__(source, domain, name=name, sampling=sampling, **options)
+
+
+def _complaints(domain: ToolUseDomain, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
+    return [_complaint(domain, instance) for instance in instances]
+
+
+def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
+    try:
+        _ = domain.prepared(instance).gold_state
+    except DataEnvGymError as error:
+        return str(error)
+    return None

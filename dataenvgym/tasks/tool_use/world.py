@@ -1,0 +1,238 @@
+"""A world: typed methods that a student calls as tools, and the state that they read and write.
+
+    class Lamp(State):
+        is_on: bool = False
+
+    class Room(World[Lamp]):
+        '''A room with a lamp.'''
+
+        name = "room"
+
+        def initial(self):
+            return Lamp()
+
+        @tool(writes=True)
+        def switch(self, on: bool) -> str:
+            '''Switch the lamp.
+
+            Args:
+                on: whether it is on afterwards.
+            '''
+            self.state.is_on = on
+            return "done"
+
+        @check
+        def is_dark(self) -> bool:
+            return not self.state.is_on
+
+A call that fails changes nothing. A tool refuses with `raise ToolError("...")`, which the student
+reads; any other exception is a fault of the world, never of the student.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
+
+from pydantic_core import to_json
+
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
+from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tasks.tool_use.schemas import Arguments, tool_of
+from dataenvgym.tasks.tool_use.state import State
+from dataenvgym.tasks.tool_use.time_limit import within
+
+StateT = TypeVar("StateT", bound=State)
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+Seat = Literal["assistant", "user"]
+_MARK, _CHECK = "_dataenvgym_tool", "_dataenvgym_check"
+_MOST_SHOWN = 100
+
+
+class ToolError(Exception):
+    """A tool refuses; the message is for whoever called it."""
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """What came of a call.
+
+    Attributes:
+        content: what the caller reads.
+        error: why the call failed, or None; the state is then unchanged.
+    """
+
+    content: str
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class _Marked:
+    writes: bool
+    by: tuple[Seat, ...]
+
+
+@dataclass(frozen=True)
+class ToolMethod:
+    """A method that is a tool.
+
+    Attributes:
+        writes: whether it may change the state.
+        by: who may call it.
+    """
+
+    tool: Tool
+    arguments: Arguments
+    run: Callable[..., Any]
+    writes: bool
+    by: tuple[Seat, ...]
+
+
+@overload
+def tool(method: FunctionT, /) -> FunctionT: ...
+@overload
+def tool(
+    *, writes: bool = False, by: Seat | tuple[Seat, ...] = "assistant"
+) -> Callable[[FunctionT], FunctionT]: ...
+def tool(
+    method: Callable[..., Any] | None = None,
+    /,
+    *,
+    writes: bool = False,
+    by: Seat | tuple[Seat, ...] = "assistant",
+) -> Any:
+    """Mark a method of a world as a tool; its name, types and docstring are what models see.
+
+    Args:
+        writes: whether it may change the state.
+        by: who may call it: the assistant, the user, or both.
+    """
+
+    def mark(function: FunctionT) -> FunctionT:
+        seats = (by,) if isinstance(by, str) else tuple(by)
+        setattr(function, _MARK, _Marked(writes, seats))
+        return function
+
+    return mark if method is None else mark(method)
+
+
+def check(method: FunctionT) -> FunctionT:
+    """Mark a method of a world as an assertion over its state; it returns a bool."""
+    setattr(method, _CHECK, True)
+    return method
+
+
+class World(ABC, Generic[StateT]):
+    """Tools over a state. One object is one conversation's world.
+
+    Attributes:
+        name: of the world.
+        policy: the rules that the assistant has to keep, in plain words.
+        time_limit: seconds that one call may take.
+        methods: the tools by name.
+        checks: the assertions over the state by name.
+    """
+
+    name: ClassVar[str]
+    policy: ClassVar[str] = ""
+    time_limit: ClassVar[float] = 10.0
+    methods: Mapping[str, ToolMethod]
+    checks: Mapping[str, Callable[..., Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
+        found = {name: getattr(cls, name) for name in names if not name.startswith("__")}
+        cls.methods = {
+            name: _method(function) for name, function in found.items() if hasattr(function, _MARK)
+        }
+        cls.checks = {name: f for name, f in found.items() if hasattr(f, _CHECK)}
+
+    def __init__(self) -> None:
+        self.state: StateT = self.initial()
+
+    @abstractmethod
+    def initial(self) -> StateT:
+        """The state that tasks begin with, before their own changes; always the same."""
+
+    def at(self, state: StateT) -> Self:
+        """The world in another state, which it may change."""
+        world = copy.copy(self)
+        world.state = state
+        return world
+
+    def tools(self, by: Seat = "assistant") -> tuple[Tool, ...]:
+        """The tools of that seat, in the order in which the class has them."""
+        return tuple(m.tool for m in self.methods.values() if by in m.by)
+
+    def call(self, call: ToolCall, by: Seat = "assistant") -> CallResult:
+        """Run one call. If it fails, the state is unchanged.
+
+        Raises:
+            EvaluationError: if the tool's code raises something else than ToolError, runs too long,
+                or returns what is no JSON.
+        """
+        method = self.methods.get(call.name)
+        if method is None or by not in method.by:
+            return _failed(self._unknown(call.name, by))
+        try:
+            arguments = method.arguments.read(call.arguments)
+        except ValueError as error:
+            return _failed(f"{call.name}: {error}")
+        before = self.state
+        if method.writes:
+            self.state = before.fork()
+        try:
+            value = within(self.time_limit, partial(method.run, self, **arguments))
+            return CallResult(value if isinstance(value, str) else to_json(value).decode())
+        except ToolError as error:
+            self.state = before
+            return _failed(str(error))
+        except Exception as error:
+            self.state = before
+            raise EvaluationError(
+                f"tool {call.name} of world {self.name!r} raised {type(error).__name__}: "
+                f"{str(error)[:_MOST_SHOWN]}"
+            ) from error
+
+    def holds(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether an assertion over the state holds.
+
+        Raises:
+            ConfigurationError: if there is none of that name.
+            EvaluationError: if it raises, or returns no bool.
+        """
+        if name not in self.checks:
+            raise ConfigurationError(
+                f"world {self.name!r} has no check {name!r}.{did_you_mean(name, self.checks)} "
+                f"It has: {', '.join(self.checks) or 'none'}."
+            )
+        try:
+            value = within(self.time_limit, partial(self.checks[name], self, **arguments))
+        except Exception as error:
+            raise EvaluationError(
+                f"check {name} of world {self.name!r} raised {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(value, bool):
+            raise EvaluationError(
+                f"check {name} of world {self.name!r} returned {value!r}, expected True or False"
+            )
+        return value
+
+    def _unknown(self, name: str, by: Seat) -> str:
+        known = [tool.name for tool in self.tools(by)]
+        return f"there is no tool {name[:_MOST_SHOWN]!r}; the tools are: {', '.join(known)}"
+
+
+def _method(function: Callable[..., Any]) -> ToolMethod:
+    marked: _Marked = getattr(function, _MARK)
+    arguments = Arguments(function)
+    return ToolMethod(tool_of(function, arguments), arguments, function, marked.writes, marked.by)
+
+
+def _failed(reason: str) -> CallResult:
+    return CallResult(f"Error: {reason}", reason)

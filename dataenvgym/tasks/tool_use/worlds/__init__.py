@@ -1,0 +1,52 @@
+"""The worlds that come with the package, by name; each has its problems beside it."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.tasks.tool_use.world import World
+
+WORLDS = {
+    "shop": "dataenvgym.tasks.tool_use.worlds.shop.Shop",
+}
+"""Name -> class; add your own."""
+
+
+def find_world(name: str) -> World[Any]:
+    """The world of that name, or of the class `my_module.MyWorld`.
+
+    Raises:
+        ConfigurationError: if there is none, or it cannot be made.
+    """
+    place = WORLDS.get(name, name)
+    module, dot, attribute = place.rpartition(".")
+    if not dot:
+        raise ConfigurationError(
+            f"there is no world {name!r}.{did_you_mean(name, WORLDS)} There are: "
+            f"{', '.join(WORLDS)}; name your own as my_module.MyWorld"
+        )
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"the world {place} cannot be imported: {error}") from None
+    if not (isinstance(kind, type) and issubclass(kind, World)):
+        raise ConfigurationError(f"{place} is {kind!r}, expected a subclass of World")
+    return kind()
+
+
+def problems_of(name: str) -> Path:
+    """The file with the problems that come with a world of the package.
+
+    Raises:
+        ConfigurationError: if it has none.
+    """
+    path = Path(__file__).parent / f"{name}.jsonl"
+    if not path.exists():
+        raise ConfigurationError(
+            f"world {name!r} comes without problems: name a file of problems with sources "
+            "(task.sources=problems.jsonl)"
+        )
+    return path
