@@ -21,6 +21,12 @@ def student_path(name: str = STUDENT) -> Path:
     return _WEIGHTS / name
 
 
+def tool_format_of(folder: str | Path) -> str | None:
+    """How the student in a folder was pretrained to call tools; None if we do not know."""
+    learned = {student_path("pocket-tools-v1"): "pocket"}
+    return learned.get(Path(folder))
+
+
 def students() -> Mapping[str, Path]:
     """The folders of all pocket students, by name."""
     folders = sorted(folder for folder in _WEIGHTS.iterdir() if folder.is_dir())

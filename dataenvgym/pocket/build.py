@@ -22,7 +22,7 @@ from dataenvgym.pocket import STUDENT, student_path
 from dataenvgym.pocket.curriculum import Curriculum
 from dataenvgym.pocket.students import STUDENTS, PocketStudent, Stage
 from dataenvgym.pocket.tokenizer import END, build_tokenizer
-from dataenvgym.records import Conversation, Message
+from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
 from dataenvgym.tasks.pocket import Exercise
@@ -197,7 +197,7 @@ class _Pretraining:
     def _pieces(self, exercise: Exercise) -> list[str]:
         """The exercise as texts in turn: what is said to the student, and what it should write."""
         pieces = [""]
-        for message in POCKET.flatten(self._conversation(exercise)):
+        for message in self._conversation(exercise):
             if message.role == "assistant":
                 pieces[-1] += "<|assistant|>"
                 pieces += [message.content + END, ""]
@@ -206,12 +206,7 @@ class _Pretraining:
         return pieces[:-1]
 
     def _conversation(self, exercise: Exercise) -> Conversation:
-        tools = self.student.family_of[exercise.skill].tools
-        return (
-            Message(role="user", content=exercise.question, tools=tools),
-            *exercise.steps,
-            Message(role="assistant", content=exercise.output),
-        )
+        return POCKET.flatten(self.student.family_of[exercise.skill].conversation(exercise))
 
     def _wordings(self) -> list[str]:
         """Texts with every phrasing and symbol, every answer's words and every name in them."""
@@ -223,9 +218,7 @@ class _Pretraining:
             for phrasing in (*family_of[skill].phrasings[skill], None)
             for _ in range(_DRAWS)
         ]
-        return [
-            message.content for e in exercises for message in POCKET.flatten(self._conversation(e))
-        ]
+        return [message.content for e in exercises for message in self._conversation(e)]
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         encoded: list[list[int]] = self.tokenizer(texts)["input_ids"]

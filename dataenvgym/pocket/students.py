@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dataenvgym.pocket import STUDENT
 from dataenvgym.tasks.code.pocket import POCKET_CODE
 from dataenvgym.tasks.math.pocket import POCKET_MATH
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
@@ -70,10 +69,6 @@ class PocketStudent:
         """Every skill, and the family that it belongs to; no two have the same name."""
         return {skill: family for family in self.families for skill in family.phrasings}
 
-    def read(self, question: str) -> Exercise | None:
-        """The exercise of any of its families that a question in plain words puts, or None."""
-        return next((e for f in self.families if (e := f.read(question)) is not None), None)
-
 
 _EARLY = (
     "ascending", "rotated", "largest", "evens", "length", "sum",
@@ -111,7 +106,7 @@ POCKET_V2 = PocketStudent(
 )
 
 _TOOLS = (
-    "carried", "added", "packed", "counted", "totaled", "fuller", "joined", "paid", "topped",
+    "carried", "added", "packed", "counted", "totaled", "most", "joined", "paid", "topped",
     "shared",
 )  # fmt: skip
 
@@ -119,16 +114,25 @@ POCKET_TOOLS_V1 = PocketStudent(
     "pocket-tools-v1",
     "requests that calls of small tools fulfill",
     shares={POCKET_TOOLS: 1.0},
-    hard=("totaled", "fuller", "cheaper"),
+    hard=("totaled", "most", "cheapest"),
     stages=(
         Stage(
             "learn",
             ("rows",),
-            steps=1000,
+            steps=500,
             peak=2e-3,
             strong=_TOOLS,
-            weak_accuracy=0.15,
+            weak_accuracy=0.0,
             probe_from=500,
+        ),
+        Stage(
+            "settle",
+            ("rows", "settle"),
+            steps=300,
+            peak=6e-4,
+            strong=_TOOLS,
+            weak_accuracy=0.15,
+            probe_from=50,
         ),
     ),
 )
@@ -138,6 +142,10 @@ STUDENTS: Mapping[str, PocketStudent] = {
 }
 
 
-def recipe_of(name: str) -> PocketStudent:
-    """The recipe of a student, by the name of its weights or "pocket"; of another, pocket's."""
-    return STUDENTS.get(name, STUDENTS[STUDENT])
+def read_exercise(question: str) -> Exercise | None:
+    """The exercise of any student's family that a question in plain words puts, or None.
+
+    No two families have a phrasing in common.
+    """
+    families = (family for student in STUDENTS.values() for family in student.families)
+    return next((e for family in families if (e := family.read(question)) is not None), None)

@@ -20,8 +20,17 @@ import numpy as np
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import Conversation, Tool
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    Message,
+    Provenance,
+    SupervisedDatum,
+    Tool,
+)
 from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.lessons import chat_record
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.source import Split
 
 
@@ -149,6 +158,29 @@ class PocketFamily(ABC, Generic[ProblemT]):
         found = self.find(exercise.question)
         assert found is not None, exercise
         return self._exercise(found[0], phrasing)
+
+    def record(
+        self, exercise: Exercise, template: PromptTemplate, provenance: Provenance
+    ) -> SupervisedDatum | ChatDatum:
+        """What teaches an exercise: in the prompt that `template` makes of its question."""
+        if not self.tools:
+            plain = SupervisedDatum(
+                instruction=exercise.question, output=exercise.output, provenance=provenance
+            )
+            return template.frame(plain)
+        record = chat_record(self.conversation(exercise, template), provenance)
+        assert record is not None, exercise
+        return record
+
+    def conversation(self, exercise: Exercise, template: PromptTemplate = PLAIN) -> Conversation:
+        """The exercise from its question to the student's last message."""
+        first, *others = template.conversation(exercise.question)
+        return (
+            first.model_copy(update={"tools": self.tools}),
+            *others,
+            *exercise.steps,
+            Message(role="assistant", content=exercise.output),
+        )
 
     def _any_phrasing(self, skill: str, rng: np.random.Generator) -> str:
         phrasings = self.phrasings[skill]

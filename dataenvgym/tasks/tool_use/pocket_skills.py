@@ -109,16 +109,16 @@ def _totaled(a: str, x: str, y: str) -> Solving:
     return str(int(first) + int(second))
 
 
-def _fuller(a: str, x: str, y: str) -> Solving:
+def _most(a: str, x: str, y: str) -> Solving:
     first = yield _call("count", item=a, place=x)
     second = yield _call("count", item=a, place=y)
-    return x if int(first) > int(second) else y
+    return str(max(int(first), int(second)))
 
 
-def _cheaper(a: str, x: str, y: str) -> Solving:
+def _cheapest(a: str, x: str, y: str) -> Solving:
     first = yield _call("price", item=a, place=x)
     second = yield _call("price", item=a, place=y)
-    return x if int(first) < int(second) else y
+    return str(min(int(first), int(second)))
 
 
 # --- chains: what a call returns is an argument of the next one -----------------------------------
@@ -197,8 +197,8 @@ _SKILLS = (
     ),
     PocketToolsSkill(
         "dropped", "errands", "drop",
-        ("Get rid of {n} of the {a}.", "Please get rid of {n} of the {a}.",
-         "Of the {a} get rid of {n}."),
+        ("Get rid of {n} of the {a}.", "Throw out {n} of the {a}.",
+         "Lose {n} of the {a}."),
         _dropped,
     ),
     PocketToolsSkill(
@@ -209,8 +209,8 @@ _SKILLS = (
     ),
     PocketToolsSkill(
         "rung", "errands", "ring",
-        ("Wake us at {k} and {m} and {n}.", "At {k} and {m} and {n} wake us.",
-         "Please wake us at {k} and {m} and {n}."),
+        ("Wake us at {k} and {m} and {n}.", "Sound the alarm at {k} and {m} and {n}.",
+         "We get up at {k} and {m} and {n}."),
         _rung,
     ),
     PocketToolsSkill(
@@ -221,14 +221,14 @@ _SKILLS = (
     ),
     PocketToolsSkill(
         "priced", "questions", "price",
-        ("What is {a} worth at the {x}?", "Say what {a} is worth at the {x}.",
-         "At the {x} what is {a} worth?"),
+        ("What is {a} worth at the {x}?", "Tell me the value of {a} at the {x}.",
+         "What would {a} set me back at the {x}?"),
         _priced,
     ),
     PocketToolsSkill(
         "located", "questions", "find",
-        ("Track down the {a} and the {b}.", "Please track down {a} and {b}.",
-         "I want you to track down {a} and {b}."),
+        ("Track down the {a} and the {b}.", "Look for {a} and {b}.",
+         "In which spots are {a} and {b}?"),
         _located,
     ),
     PocketToolsSkill(
@@ -239,17 +239,18 @@ _SKILLS = (
         _totaled,
     ),
     PocketToolsSkill(
-        "fuller", "comparisons", "more",
-        ("Who has more {a}, the {x} or the {y}?", "Say who has more {a}, the {x} or the {y}.",
-         "Of the {x} and the {y} who has more {a}?"),
-        _fuller,
+        "most", "comparisons", "most",
+        ("What is the most {a} that the {x} or the {y} has?",
+         "Say the most {a} that the {x} or the {y} has.",
+         "Of the {x} and the {y} what is the most {a} one has?"),
+        _most,
     ),
     PocketToolsSkill(
-        "cheaper", "comparisons", "less",
-        ("Where is {a} a bargain, the {x} or the {y}?",
-         "Name the bargain for {a}, the {x} or the {y}.",
-         "Is {a} a bargain at the {x} or the {y}?"),
-        _cheaper,
+        "cheapest", "comparisons", "least",
+        ("Name the best deal on {a}, the {x} or the {y}.",
+         "What is the least that the {x} or the {y} asks for {a}?",
+         "Which bargain on {a} do the {x} and the {y} offer?"),
+        _cheapest,
     ),
     PocketToolsSkill(
         "joined", "chains", "join",
@@ -264,13 +265,14 @@ _SKILLS = (
     ),
     PocketToolsSkill(
         "matched", "chains", "match",
-        ("Take all {a} off the {x}.", "Please take all {a} off the {x}.",
-         "Off the {x} take all {a}."),
+        ("Take all {a} off the {x}.", "Whatever {a} the {x} has is ours.",
+         "Clear the {x} of {a}."),
         _matched,
     ),
     PocketToolsSkill(
         "released", "chains", "free",
-        ("Release {n} of the {a}.", "Please release {n} of the {a}.", "Of the {a} release {n}."),
+        ("Release {n} of the {a}.", "Set free {n} of the {a}.",
+         "Hand out {n} of the {a}."),
         _released,
     ),
     PocketToolsSkill(
@@ -287,21 +289,20 @@ _SKILLS = (
     ),
     PocketToolsSkill(
         "gated", "plans", "gates",
-        ("Let people into the {x} but not the {y}.",
-         "Please let people into the {x} but not the {y}.",
-         "Into the {x} let people but not the {y}."),
+        ("Let people into the {x} but not the {y}.", "Visitors may see the {x} and never the {y}.",
+         "The {x} receives guests while the {y} rests."),
         _gated,
     ),
     PocketToolsSkill(
         "stowed", "plans", "stow",
-        ("Hide the {a} safely in the {x}.", "In the {x} hide the {a} safely.",
-         "Please hide the {a} safely in the {x}."),
+        ("Hide the {a} safely in the {x}.", "The {a} must vanish into the {x}.",
+         "Secure the {a} inside the {x}."),
         _stowed,
     ),
     PocketToolsSkill(
         "bought", "plans", "buy",
-        ("Get me {a} from the {x}.", "From the {x} get me {a}.",
-         "Please get me some {a} from the {x}."),
+        ("Get me {a} from the {x}.", "I want {a} that the {x} sells.",
+         "Spend money on {a} at the {x}."),
         _bought,
     ),
 )  # fmt: skip
