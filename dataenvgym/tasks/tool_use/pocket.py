@@ -236,7 +236,7 @@ class PocketTools(PocketFamily[PocketToolsProblem]):
         return {**super().fields(problem, rng), "data": problem.data}
 
     def holds(self, exercise: Exercise, output: str) -> bool:
-        return output.strip() == exercise.output
+        return not exercise.steps and output.strip() == exercise.output
 
 
 POCKET_TOOLS = PocketTools()
