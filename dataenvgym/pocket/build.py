@@ -20,7 +20,7 @@ import numpy as np
 
 from dataenvgym.pocket import STUDENT, student_path
 from dataenvgym.pocket.curriculum import Curriculum
-from dataenvgym.pocket.students import STUDENTS, PocketStudent, Stage
+from dataenvgym.pocket.recipes import STUDENTS, PocketStudent, Stage
 from dataenvgym.pocket.tokenizer import END, build_tokenizer
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -109,7 +109,10 @@ class _Pretraining:
         began = time.perf_counter()
         rng = derive_rng(self.seed, *stage.path)
         curriculum = Curriculum(
-            self.student, strong=stage.strong, weak_accuracy=stage.weak_accuracy
+            self.student,
+            strong=stage.strong,
+            weak_accuracy=stage.weak_accuracy,
+            initial_rate=stage.initial_rate,
         )
         optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=stage.peak, betas=(0.9, 0.98), weight_decay=0.01

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dataenvgym.pocket.students import PocketStudent
+from dataenvgym.pocket.recipes import PocketStudent
 from dataenvgym.tasks.pocket import Exercise
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.pocket.students import read_exercise
+from dataenvgym.pocket.recipes import read_exercise
 from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.adapted import known_instances, task_of
 from dataenvgym.tasks.prompt_template import PromptTemplate

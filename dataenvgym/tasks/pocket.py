@@ -108,7 +108,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     @abstractmethod
     def holds(self, exercise: Exercise, output: str) -> bool:
-        """Whether `output` is right as the first message, as far as can be told without running it."""
+        """Whether `output` is right as the first message, as far as we know without running it."""
 
     def fields(self, problem: ProblemT, rng: np.random.Generator) -> Mapping[str, Any]:
         """The fields of the problem's instance beside its question."""

@@ -8,7 +8,7 @@ import pytest
 from dataenvgym.pocket import student_path, students
 from dataenvgym.pocket.build import build
 from dataenvgym.pocket.curriculum import Curriculum
-from dataenvgym.pocket.students import POCKET_TOOLS_V1, POCKET_V2, STUDENTS
+from dataenvgym.pocket.recipes import POCKET_TOOLS_V1, POCKET_V2, STUDENTS
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
 from dataenvgym.tasks.code import pocket as code

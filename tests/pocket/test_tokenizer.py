@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.pocket import student_path
-from dataenvgym.pocket.students import STUDENTS
+from dataenvgym.pocket.recipes import STUDENTS
 from dataenvgym.pocket.tokenizer import build_tokenizer
 from dataenvgym.tool_formats import POCKET
 

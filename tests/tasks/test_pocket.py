@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.pocket.students import STUDENTS, read_exercise
+from dataenvgym.pocket.recipes import STUDENTS, read_exercise
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask

@@ -29,6 +29,7 @@ class Stage:
         strong: the skills that are practised in plain words.
         weak_accuracy: where the controller holds the weak skills.
         probe_from: the step from which it does.
+        initial_rate: the share of rows with which it begins to show a weak skill.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Stage:
     strong: tuple[str, ...]
     weak_accuracy: float
     probe_from: int
+    initial_rate: float = 0.0005
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ POCKET_TOOLS_V1 = PocketStudent(
             strong=_TOOLS,
             weak_accuracy=0.15,
             probe_from=50,
+            initial_rate=0.0002,
         ),
     ),
 )
