@@ -43,7 +43,7 @@ from dataenvgym.tool_formats import as_reply
 VILLAGE = Village()
 DONE = "done"
 STUDENT = "pocket-tools-v1"
-GREEDY = SamplingParameters(max_tokens=12)
+GREEDY = SamplingParameters(max_tokens=64)
 _OPERAND = re.compile(rf"\b(?:(?P<good>{'|'.join(GOODS)})|(?P<place>{'|'.join(PLACES)})|[1-9])\b")
 
 
@@ -54,7 +54,8 @@ class PocketToolsTask(Task):
         n_train, n_validation, n_test: how many problems each split has.
         seed: which problems. The default evaluation sets are those of the published figures.
         max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
-        sampling: how the student answers; its longest message takes nine tokens.
+        sampling: how the student answers. The pocket student's longest message takes nine tokens, a
+            call as JSON about 40.
         options: those of `Task`; `student` is "pocket-tools-v1" by default.
     """
 
