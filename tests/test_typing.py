@@ -12,7 +12,8 @@ import pytest
 
 from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
 from dataenvgym.agents.policies.bandits import BanditOptions, BanditPolicy
-from dataenvgym.environments.teaching import EnvironmentOptions, TeachingEnvironment
+from dataenvgym.environments.options import EnvironmentOptions
+from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.llama_factory.training_options import OneTraining

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
+from dataenvgym.config.arguments import check_arguments
 from dataenvgym.config.composition import compose
+from dataenvgym.config.overrides import speaker_override
 from dataenvgym.config.shapes import (
     check_agent_parts,
     check_environment_options,
@@ -43,8 +46,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+    from dataenvgym.environments.options import EnvironmentOptions
     from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
-    from dataenvgym.environments.teaching import EnvironmentOptions
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
@@ -71,6 +74,12 @@ def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
         )
     from dataenvgym.rollouts import speakers_of
 
+    for who, value in others.items():
+        if isinstance(value, str):
+            raise ConfigurationError(
+                f"task.others.{who} is {value!r}, expected a predictor or a teacher, such as "
+                f"{speaker_override(f'task.others.{who}', value)}"
+            )
     kept = {who: None if directory is None else Path(directory) / "others" / who for who in others}
     made = {
         who: build_value(value, f"task.others.{who}", {"directory": kept[who]})
@@ -175,12 +184,17 @@ def build_environment(
         config, task=task, predictor=predictor, teacher=teacher, directory=directory
     )
     iterations = _at_least(1, config, "episode.iterations")
+    section = {name: options[name] for name in options if name in config.environment}
     if "_target_" in config.environment:
         own = section_target(config, "environment")
+        check_arguments(own, section, "environment")
         return make_own_environment(own, iterations, task, predictor, directory, options)
+    spec = _spec(str(config.environment.id))
+    if isinstance(spec, EnvSpec):
+        check_arguments(load_env_creator(str(spec.entry_point)), section, "environment")
     try:
         return gymnasium.make(
-            _spec(str(config.environment.id)),
+            spec,
             max_episode_steps=iterations,
             disable_env_checker=True,
             directory=directory,
@@ -202,7 +216,7 @@ _CLASSES = {
 """Our entry points fill in what is not given; a configuration gives everything to the class."""
 
 
-def _spec(name: str) -> str | gymnasium.envs.registration.EnvSpec:
+def _spec(name: str) -> str | EnvSpec:
     """The gymnasium spec of the environment with that id."""
     spec = gymnasium.registry.get(name)
     if spec is None or (its_class := _CLASSES.get(str(spec.entry_point))) is None:

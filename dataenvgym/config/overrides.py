@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _PARTS = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=@]+)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
 
+_SPEAKER = re.compile(r"task\.others\.[^.]+")
+
 
 @dataclass(frozen=True)
 class Override:
@@ -107,11 +109,21 @@ def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collec
         if override.key in groups or override.sign in ("+", "++"):
             continue
         if override.key not in known:
+            if _SPEAKER.fullmatch(override.key) and override.value:
+                raise ConfigurationError(
+                    f"there is no speaker {override.key!r} to change. A new one is a teacher or a "
+                    f"predictor: {speaker_override(override.key, override.value)}"
+                )
             way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
             raise ConfigurationError(
                 f"there is no option {override.key!r}."
                 f"{_suggestion(override.key, [*groups, *known])}{way_out}"
             )
+
+
+def speaker_override(key: str, option: str) -> str:
+    """How to put a new speaker into the task, as a message."""
+    return f"+teacher@{key}={option} (or +predictor@{key}=...)"
 
 
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
+from dataenvgym.config.arguments import check_arguments
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, did_you_mean
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
             f"{key}: {_name(target)} asks a teacher, and there is none: choose one, such as "
             "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
         )
+    check_arguments(target, arguments, key)
     try:
         return target(**arguments)
     except DataEnvGymError:

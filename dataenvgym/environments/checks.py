@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from dataenvgym.environments.evaluated_problems import EvaluatedProblems
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
-from dataenvgym.environments.near_duplicates import Fingerprint, SeenTexts
+from dataenvgym.environments.near_duplicates import Bands, Fingerprint, SeenTexts, bands_of
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
@@ -84,7 +84,7 @@ class RecordChecks:
         self._template = template
         self._max_records = max_records
         self._seen = SeenTexts(similarity)
-        self._accepted: dict[int, list[str]] = {}  # their texts by iteration
+        self._starts: dict[int, int] = {}  # by iteration, how many were seen before it
         self._checked: dict[str, Fingerprint] = {}
 
     @classmethod
@@ -129,7 +129,7 @@ class RecordChecks:
         texts = [normalized(record_text(record)) for record in plain]
         self._checked = {text: self._seen.fingerprint(text) for text in texts}
         reasons: list[str | None] = [None] * len(records)
-        n_before = sum(map(len, self._accepted.values()))
+        n_before = len(self._seen)
         left = math.inf if self._max_records is None else self._max_records - n_before
         accepted: list[int] = []
         waiting: list[int] = []
@@ -142,7 +142,6 @@ class RecordChecks:
                     accepted.append(i)
             waiting.clear()
 
-        added: list[str] = []  # until the end: later records are compared with these too
         try:
             for i, record in enumerate(plain):
                 fingerprint = self._checked[texts[i]]
@@ -156,12 +155,10 @@ class RecordChecks:
                         reasons[i] = "over_budget"
                     else:
                         waiting.append(i)
-                        self._seen.add(fingerprint)
-                        added.append(fingerprint.text)
+                        self._seen.add(fingerprint)  # later records are compared with it too
             settle()
         finally:
-            for text in added:
-                self._seen.remove(text)
+            self._seen.forget_from(n_before)
         return CheckedRecords(
             tuple(records[i] for i in accepted),
             tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
@@ -179,23 +176,37 @@ class RecordChecks:
                 self._overlap = self._problems.overlap()
             self._problems.warn_of_no_texts()
 
-    def accept(self, records: Iterable[TrainingDatum], *, iteration: int | None = None) -> None:
+    def accept(
+        self,
+        records: Iterable[TrainingDatum],
+        *,
+        iteration: int | None = None,
+        bands: Bands | None = None,
+    ) -> Bands:
         """Remember records that are trained on.
 
         Args:
             iteration: theirs; None takes the next one. What is known of it, and of later ones, is
                 replaced.
+            bands: what this returned for the same records before, which saves most of the time.
+
+        Returns:
+            The bands by which near duplicates of these records are found.
         """
         if iteration is None:
-            iteration = max(self._accepted, default=-1) + 1
+            iteration = max(self._starts, default=-1) + 1
         self._forget_from(iteration)
+        self._starts[iteration] = len(self._seen)
         plain = (self._template.unframe(record) for record in records)
         texts = [normalized(record_text(record)) for record in plain]
-        for text in texts:
-            self._seen.add(self._checked.get(text) or self._seen.fingerprint(text))
-        self._accepted[iteration] = texts
+        if bands is not None:
+            self._checked = self._seen.fingerprints_of(texts, bands)
+        fingerprints = [self._checked.get(text) or self._seen.fingerprint(text) for text in texts]
+        for fingerprint in fingerprints:
+            self._seen.add(fingerprint)
+        return bands_of(fingerprints)
 
     def _forget_from(self, iteration: int) -> None:
-        for later in [n for n in self._accepted if n >= iteration]:
-            for text in self._accepted.pop(later):
-                self._seen.remove(text)
+        later = [n for n in self._starts if n >= iteration]
+        if later:
+            self._seen.forget_from(min(self._starts.pop(n) for n in later))

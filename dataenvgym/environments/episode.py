@@ -79,9 +79,8 @@ class Episode:
         )
         for one in finished if self.checks.learns else ():
             self.checks.learn(one.read_completed() or ())
-        for number, count in self.history.counts.items():
-            if count:
-                self.checks.accept(self.history.records_of(number), iteration=number)
+        for one in finished[1:]:
+            self.checks.accept(one.read_records(), iteration=one.number, bands=one.read_bands())
         self.predictor.reset()
 
     def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
@@ -151,7 +150,7 @@ class Episode:
         checked = checked or CheckedRecords((), ())
         accepted, reward, total = checked.accepted, 0.0, 0
         if files.number:
-            self.checks.accept(accepted, iteration=files.number)
+            files.write_bands(self.checks.accept(accepted, iteration=files.number))
             reward = report.score - self.history.last.report.score
             total = self.history.last.n_records_total
         result = IterationResult(

@@ -29,7 +29,8 @@ class TeachingEnvironmentInterface(EnvironmentInterface, Protocol):
     `"is_over"`, True if the episode needs no further step.
 
     Reports read the files of each iteration that `IterationFiles` writes as `write_completed` and
-    `write_result`. An environment that ignores `resume` begins a killed episode anew.
+    `write_result`. An environment that ignores `resume` begins a killed episode anew, of which
+    the runner warns. An episode ends where `step` says that it is terminated or truncated.
 
     Attributes:
         action_space: a `RecordsSpace` for an agent that is called for records; any other one for

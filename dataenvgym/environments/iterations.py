@@ -8,6 +8,8 @@
                           if there are any
         dataset/, training.yaml, adapter/    written by the predictor's training
         completed.jsonl   the evaluated validation instances
+        bands.npy         the hashes by which near duplicates of the records are found; older runs
+                          have none, and compute them again when they are resumed
         iteration.json    `IterationResult`; its presence says that the iteration is finished
         files.json        while it is not: what its files were written with (see `marks`)
 
@@ -18,10 +20,13 @@ hashes of the others, so that a file that was damaged later is refused by its na
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 from dataenvgym.environments.checks import CheckedRecords
 from dataenvgym.environments.iteration_result import IterationResult
@@ -31,13 +36,14 @@ from dataenvgym.environments.jsonl_files import (
     write_completed,
 )
 from dataenvgym.environments.marks import MarkedFolder, refuse_damage
+from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (
     CompletedTaskInstance,
     TrainingDatum,
     parse_training_datum,
 )
-from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
+from dataenvgym.storage import read_json, read_jsonl, write_bytes, write_json, write_jsonl
 from dataenvgym.workspace import naming_damage
 
 _TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
@@ -125,6 +131,20 @@ class IterationFiles:
             write_jsonl(path, dropped)
         with self.marks.replacing("records.jsonl") as path:
             write_jsonl(path, (r.model_dump(mode="json") for r in checked.accepted))
+
+    def read_bands(self) -> Bands | None:
+        """What near duplicates of the accepted records are found by, if that was written."""
+        path = self._path("bands.npy")
+        with naming_damage(path):
+            return np.load(path, allow_pickle=False) if path.exists() else None
+
+    def write_bands(self, bands: Bands) -> None:
+        """Spare a resumed episode the making of these; none are written for no records."""
+        if len(bands):
+            content = io.BytesIO()
+            np.save(content, bands)
+            with self.marks.replacing("bands.npy") as path:
+                write_bytes(path, content.getvalue())
 
     # --- training ---
 

@@ -2,8 +2,9 @@
 
 Two texts are near duplicates if their sets of word 3-grams have a Jaccard similarity of at least
 `similarity` and they hold the same numbers in the same order: a problem with other numbers is
-another problem. Locality-sensitive hashing (MinHash, by `datasketch`) proposes candidates, at a
-lower threshold, so that it misses few. Their exact similarity decides.
+another problem. Locality-sensitive hashing proposes candidates, at a lower threshold, so that it
+misses few: texts that have a band of their MinHash (by `datasketch`) in common. Their exact
+similarity decides.
 """
 
 from __future__ import annotations
@@ -11,30 +12,50 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections import Counter
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
-    from datasketch import MinHash, MinHashLSH
+    from datasketch import MinHash
 
 _PERMUTATIONS = 128
 _SLACK = 0.15
 
 Shingles = frozenset[bytes]
+Bands = NDArray[np.uint64]
+"""The bands of some texts, a row for each; zeros for one that is too short."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A normalized text (words one space apart) and its hash; None if it is too short for one."""
+    """A normalized text (words one space apart) and its bands; none if it is too short for them.
+
+    Two texts with a band (an unsigned 64-bit number) in common may be near duplicates.
+    """
 
     text: str
-    minhash: MinHash | None = None
+    bands: tuple[int, ...] = ()
+
+
+def bands_of(fingerprints: Sequence[Fingerprint]) -> Bands:
+    """Their bands, which `SeenTexts.fingerprints_of` takes."""
+    width = max((len(one.bands) for one in fingerprints), default=0)
+    rows = [one.bands or (0,) * width for one in fingerprints]
+    return np.array(rows, dtype="<u8").reshape(len(rows), width)
 
 
 class SeenTexts:
-    """The texts so far.
+    """The texts so far, numbered from 0 on.
+
+    The bands are in arrays and in a dictionary of plain numbers: Python's garbage collector walks
+    neither, so that a step costs the same however many texts there are.
 
     Args:
         similarity: Jaccard threshold in (0, 1); texts too short to reach it with one word
@@ -45,8 +66,16 @@ class SeenTexts:
         self._similarity = similarity
         # One changed word at the end of a text changes one of its n shingles: (n-1)/(n+1).
         self._shortest = math.ceil((1 + similarity) / max(1 - similarity, 1e-9))
-        self._texts: Counter[str] = Counter()
-        self._index: MinHashLSH | None = None
+        self._texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+        # An entry for each band of each text; those with the same band are linked, latest first.
+        self._latest: dict[int, int] = {}
+        self._earlier = array("q")
+        self._bands = array("Q")
+        self._owners = array("q")
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
     def fingerprint(self, text: str) -> Fingerprint:
         """What `repeats` and `add` want of a text."""
@@ -54,37 +83,64 @@ class SeenTexts:
         if len(shingles) < self._shortest:
             return Fingerprint(text)
         minhash = _empty().copy()
-        minhash.update_batch(sorted(shingles))
-        # texts with other numbers have other values, and are no candidates
-        digest = hashlib.blake2b(_numbers(text).encode(), digest_size=8).digest()
-        own = int.from_bytes(digest, "big") >> 64 - 8 * minhash.hashvalues.itemsize
-        minhash.hashvalues ^= minhash.hashvalues.dtype.type(own)
-        return Fingerprint(text, minhash)
+        minhash.update_batch(shingles)
+        # texts with other numbers have other bands, and are no candidates
+        own = _numbers(text).encode()
+        n_bands, size = _layout(self._similarity)
+        values = minhash.hashvalues[: n_bands * size].astype(">u4").reshape(n_bands, size)
+        keys = (own + bytes([i]) + band.tobytes() for i, band in enumerate(values))
+        return Fingerprint(text, tuple(map(_hash, keys)))
+
+    def fingerprints_of(self, texts: Sequence[str], bands: Bands) -> dict[str, Fingerprint]:
+        """By text, the fingerprints that `bands` were made of; none if these are others'.
+
+        One text is hashed to see that. It finds files of another version of the hash.
+        """
+        if len(bands) != len(texts):
+            return {}
+        pairs = zip(texts, bands.tolist(), strict=True)
+        found = {text: Fingerprint(text, tuple(row)) for text, row in pairs if any(row)}
+        one = next(iter(found.values()), None)
+        return found if one and one == self.fingerprint(one.text) else {}
 
     def repeats(self, one: Fingerprint) -> Literal["duplicate", "near_duplicate"] | None:
         """Why it is not a new text, or None."""
-        if one.text in self._texts:
+        if one.text in self._numbers:
             return "duplicate"
-        if one.minhash is None or self._index is None:
-            return None
-        near = any(self._are_near(one.text, other) for other in self._index.query(one.minhash))
+        candidates = {number for band in one.bands for number in self._with_band(band)}
+        near = any(self._are_near(one.text, self._texts[number]) for number in candidates)
         return "near_duplicate" if near else None
 
     def add(self, one: Fingerprint) -> None:
         """From now on it is not a new text."""
-        self._texts[one.text] += 1
-        if one.minhash is not None and self._texts[one.text] == 1:
-            if self._index is None:
-                self._index = _empty_index(self._similarity)
-            self._index.insert(one.text, one.minhash, check_duplication=False)
+        number = len(self._texts)
+        self._texts.append(one.text)
+        if self._numbers.setdefault(one.text, number) != number:
+            return
+        self._earlier.extend([self._latest.get(band, -1) for band in one.bands])
+        self._latest.update(zip(one.bands, count(len(self._bands)), strict=False))
+        self._bands.extend(one.bands)
+        self._owners.extend([number] * len(one.bands))
 
-    def remove(self, text: str) -> None:
-        """Take back one `add`."""
-        self._texts[text] -= 1
-        if not self._texts[text]:
-            del self._texts[text]
-            if self._index is not None and text in self._index:
-                self._index.remove(text)
+    def forget_from(self, first: int) -> None:
+        """Forget the texts from number `first` on."""
+        while self._owners and self._owners[-1] >= first:
+            self._owners.pop()
+            band, earlier = self._bands.pop(), self._earlier.pop()
+            if earlier < 0:
+                del self._latest[band]
+            else:
+                self._latest[band] = earlier
+        for text in self._texts[first:]:
+            if self._numbers.get(text, -1) >= first:
+                del self._numbers[text]
+        del self._texts[first:]
+
+    def _with_band(self, band: int) -> Iterator[int]:
+        entry = self._latest.get(band, -1)
+        while entry >= 0:
+            yield self._owners[entry]
+            entry = self._earlier[entry]
 
     def _are_near(self, text: str, other: str) -> bool:
         one, two = _shingles(text), _shingles(other)
@@ -109,14 +165,8 @@ def _empty() -> MinHash:
     return MinHash(num_perm=_PERMUTATIONS, seed=1)
 
 
-def _empty_index(similarity: float) -> MinHashLSH:
-    from datasketch import MinHashLSH
-
-    return MinHashLSH(num_perm=_PERMUTATIONS, params=_bands(similarity), hashfunc=_short)
-
-
 @cache
-def _bands(similarity: float) -> tuple[int, int]:
+def _layout(similarity: float) -> tuple[int, int]:
     """How many bands there are, and how many hashes each has; takes a second to compute."""
     from datasketch import MinHashLSH
 
@@ -124,5 +174,5 @@ def _bands(similarity: float) -> tuple[int, int]:
     return layout.b, layout.r
 
 
-def _short(band: bytes) -> bytes:
-    return hashlib.blake2b(band, digest_size=8).digest()
+def _hash(key: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypedDict, get_args
 
 from dataenvgym.environments.iteration_result import IterationResult
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.interfaces import TaskInterface
+from dataenvgym.interfaces import RecordCheckInterface, SkillLabelerInterface, TaskInterface
 
 Mode = Literal["incremental", "accumulate"]
+
+
+class EnvironmentOptions(TypedDict, total=False):
+    """Keyword arguments of `TeachingEnvironment` that each environment passes on."""
+
+    directory: str | Path | None
+    mode: Mode
+    replay: int
+    target_score: float | None
+    max_records: int | None
+    similarity: float
+    labeler: SkillLabelerInterface | None
+    quality: Sequence[RecordCheckInterface]
+    render_mode: str | None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
+from dataenvgym.environments.options import EnvironmentOptions
+from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import (
     CompletedTaskInstance,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from zlib import crc32
 
 from dataenvgym.records import (
     ChatDatum,
@@ -41,27 +42,43 @@ def record_questions(record: TrainingDatum) -> list[str]:
 
 
 def record_text(record: TrainingDatum) -> str:
-    """All that makes a record what it is, as one text."""
-    verdict = [str(record.desirable)] if isinstance(record, KTODatum) else []
-    return "\n".join([record.kind, *verdict, *record_parts(record)])
+    """All that makes a record what it is, as one text.
+
+    A number stands for the tools of a chat: those that many records share make none alike.
+    """
+    more = [str(record.desirable)] if isinstance(record, KTODatum) else []
+    if isinstance(record, ChatDatum) and record.tools:
+        tools = "\n".join(tool.model_dump_json() for tool in record.tools)
+        more = [str(crc32(tools.encode()))]
+    return "\n".join([record.kind, *more, *record_parts(record)])
 
 
 def normalized(text: str) -> str:
     """Casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
-    return " ".join(w for w in words_and_stops(text) if w not in _STOPS)
+    text = _folded(text)
+    if text.isascii():
+        return " ".join(_ASCII_WORDS.findall(text))
+    return " ".join(word for word in _spaced_out(text) if word not in _STOPS)
 
 
 def words_and_stops(text: str) -> list[str]:
     """Casefolded words, numbers, mathematical signs and the signs that end a sentence."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    if text.isascii():
-        return _ASCII.findall(text)
-    return "".join(_spaced(character) for character in text).split()
+    text = _folded(text)
+    return _ASCII.findall(text) if text.isascii() else _spaced_out(text)
 
 
 _STOPS = ".?!:;"
 _SIGNS = "+*/^<>=%~|$\\#-"
 _ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
+_ASCII_WORDS = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS)}]")
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _spaced_out(text: str) -> list[str]:
+    return "".join(_spaced(character) for character in text).split()
 
 
 def _spaced(character: str) -> str:

@@ -74,10 +74,11 @@ class Student:
             start="adapter" if incremental else "base",
             phase=clock,
         )
-        earlier: Sequence[TrainingDatum] = history.records
         if incremental:
             rng = derive_rng(seed, files.number, "replay")
             earlier = history.sample(self._options.replay, stage_of(accepted[0]), rng)
+        else:
+            earlier = history.records
         self._predictor.train([*earlier, *accepted], run)
         return files.number
 

@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, SupportsFloat, TypedDict
+from typing import Any, ClassVar, SupportsFloat
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -45,20 +45,6 @@ from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Trainin
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
 Observation = dict[str, Any]
-
-
-class EnvironmentOptions(TypedDict, total=False):
-    """Keyword arguments of `TeachingEnvironment` that each environment passes on."""
-
-    directory: str | Path | None
-    mode: Mode
-    replay: int
-    target_score: float | None
-    max_records: int | None
-    similarity: float
-    labeler: SkillLabelerInterface | None
-    quality: Sequence[RecordCheckInterface]
-    render_mode: str | None
 
 
 class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):

@@ -33,7 +33,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.usage import read_usage
 from dataenvgym.plans import engine_fit
 from dataenvgym.records.model import escaped
-from dataenvgym.run_warnings import listening
+from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
 
@@ -75,6 +75,7 @@ class Bookkeeping:
         self._announced = 0
         self._started: list[EpisodeCallback] = []
         self._has_ended = False
+        self._n_before = 0
 
     def refuse_another_agent(self) -> None:
         """An episode belongs to the agent that began it."""
@@ -104,6 +105,7 @@ class Bookkeeping:
             problems=self._problems,
             environment=type(self.teaching).__name__,
         )
+        self._n_before = plan.n_finished if resumes else 0
         if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
             self.warnings.go_on(self._warnings_before())
         self.clock.listeners.append(self._on_phase)
@@ -130,6 +132,20 @@ class Bookkeeping:
         """The environment has taken the directory for its own."""
         self._open()
         self.warnings.iteration = len(self.teaching.results) - 1
+        if (gone := self._n_before - len(self.teaching.results)) > 0:
+            self._begin_anew(gone)
+
+    def _begin_anew(self, gone: int) -> None:
+        """Warn of an environment that does not resume; drop the test answers of the earlier try."""
+        warn_run(
+            f"{several(gone, 'finished iteration')} in {self.directory} will be done again: "
+            f"{type(self.teaching).__name__} began a new episode although it was asked to resume. "
+            "Its reset() has to heed the option 'resume' (see TeachingEnvironmentInterface)"
+        )
+        answered = sorted((self.directory / "test").glob("*.jsonl"))
+        MarkedFolder(self.directory, "").forget(f"test/{path.name}" for path in answered)
+        for path in answered:
+            path.unlink()
 
     def announce(self) -> None:
         """Tell of the iterations that have been finished since the last call."""

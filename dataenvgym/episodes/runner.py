@@ -69,8 +69,9 @@ def run_episode(
             another agent, student or task.
 
     Returns:
-        The summary, which also stands in `summary.json`. An episode whose teacher's budget is
-        spent ends like any other, and says so in `summary.ended`.
+        The summary, which also stands in `summary.json`. An episode that ends before its last
+        iteration, because its teacher's budget is spent or the environment truncates it (as a
+        `TimeLimit` of fewer steps does), says so in `summary.ended`.
     """
     teaching = teaching_of(environment)
     if iterations < 1:
@@ -117,12 +118,16 @@ def _taught(
         while len(books.teaching.results) <= iterations and not is_over:
             try:
                 action = kept.next_action(observation)
-                observation, _, is_over, _, _ = environment.step(action)
+                observation, _, is_over, is_truncated, _ = environment.step(action)
             except BudgetSpentError as error:
                 ended = str(error)
                 break
             agent.step()
             books.announce()
+            n_done = len(books.teaching.results) - 1
+            if is_truncated and not is_over and n_done < iterations:
+                ended = f"the environment truncated it after {n_done} of {iterations} iterations"
+                break
         return books.conclude(ended)
 
 

@@ -20,6 +20,7 @@ from dataenvgym.quality.answering import answers_of
 from dataenvgym.records import Conversation, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 
 
@@ -32,8 +33,9 @@ class WrongAnswerCheck:
     Who judges: the task's domain, if it judges records and this one (`judge_record`); else the
     teacher, if there is one, which solves the problem up to `samples` times. If more than half of
     the samples come to the same answer, as the domain reads and compares them, that is the right
-    one. A record that cannot be judged passes; where that is so because a question failed, or the
-    teacher's budget is spent, it is counted and named in a warning.
+    one. A record that cannot be judged passes; where that is so because a question failed, the
+    teacher's budget is spent, or the domain has no form in which answers can be compared
+    (`answer_form`), it is counted and named in a warning.
 
     Args:
         task: whose domain reads and compares answers, and may judge records.
@@ -41,7 +43,8 @@ class WrongAnswerCheck:
         samples: how often the teacher solves each problem; it is asked no more once a majority
             is there.
         temperature, max_tokens: of the teacher's replies.
-        prompt: what the teacher is told, with the problem as `{instruction}`.
+        prompt: what the teacher is told, with the problem as `{instruction}` and the domain's
+            `{answer_form}`. One without the latter is trusted to give a form of its own.
         needs_judge: whether to refuse a combination in which nobody judges anything.
         seed: of the teacher's samples.
 
@@ -67,17 +70,17 @@ class WrongAnswerCheck:
             raise ConfigurationError(f"samples is {samples}, expected 1 or more")
         self._task = task_of(task)
         self._domain = self._task.domain
-        if needs_judge and teacher is None and not self._domain.judges_records:
+        self._prompt = as_prompt(prompt, needs=("instruction",), may=("answer_form",))
+        self._no_majority = _no_majority(self._task, teacher, self._prompt)
+        if needs_judge and self._no_majority and not self._domain.judges_records:
             raise ConfigurationError(
                 "quality check wrong_answer: nothing judges the records. Task "
-                f"{self._task.name!r} has no judge_record, and there is no teacher: "
-                "choose one, such as teacher=openai "
-                "teacher.model=NAME, or leave the check out (quality=none)"
+                f"{self._task.name!r} has no judge_record, and {self._no_majority}; or leave the "
+                "check out (quality=none)"
             )
         self._teacher = teacher
         self._samples = samples
         self._sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
-        self._prompt = as_prompt(prompt, needs=("instruction",))
         self._seed = seed
 
     def passes(
@@ -93,7 +96,8 @@ class WrongAnswerCheck:
         if self._teacher is not None and open_at:
             found = self._by_majority(self._teacher, [records[i] for i in open_at])
             for i, verdict in zip(open_at, found, strict=True):
-                verdicts[i] = verdicts[i] if verdict is None else verdict
+                if isinstance(verdict, bool) or verdicts[i] is None:
+                    verdicts[i] = verdict
         return [True if verdict is None else verdict for verdict in verdicts]
 
     def _by_task(self, record: TrainingDatum) -> bool | Failure | None:
@@ -109,6 +113,8 @@ class WrongAnswerCheck:
     ) -> list[bool | Failure | None]:
         """For each record whether its claims hold; None where there is no majority."""
         claims = [[(c, _problem(c)) for c in claims_of(record)] for record in records]
+        if self._no_majority:
+            return [Failure(reason=self._no_majority) if some else None for some in claims]
         problems = {
             problem: TaskInstance(id="record", task=self._task.name, instruction=problem)
             for some in claims
@@ -180,11 +186,27 @@ class WrongAnswerCheck:
         def ask(conversations: Sequence[Conversation]) -> Sequence[Reply | Failure]:
             return teacher.ask(conversations, sampling, purpose="quality")
 
-        conversations = [self._prompt.render(instruction=problem) for problem in problems]
+        form = self._domain.answer_form
+        conversations = [
+            self._prompt.render(instruction=problem, answer_form=form) for problem in problems
+        ]
         try:
             return answers_of(ask, conversations, who="the teacher")
         except BudgetSpentError as error:
             return [Failure(reason=str(error) or "the budget is spent")] * len(problems)
+
+
+def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -> str | None:
+    """Why no record can be judged by a teacher's majority, and what to do; None if some can."""
+    if teacher is None:
+        return "there is no teacher: choose one, such as teacher=openai teacher.model=NAME"
+    if "answer_form" in prompt.names and not task.domain.answer_form:
+        return (
+            "its domain has no `answer_form`, so a teacher's answers cannot be compared: give it "
+            "one, or give the check a prompt of your own that says how to answer "
+            "(quality.checks.wrong_answer.prompt)"
+        )
+    return None
 
 
 def _problem(claim: Claim) -> str:

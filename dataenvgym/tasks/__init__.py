@@ -44,7 +44,8 @@ To add a domain, write two classes:
   task's `others` (docs/speakers.md).
 - `Outcome(scores={"kind": 0.5})` names further scores. Reports have their means, overall and by
   skill, and so have `summary.json`, `report.md` and the table of `dataenvgym eval`; those of code
-  problems have `tests_passed`, the share of the tests that passed.
+  problems have `tests_passed`, the share of the tests that passed. What is no mean over problems,
+  such as a macro F1, comes from the domain's `corpus_scores(completed)` and stands beside them.
 - An exception in `begin` or `respond` means that the infrastructure failed: the instance gets an
   `error` and counts neither as right nor as wrong. A bad answer is an `Outcome`, no exception.
 - Gold answers that no scorer can read are refused in `load`, naming the instance.
@@ -52,8 +53,11 @@ To add a domain, write two classes:
   class) has `make_environment` in place of the task, and may have more. `overlap_key(text)` says
   when two problems are the same, where wording is not what tells them apart: training records with
   the key of an evaluation instance are dropped. `answer_class` and `same_answer` say which replies
-  are equal, for majorities; `judge_record` whether a training record is right; `ways_to_answer` how
-  a gold answer is written.
+  are equal, for majorities, and `answer_form` tells a teacher to write answers that it can read;
+  `judge_record` says whether a training record is right; `ways_to_answer` how a gold answer is
+  written. Where an instruction is not all that the student is given, such as with tools, `text_of`
+  puts the whole problem for a teacher, and `frame` makes a chat record of what the teacher writes
+  in this form (docs/calls.md).
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 

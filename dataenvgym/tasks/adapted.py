@@ -141,11 +141,11 @@ class AdaptedTask(Task):
 
 
 class _AdaptedDomain(Domain):
-    """The domain of a task of another class, by the methods that the task has of its own."""
+    """The domain of a task of another class, by what the task has of its own."""
 
     def __init__(self, task: TaskInterface) -> None:
         self._task: Any = task
-        for name in _DOMAIN_METHODS:
+        for name in _OF_A_DOMAIN:
             if hasattr(task, name):
                 setattr(self, name, getattr(task, name))
 
@@ -169,9 +169,10 @@ class _AdaptedDomain(Domain):
 
 
 _TRIED = "in which a student could try its problems"
-_DOMAIN_METHODS = (
+_OF_A_DOMAIN = (
     *("check_ready", "prompt", "judge", "answer_class", "same_answer", "gives", "overlap_key"),
-    *("gold_record", "ways_to_answer", "judge_record", "problem_of_record"),
+    *("overlap_answer", "gold_record", "ways_to_answer", "judge_record", "problem_of_record"),
+    "answer_form",
 )
 
 

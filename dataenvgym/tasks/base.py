@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import Any, Self, TypedDict
+from functools import partial
+from typing import Self, TypedDict
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
@@ -21,10 +21,10 @@ from dataenvgym.records import (
 )
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.checked_instances import checked_instances, shown
+from dataenvgym.tasks.checked_instances import checked_instances
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
+from dataenvgym.tasks.parts import TaskAsDomain, check_parts
 from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
@@ -83,13 +83,7 @@ class Task:
         others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
         student: str = "pocket",
     ):
-        own = type(self)
-        if source is None and own.load is Task.load:
-            raise _missing(own, "source", "load(split)")
-        no_domain = domain is None and own.domain is Task.domain
-        if no_domain and own.make_environment is Task.make_environment:
-            raise _missing(own, "domain", "make_environment()")
-        _check_parts(own, source, domain)
+        check_parts(type(self), Task, source, domain)
         if name is not None:
             self.name = name
         self.source = source
@@ -248,10 +242,12 @@ class Task:
     ) -> PerformanceReport:
         """Mean reward and accuracy over the instances without an error, overall and by skill.
 
+        The domain's `corpus_scores` stand among the named scores.
+
         Raises:
             EvaluationError: if no instance could be scored; it says the first reason.
         """
-        return report_on(self.name, completed)
+        return report_on(self.name, completed, self.domain.corpus_scores)
 
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:
@@ -280,51 +276,3 @@ def _checked_instances(task: Task, loaded: object) -> tuple[TaskInstance, ...]:
         raise InvalidInstanceError(f"{where}: there are no instances, expected at least one")
     check_ids(instances, where)
     return instances
-
-
-def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{task.__name__} has no {part}: pass one to Task.__init__ ({part}=...), or give the class "
-        f"a method `{method}`"
-    )
-
-
-def _check_parts(own: type[Task], source: Any, domain: Any) -> None:
-    """Refuse parts that are not what they should be, and a domain that would be passed over."""
-    if source is not None and not isinstance(source, Source):
-        raise ConfigurationError(
-            f"source is {shown(source)}, expected a Source, such as RowSource or a class with a "
-            "method `load(split)`"
-        )
-    named: Any = own.domain
-    if named is not Task.domain and domain is not None:
-        raise ConfigurationError(
-            f"{own.__name__} has a domain of its own, {shown(named)}, and is given another one, "
-            f"{shown(domain)}: leave one of the two out"
-        )
-    if named is not Task.domain and not hasattr(named, "__get__"):  # a property can ask the task
-        domain = named
-    elif domain is None:
-        return
-    if not isinstance(domain, Domain):
-        raise ConfigurationError(
-            f"domain of {own.__name__} is {shown(domain)}, expected a Domain, such as MathDomain()"
-        )
-
-
-class TaskAsDomain(Domain):
-    """The domain of a task that has none, but makes its environments itself."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-
-    @cached_property
-    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
-        """What the prompts of the task's first two problems have around their instructions."""
-        return template_read_off(self.make_environment, self._task.instances[:2])
-
-    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
-        environment = self._task.make_environment()
-        if not getattr(environment, "others", True):  # a rollout gives them, too
-            environment.others = self._task.others
-        return environment

@@ -144,7 +144,7 @@ def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_rou
         (["agent=mine.Nothing"], "agent is a Nothing, which has no __call__, step"),
         (["agent/engine=mine.Nothing"], "agent.engine is a Nothing, which has no generate, skills"),
         (["agent/policy=mine.Nothing"], "agent.policy is a Nothing, which has no plan"),
-        (["agent=mine.MyAgent", "+agent.sise=3"], "unexpected keyword argument 'sise'"),
+        (["agent=mine.MyAgent", "+agent.sise=3"], "MyAgent takes no 'sise'. Did you mean 'size'?"),
         (["agent=mine.NUMBER"], "'mine.NUMBER', which is of type int, expected a class"),
         (["agent=mine.made"], "agent: mine.MyAgent cannot be made: MyAgent.__call__() missing"),
         (["agent=broken.MyAgent"], "broken.py is not valid Python: line 1: "),

@@ -72,8 +72,11 @@ def test_wrong_answer_needs_somebody_who_judges_and_strict_does_without():
 
 
 def test_the_teacher_is_handed_to_the_check():
+    class Numbers(Mute):
+        answer_form = 'Reply with "#### " and the number alone.'
+
     environment = build_environment(
-        compose(["quality=wrong_answer"]), predictor=STUDENT, task=Mute(), teacher=Teacher()
+        compose(["quality=wrong_answer"]), predictor=STUDENT, task=Numbers(), teacher=Teacher()
     ).unwrapped
     assert isinstance(environment, TeachingEnvironment)
     (check,) = environment.quality

@@ -93,7 +93,10 @@ def test_a_target_that_will_not_do_is_refused(own_module, target, expected):
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("+task.n_problems=3", "unexpected keyword argument 'n_problems'"),
+        (
+            "+task.n_problems=3",
+            "there is no option 'task.n_problems': PocketMathTask takes no 'n_problems'",
+        ),
         ("task.sampling.temperature=-1", "temperature: Input should be greater"),
     ],
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.environments import RecordChecks
+from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
     Message,
@@ -185,6 +186,23 @@ def test_records_of_the_iteration_itself_do_not_count():
     batch = [record("a"), record("b")]
     assert checks.check(batch, iteration=2).reasons == {"duplicate": 1}
     assert checks.check(batch, iteration=1).reasons == {}
+
+
+def test_records_accepted_with_their_bands_are_remembered_as_without_and_not_hashed_again(
+    monkeypatch,
+):
+    batch = [record("short"), *(record(f"{LONG} {word}") for word in ("today", "17 cows", "maybe"))]
+    bands = RecordChecks().accept(batch)
+    hashed: list[str] = []
+    of = SeenTexts.fingerprint
+    monkeypatch.setattr(
+        SeenTexts, "fingerprint", lambda self, text: hashed.append(text) or of(self, text)
+    )
+    checks = RecordChecks()
+    assert (checks.accept(batch, bands=bands) == bands).all()
+    assert len(hashed) == 2  # the short one, and another to see that the bands are theirs
+    again = [record("short"), record(f"{LONG} tomorrow"), record(f"{LONG} 18 cows")]
+    assert checks.check(again).reasons == {"duplicate": 1, "near_duplicate": 1}
 
 
 def test_what_a_judge_fails_on_is_not_remembered():

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
 from dataenvgym.environments.iteration_result import IterationResult
 from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.options import TeachingOptions
+from dataenvgym.environments.phases import PhaseClock
+from dataenvgym.environments.student import Student
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import (
     PerformanceReport,
     PreferenceDatum,
@@ -85,3 +90,18 @@ def test_unless_they_are_kept_a_sample_reads_only_its_own_records(files, tmp_pat
         jsonl_files, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
     )
     assert len(history.sample(4, "sft", np.random.default_rng(0))) == len(read) == 4
+
+
+def test_incremental_training_reads_only_the_records_that_it_replays(files, tmp_path, monkeypatch):
+    trained: list[TrainingDatum] = []
+
+    class Pupil(ScriptedPredictor):
+        def train(self, training_data, run) -> None:
+            trained.extend(training_data)
+
+    history = History.of(tmp_path, files)
+    monkeypatch.setattr(History, "records", property(lambda _: pytest.fail("all were read")))
+    student = Student(Pupil(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3))
+    next_files = IterationFiles(tmp_path, len(files))
+    student.train(supervised(2, "new"), next_files, history, seed=0, clock=PhaseClock())
+    assert len(trained) == 5

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import gc
 import random
 
 import pytest
 
-from dataenvgym.environments.near_duplicates import SeenTexts
+from dataenvgym.environments.near_duplicates import SeenTexts, bands_of
 
 TEXT = " ".join(f"word{chr(97 + i)}" for i in range(26)) + " then " * 3 + "and 17 of 4 cows"
 
@@ -60,11 +61,76 @@ def test_texts_with_other_numbers_are_not_even_compared(monkeypatch):
     assert repeats(seen, TEXT) is None
 
 
-def test_what_is_removed_is_new_again_and_what_was_added_twice_is_removed_twice():
-    seen = seen_texts(TEXT, "short", TEXT)
-    seen.remove(TEXT)
-    seen.remove("short")
-    assert repeats(seen, TEXT) == "duplicate"
-    assert repeats(seen, "short") is None
-    seen.remove(TEXT)
-    assert repeats(seen, TEXT + "s") is None
+def test_what_is_forgotten_is_new_again_and_what_was_added_twice_is_forgotten_twice():
+    seen = seen_texts("first", TEXT, "short", TEXT)
+    seen.forget_from(3)
+    assert repeats(seen, TEXT) == repeats(seen, "short") == "duplicate"
+    seen.forget_from(1)
+    assert len(seen) == 1
+    assert repeats(seen, "first") == "duplicate"
+    assert [repeats(seen, text) for text in (TEXT, TEXT + "s", "short")] == [None] * 3
+
+
+def variants(count: int, rng: random.Random) -> list[str]:
+    """Texts of which most differ in a few words from one before them."""
+    vocabulary = [f"{a}{b}" for a in "bcdfgh" for b in "aeiou"]
+    texts = [" ".join(rng.choices(vocabulary, k=60)) for _ in range(count // 10)]
+    while len(texts) < count:
+        words = rng.choice(texts).split()
+        for _ in range(rng.randint(1, 6)):
+            words[rng.randrange(len(words))] = rng.choice(vocabulary)
+        texts.append(" ".join(words))
+    return texts
+
+
+@pytest.mark.parametrize("similarity", [0.5, 0.9])
+def test_the_candidates_are_those_of_datasketch(similarity, monkeypatch):
+    from datasketch import MinHash, MinHashLSH
+
+    def minhash(text: str) -> MinHash:
+        words = text.split()
+        shingles = {" ".join(words[i : i + 3]).encode() for i in range(len(words) - 2)}
+        found = MinHash(num_perm=128, seed=1)
+        found.update_batch(shingles)
+        return found
+
+    seen = SeenTexts(similarity)
+    theirs = MinHashLSH(threshold=similarity - 0.15, num_perm=128)
+    compared: set[str] = set()
+    monkeypatch.setattr(seen, "_are_near", lambda text, other: compared.add(other))
+    texts = variants(300, random.Random(0))
+    for i, text in enumerate(texts):
+        compared.clear()
+        repeats(seen, text)
+        assert compared == set(theirs.query(minhash(text)))
+        seen.add(seen.fingerprint(text))
+        theirs.insert(text, minhash(text))
+        if i % 50 == 49:
+            seen.forget_from(len(seen) - 7)
+            for gone in texts[i - 6 : i + 1]:
+                theirs.remove(gone)
+
+
+def test_bands_that_were_kept_give_the_fingerprints_back():
+    seen = SeenTexts(0.9)
+    texts = ["too short", *variants(20, random.Random(1))]
+    made = [seen.fingerprint(text) for text in texts]
+    assert seen.fingerprints_of(texts, bands_of(made)) == {one.text: one for one in made[1:]}
+    assert bands_of(made[:1]).shape == (1, 0)
+    assert seen.fingerprints_of(texts[:1], bands_of(made[:1])) == {}
+
+
+def test_bands_of_other_texts_or_another_similarity_are_not_taken():
+    texts = variants(20, random.Random(1))
+    seen = SeenTexts(0.9)
+    bands = bands_of([seen.fingerprint(text) for text in texts])
+    assert seen.fingerprints_of(texts[1:], bands) == {}
+    assert seen.fingerprints_of([*texts[1:], "more"], bands) == {}
+    assert SeenTexts(0.6).fingerprints_of(texts, bands) == {}
+
+
+def test_the_garbage_collector_does_not_walk_what_grows_with_the_texts():
+    before = len(gc.get_objects())
+    seen = seen_texts(*variants(200, random.Random(2)))
+    assert len(seen) == 200
+    assert len(gc.get_objects()) - before < 100

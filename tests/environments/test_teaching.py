@@ -6,6 +6,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from dataenvgym.environments import OpenEnded, SkillList
+from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.errors import (
     ConfigurationError,
     InvalidActionError,
@@ -16,6 +17,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
+from dataenvgym.storage import write_json
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -159,6 +161,25 @@ def test_a_resumed_episode_goes_on_where_it_was(task, student, records, tmp_path
     assert student.records == 2
     _, _, _, _, info = second.step(records)
     assert second.results[-1].dropped == {"duplicate": 2}
+
+
+def test_an_episode_of_a_version_without_bands_is_resumed_all_the_same(task, student, tmp_path):
+    words = " ".join(f"word{chr(97 + i)}" for i in range(26))
+    first = SkillList(task, student, directory=tmp_path)
+    first.reset(seed=0)
+    first.step([{"instruction": words, "output": "today"}])
+    files = IterationFiles(tmp_path / "iterations", 1)
+    assert files.read_bands() is not None
+    (files.directory / "bands.npy").unlink()
+    result = files.read_result()
+    marks = {name: mark for name, mark in result.files.items() if name != "bands.npy"}
+    older = result.model_copy(update={"files": marks})
+    write_json(files.directory / "iteration.json", older.model_dump(mode="json"))
+    second = SkillList(task, student, directory=tmp_path)
+    second.reset(seed=0, options={"resume": True})
+    second.step([{"instruction": words, "output": "tomorrow"}])
+    assert second.results[-1].dropped == {"near_duplicate": 1}
+    assert IterationFiles(tmp_path / "iterations", 2).read_bands() is None  # it has no records
 
 
 def test_somebody_elses_episode_is_not_overwritten_in_silence(task, student, tmp_path):

@@ -72,6 +72,44 @@ def test_an_environment_of_another_class_is_run_to_its_end(
     assert write_report(tmp_path).exists()
 
 
+def test_an_environment_that_does_not_resume_is_named_and_its_old_test_answers_are_dropped(
+    tmp_path, echo_task, make_student_of_echo, make_agent
+):
+    def play(agent, iterations):
+        own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+        return run_episode(own, agent, iterations=iterations)
+
+    assert play(make_agent(size=1), 2).warnings == ()
+    summary = play(make_agent(size=2), 3)
+    (warning,) = summary.warnings
+    assert f"2 finished iterations in {tmp_path} will be done again" in warning.text
+    assert "OwnEnvironment began a new episode although it was asked to resume" in warning.text
+    # best is iteration 2, as before, which had 4 right answers in the test split then
+    assert [round(i.val_score * 12) for i in summary.iterations] == [2, 4, 5]
+    assert (summary.best_iteration, summary.test_score_after) == (2, 5 / 12)
+
+
+def test_a_truncated_episode_ends_and_says_so(
+    tmp_path, echo_task, make_student_of_echo, make_agent
+):
+    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+    environment = gymnasium.wrappers.TimeLimit(own, 2)
+    summary = run_episode(environment, make_agent(size=1), iterations=4)
+    assert len(summary.iterations) == 3
+    assert summary.status == "finished"
+    assert summary.ended == "the environment truncated it after 2 of 4 iterations"
+
+
+@pytest.mark.parametrize("steps", [2, 5])
+def test_a_limit_of_as_many_steps_or_more_is_no_early_end(
+    tmp_path, echo_task, make_student_of_echo, make_agent, steps
+):
+    own = OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path)
+    environment = gymnasium.wrappers.TimeLimit(own, steps)
+    summary = run_episode(environment, make_agent(size=1), iterations=2)
+    assert (len(summary.iterations), summary.ended) == (3, None)
+
+
 def test_it_needs_nothing_that_the_protocol_does_not_say(tmp_path, echo_task, make_student_of_echo):
     assert isinstance(
         OwnEnvironment(echo_task(), make_student_of_echo(), tmp_path), TeachingEnvironmentInterface

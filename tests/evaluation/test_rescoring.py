@@ -12,7 +12,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
 from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
-from dataenvgym.tasks.base import TaskAsDomain
+from dataenvgym.tasks.parts import TaskAsDomain
 
 
 @pytest.fixture

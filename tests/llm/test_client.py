@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from aiohttp import web
 
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient, ask_all
+from dataenvgym.llm import ChatClient, ask_all, scouting
 from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.records import Message, Tool
 from dataenvgym.tool_formats import HERMES, NATIVE
@@ -260,9 +259,10 @@ def test_what_will_not_get_better_fails_at_once_with_the_servers_words(server, c
     [(401, "the key in"), (403, "the key in"), (404, "the model's name and base_url")],
 )
 def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
-    server, connect, code, check
+    server, connect, monkeypatch, code, check
 ):
-    submitted = threading.Event()
+    monkeypatch.setattr(scouting, "_AHEAD_S", 60)  # on a busy machine a refusal may take a second
+    submitted = threading.Event()  # no answer comes before all have been asked
 
     async def refuse(request, payload):
         await asyncio.to_thread(submitted.wait, 20)
@@ -277,8 +277,17 @@ def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
             call.result(20)
         assert raised.value.status == code
     assert len(server.requests) == 1
+    submitted.clear()
+    left = iter(range(9, -1, -1))
+
+    def submit(conversation, sampling):
+        call = client.submit(conversation, sampling, model="m")
+        if next(left) == 0:
+            submitted.set()
+        return call
+
     with pytest.raises(ServerError):
-        ask_all(partial(client.submit, model="m"), [say("x")] * 10, GREEDY)
+        ask_all(submit, [say("x")] * 10, GREEDY)
     assert len(server.requests) == 2
     server.respond = echo
     assert ask(client) == Reply(text="hello")

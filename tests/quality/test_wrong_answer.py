@@ -12,6 +12,7 @@ from dataenvgym.errors import (
     SandboxError,
 )
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.quality import WrongAnswerCheck
 from dataenvgym.records import (
@@ -20,10 +21,13 @@ from dataenvgym.records import (
     Message,
     PreferenceDatum,
     SupervisedDatum,
+    TaskInstance,
     TextDatum,
 )
 from dataenvgym.tasks import Source, Task
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.math.domain import MathDomain
+from dataenvgym.tasks.math.environment import MathEnvironment
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 
@@ -225,3 +229,55 @@ def test_a_domain_that_judges_records_in_its_own_way_needs_no_teacher():
     assert passes(check, record("one", "1"), record("two", "2")) == [True, False]
     with pytest.raises(ConfigurationError, match="nothing judges the records"):
         WrongAnswerCheck(Task(Silent(), MathDomain()))
+
+
+class Essays(Source):
+    def load(self, split):
+        return [TaskInstance(id="1", task="essays", instruction="Write about a river.")]
+
+
+class EssayDomain(Domain):
+    """Judges what is too short, and has no form in which two answers could be equal."""
+
+    def make_environment(self, instances=()):
+        return MathEnvironment(instances)
+
+    def judge_record(self, record):
+        return False if len(record.output) < 5 else None
+
+
+def test_where_a_domain_has_no_answer_form_the_teacher_is_not_asked_and_records_are_unjudged():
+    teacher = Teacher({"about": ["A river."]})
+    check = WrongAnswerCheck(Task(Essays(), EssayDomain()), teacher)
+    rivers = SupervisedDatum(instruction="Write about rivers.", output="They flow.")
+    short = SupervisedDatum(instruction="Write about rivers.", output="No.")
+    judged, verdict = passes(check, short, rivers)
+    assert judged is False
+    assert isinstance(verdict, Failure)
+    assert "its domain has no `answer_form`" in verdict.reason
+    assert not teacher.tries
+
+
+def test_a_teacher_without_an_answer_form_is_no_judge_unless_the_prompt_gives_one():
+    class Unjudged(EssayDomain):
+        judge_record = Domain.judge_record
+
+    task, teacher = Task(Essays(), Unjudged()), Teacher({"Say yes or no": ["no"]})
+    with pytest.raises(ConfigurationError, match=r"has no `answer_form`.*checks\.wrong_answer\."):
+        WrongAnswerCheck(task, teacher)
+    asking = {"user": "Say yes or no: {instruction}"}
+    check = WrongAnswerCheck(task, teacher, prompt=asking)
+    for output, holds in (("So: no", True), ("So: yes", False)):
+        asked = SupervisedDatum(instruction="Is it a river?", output=output)
+        assert passes(check, asked) == [holds]
+
+
+def test_the_prompt_for_math_asks_for_the_mark_that_math_reads():
+    (system, user) = default_prompt("solve").render(
+        instruction="What is 3 plus 4?", answer_form=MathDomain.answer_form
+    )
+    assert system.content == "You solve problems step by step and carefully."
+    assert user.content == (
+        "What is 3 plus 4?\n\nReason in short steps. The last line of your reply is "
+        '"#### " and the final answer alone.'
+    )

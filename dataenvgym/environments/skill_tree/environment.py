@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import gymnasium
 
 from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.skill_tree.accuracies import accuracies_of
@@ -37,7 +38,7 @@ from dataenvgym.environments.skill_tree.transitions import (
     plant,
 )
 from dataenvgym.environments.skill_tree.tree_engine import TreeEngine, key_of
-from dataenvgym.environments.teaching import EnvironmentOptions, Observation, TeachingEnvironment
+from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
 from dataenvgym.plans import Engine

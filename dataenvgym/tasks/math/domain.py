@@ -6,13 +6,17 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from dataenvgym.records import SupervisedDatum, TaskInstance
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.math.environment import MathEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 _SIGNS = re.compile(r"[+*/^=<>|×÷·−√]|(?<![a-z])-|-(?![a-z])")  # noqa: RUF001
+FINAL_ANSWER_FORM = (
+    'Reason in short steps. The last line of your reply is "#### " and the final answer alone.'
+)
+"""An `answer_form` that `extract_final_answer` reads."""
 
 
 class MathDomain(Domain):
@@ -21,6 +25,8 @@ class MathDomain(Domain):
     Answers are counted as text: there is no canonical form of all that the scorer calls equal
     (50% is 0.5 and 50). Two of them are the same if the scorer says so.
     """
+
+    answer_form = FINAL_ANSWER_FORM
 
     def __init__(self, prompt_template: PromptTemplate = PLAIN) -> None:
         self.prompt_template = prompt_template
@@ -55,9 +61,9 @@ class MathDomain(Domain):
         if instance.answer:
             yield f"#### {instance.answer}"
 
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a question with a final answer, if it is one."""
-        problem, answer = self.question_of_record(record), extract_final_answer(record.output)
-        if problem is None or answer is None:
+        if (problem := self.question_of_record(record)) is None:
             return None
-        return problem.model_copy(update={"answer": answer})
+        answer = extract_final_answer(problem.answer or "")
+        return None if answer is None else problem.model_copy(update={"answer": answer})

@@ -24,6 +24,7 @@ from dataenvgym.records import (
     ChatDatum,
     Conversation,
     Message,
+    SupervisedDatum,
     TaskInstance,
     ToolCall,
     TrainingDatum,
@@ -102,8 +103,10 @@ class PocketToolsDomain(ToolUseDomain):
     def family(self) -> PocketTools:
         return POCKET_TOOLS
 
-    def problem_of_chat(self, record: ChatDatum) -> TaskInstance | None:
-        """The problem of the family that the record's question puts, or None."""
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem of the family that a conversation begins with, or None."""
+        if not isinstance(record, ChatDatum):
+            return None
         asked = (m.content for m in record.messages if m.role == "user")
         question = self.prompt_template.instruction_in(next(asked))
         if (found := POCKET_TOOLS.find(question)) is None:
@@ -118,7 +121,7 @@ class PocketToolsDomain(ToolUseDomain):
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the calls and words of a chat solve its problem; None if that is unknown."""
-        if not isinstance(record, ChatDatum) or (problem := self.problem_of_chat(record)) is None:
+        if not isinstance(record, ChatDatum) or (problem := self.problem_of_record(record)) is None:
             return None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": problem})

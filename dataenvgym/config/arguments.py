@@ -1,0 +1,145 @@
+"""Whether the options of a section fit the class that they are for, by its annotations.
+
+An option that the class does not take, and a plain value of another type than its parameter has,
+are refused before anything is made. An annotation says so only where it names plain types (numbers,
+text, lists, options by name, also in unions); what else it may hold, the class itself checks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from pydantic import BaseModel
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+_NAMES: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    Path: "text",
+    list: "a list",
+    dict: "options by name",
+    NoneType: "null",
+}
+
+
+def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], key: str) -> None:
+    """Refuse arguments that `target` does not take, by their keys in the configuration.
+
+    Args:
+        target: a class or a function; a pydantic model checks its fields itself.
+        arguments: plain values, and objects, of which the types are not checked.
+        key: the section of the configuration that they are in.
+
+    Raises:
+        ConfigurationError: naming the key, and what was expected.
+    """
+    if isinstance(target, type) and issubclass(target, BaseModel):
+        return
+    hints, takes_others = _hints(target)
+    for name, value in arguments.items():
+        if name not in hints and not takes_others and name not in _of_bases(target):
+            its_name = getattr(target, "__qualname__", type(target).__qualname__)
+            raise ConfigurationError(
+                f"there is no option '{key}.{name}': {its_name} takes no {name!r}."
+                f"{did_you_mean(name, hints)} It takes: {', '.join(hints) or 'nothing'}"
+            )
+        if not _fits(value, hint := hints.get(name, Any)):
+            found = "null" if value is None else repr(value)
+            raise ConfigurationError(f"{key}.{name} is {found}, expected {_named(hint)}")
+
+
+def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
+    """The annotation of each parameter (Any if unknown), and whether it takes any others."""
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except ValueError:  # some classes that are written in C have no signature
+        return {}, True
+    function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    hints: dict[str, Any] = {}
+    takes_others = False
+    for parameter in parameters:
+        hint = _resolved(parameter.annotation, names)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            options = next(iter(get_args(hint)), None)  # of Unpack[Options]
+            takes_others = not is_typeddict(options)
+            hints |= {} if takes_others else _options(options)
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            hints[parameter.name] = hint | None if parameter.default is None else hint
+    return hints, takes_others
+
+
+def _of_bases(target: Callable[..., Any]) -> set[str]:
+    """The parameters of its base classes, to which it may pass on what it does not know."""
+    bases = target.__mro__[1:-1] if isinstance(target, type) else ()
+    return {name for base in bases for name in inspect.signature(base).parameters}
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    if annotation is inspect.Parameter.empty:
+        return Any
+    try:
+        return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names)["it"]
+    except (NameError, TypeError, SyntaxError):  # such as one imported for type checks only
+        return Any
+
+
+def _options(options: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(options)
+    except NameError:
+        return dict.fromkeys(options.__annotations__, Any)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value may be passed for that annotation; True where it cannot be told."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is Literal:
+        return any(isinstance(value, type(part)) for part in parts)
+    if not (value is None or isinstance(value, bool | int | float | str | list | dict)):
+        return True
+    kind = _kind(origin or hint)
+    if kind is None:
+        return True
+    if isinstance(value, bool):
+        return kind is bool
+    accepted: Any = {float: (int, float), Path: str}.get(kind, kind)
+    if not isinstance(value, accepted):
+        return False
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(_fits(each, _inner(kind, parts)) for each in inner)
+
+
+def _kind(hint: Any) -> Any:
+    """The plain type of an annotation, one of the keys of `_NAMES`; None for others."""
+    if hint in _NAMES:
+        return hint
+    if hint is Mapping:
+        return dict
+    return list if hint in (tuple, set, frozenset, Sequence, Collection, Iterable, Set) else None
+
+
+def _inner(kind: Any, parts: tuple[Any, ...]) -> Any:
+    """The annotation of each value in a list or a mapping; Any if they have several."""
+    if kind is dict:
+        return parts[1] if parts else Any
+    return parts[0] if len(set(parts) - {Ellipsis}) == 1 else Any
+
+
+def _named(hint: Any) -> str:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_named, parts)))
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    kind = _kind(origin or hint)
+    return _NAMES.get(kind, getattr(hint, "__name__", str(hint)))

@@ -1,0 +1,84 @@
+"""The two parts of a task, source and domain.
+
+A task class may have `load` in place of a source, and `make_environment` in place of a domain;
+`TaskAsDomain` is then its domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.checked_instances import shown
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.environment import TaskEnvironment
+from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
+from dataenvgym.tasks.source import Source
+
+if TYPE_CHECKING:
+    from dataenvgym.tasks.base import Task
+
+
+def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> None:
+    """Refuse parts that are missing, of another kind, or given twice.
+
+    Args:
+        own: the class of the task.
+        base: `Task`, whose methods `own` may have replaced.
+        source, domain: what the task is given, or None.
+
+    Raises:
+        ConfigurationError: naming the part, and what to do.
+    """
+    if source is None and own.load is base.load:
+        raise _missing(own, "source", "load(split)")
+    no_domain = domain is None and own.domain is base.domain
+    if no_domain and own.make_environment is base.make_environment:
+        raise _missing(own, "domain", "make_environment()")
+    if source is not None and not isinstance(source, Source):
+        raise ConfigurationError(
+            f"source is {shown(source)}, expected a Source, such as RowSource or a class with a "
+            "method `load(split)`"
+        )
+    named: Any = own.domain
+    if named is not base.domain and domain is not None:
+        raise ConfigurationError(
+            f"{own.__name__} has a domain of its own, {shown(named)}, and is given another one, "
+            f"{shown(domain)}: leave one of the two out"
+        )
+    if named is not base.domain and not hasattr(named, "__get__"):  # a property can ask the task
+        domain = named
+    elif domain is None:
+        return
+    if not isinstance(domain, Domain):
+        raise ConfigurationError(
+            f"domain of {own.__name__} is {shown(domain)}, expected a Domain, such as MathDomain()"
+        )
+
+
+class TaskAsDomain(Domain):
+    """The domain of a task that has none, but makes its environments itself."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    @cached_property
+    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
+        """What the prompts of the task's first two problems have around their instructions."""
+        return template_read_off(self.make_environment, self._task.instances[:2])
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
+        environment = self._task.make_environment()
+        if not getattr(environment, "others", True):  # a rollout gives them, too
+            environment.others = self._task.others
+        return environment
+
+
+def _missing(task: type[Task], part: str, method: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{task.__name__} has no {part}: pass one to Task.__init__ ({part}=...), or give the class "
+        f"a method `{method}`"
+    )
