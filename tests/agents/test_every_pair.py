@@ -18,7 +18,6 @@ REFUSED_FOR_TOOLS = {
     "llm": "solved by calling tools",
     "execution": "solved by calling tools",
     "execution_preference": "solved by calling tools",
-    "preference": "needs supervised records",
     "seeded": "can rewrite none of the",
     "seeded_teacher": "can rewrite none of the",
 }
