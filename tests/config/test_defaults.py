@@ -53,6 +53,8 @@ OTHERWISE: Mapping[str, set[str]] = {
     # a world by name
     "task/calendar": {"world"},
     "task/wallet": {"world"},
+    # the student that has learned some of it
+    "task/pocket_tools": {"student"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,
 }
