@@ -44,7 +44,7 @@ class InProcessPredictor:
         device: "cpu", "cuda", or "auto" for CUDA where there is some.
         dtype: "float32", "bfloat16" or "float16".
         tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`).
+            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory".
 
     Raises:
         ConfigurationError: for a value that cannot be; for a student that cannot be loaded, when
@@ -61,7 +61,7 @@ class InProcessPredictor:
         threads: int = 2,
         device: str = "cpu",
         dtype: str = "float32",
-        tool_format: str = DEFAULT,
+        tool_format: str | None = None,
     ) -> None:
         for name, value in (("batch_size", batch_size), ("threads", threads)):
             if value < 1:
@@ -79,8 +79,8 @@ class InProcessPredictor:
         self.threads = threads
         self.device = device
         self.dtype = dtype
-        self.tool_format = tool_format
-        self._format = training_format(tool_format)
+        self.tool_format = tool_format or own_tool_format(self.student)
+        self._format = training_format(self.tool_format)
         self._loaded = AdaptedStudent(self.student, device=device, dtype=dtype)
         self._is_fresh = self.adapter is not None  # and has yet to load it
         self._lock = threading.RLock()
@@ -131,9 +131,11 @@ class InProcessPredictor:
 
         from dataenvgym.predictors.generation import Generated, generate
         from dataenvgym.predictors.sampling import Nucleus, Sampler, greedy, uniform_numbers
+        from dataenvgym.predictors.stopping import StopTexts
         from dataenvgym.trainers.compute import workers
 
         model, tokenizer = self._student.model, self._student.tokenizer
+        stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
         end_tokens = self._student.end_tokens
         is_greedy = sampling.temperature == 0.0
         numbers = [] if is_greedy else uniform_numbers(prompts, sampling)
@@ -144,7 +146,7 @@ class InProcessPredictor:
                 uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
                 draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
             chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
-            return generate(model, chosen, limit, draw, end_tokens=end_tokens)
+            return generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
@@ -154,7 +156,9 @@ class InProcessPredictor:
         texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
         replies: dict[int, Reply] = {}
         for i, text, reply in zip(order, texts, generated, strict=True):
-            replies[i] = Reply(text=text, finish_reason="stop" if reply.ended else "length")
+            kept = sampling.until_stop(text)
+            has_ended = reply.ended or len(kept) < len(text)
+            replies[i] = Reply(text=kept, finish_reason="stop" if has_ended else "length")
         return [replies[i] for i in range(len(prompts))]
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
@@ -244,3 +248,10 @@ def resolve_student(student: str | Path) -> str:
             "a folder in Hugging Face format, or a name on its hub"
         )
     return str(path.resolve()) if path.is_dir() else str(student)
+
+
+def own_tool_format(student: str) -> str:
+    """How a student (see `resolve_student`) writes calls, unless it is told otherwise."""
+    from dataenvgym.pocket import tool_format_of
+
+    return tool_format_of(student) or DEFAULT

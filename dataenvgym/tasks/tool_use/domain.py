@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
+    Conversation,
     Message,
     SupervisedDatum,
     TaskInstance,
@@ -18,25 +20,27 @@ from dataenvgym.records import (
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tasks.tool_use.environment import CountErrors, ToolUseEnvironment
+from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation
+from dataenvgym.tasks.tool_use.problem import problem_of
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
-from dataenvgym.tasks.tool_use.worlds import find_world
 from dataenvgym.tool_formats import as_reply
 
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
 
 class ToolUseDomain(Domain):
-    """Problems of worlds.
+    """Problems of one world.
 
     Args:
-        world: whose policy the student reads; also the world of problems that name it.
-        max_turns, max_errors, count_errors, template: see `ToolUseEnvironment`.
+        world: whose tools the student has, and whose policy it reads.
+        max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
+            `ToolUseEnvironment`.
         system_prompt: follows on the policy.
-        world_of: gives the worlds that problems name.
     """
+
+    has_tools = True
 
     def __init__(
         self,
@@ -47,13 +51,13 @@ class ToolUseDomain(Domain):
         count_errors: CountErrors = "in_a_row",
         system_prompt: str = "",
         template: str = INSTRUCTION,
-        world_of: Callable[[str], World[Any]] = find_world,
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
     ) -> None:
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
         self.world = world
         self.prompt_template = PromptTemplate(system, template)
-        other = cache(world_of)
-        self.prepared = Preparation(lambda name: world if name == world.name else other(name))
+        self.prepared = Preparation(world)
         self._environment = partial(
             ToolUseEnvironment,
             prepare=self.prepared,
@@ -62,11 +66,45 @@ class ToolUseDomain(Domain):
             count_errors=count_errors,
             system_prompt=system,
             template=template,
+            user_sampling=user_sampling,
+            judge_users=judge_users,
         )
         self.make_environment()  # an impossible option is refused here
 
+    def answer_given(self, completed: CompletedTaskInstance) -> str | None:
+        """The state that its calls lead to, and its last words."""
+        if completed.response is None:
+            return None
+        prepared = self.prepared(completed.instance)
+        world = prepared.world.at(prepared.state.fork())
+        for message in completed.transcript:
+            for call in message.tool_calls:
+                world.call(call)
+        words = self.answer_class(completed.instance, completed.response) or ""
+        return f"{world.state.digest()[:16]} {words}"
+
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
         return self._environment(instances)
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first, without what a model that plays the user
+        says first."""
+        prepared = self.prepared(instance)
+        if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
+            return super().prompt(instance)
+        with closing(self.make_environment()) as environment:
+            return environment.opening(prepared, "")[:-1]
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The instruction, and after it what a user says or is."""
+        user = problem_of(instance).user
+        if user is None:
+            return instance.instruction
+        if isinstance(user, ModelUser):
+            more = [user.instructions]
+        else:
+            more = [line.say for lines in user.states.values() for line in lines]
+        return "\n".join(filter(None, (instance.instruction, *more)))
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.
@@ -116,3 +154,6 @@ class ToolUseDomain(Domain):
             was_correct=bool(info["was_correct"]),
             scores=info.get("scores", {}),
         )
+
+    def close(self) -> None:
+        self.world.close()

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import Json, Model, TaskInstance, Text, ToolCall
-from dataenvgym.tasks.tool_use.users import User
+from dataenvgym.tasks.tool_use.users import ScriptedUser, User
 from dataenvgym.tasks.tool_use.world import World
 
 Component = Literal["state", "assertions", "said", "calls"]
@@ -73,10 +73,10 @@ def problem_of(instance: TaskInstance) -> ToolUseProblem:
         raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
 
 
-def complaint(error: ValidationError) -> str:
-    """The first complaint in one line, with the field."""
+def complaint(error: ValidationError, within: str = "") -> str:
+    """The first complaint in one line, with the field, which is in the field `within`."""
     first = error.errors(include_url=False)[0]
-    field = ".".join(map(str, first["loc"])) or "(whole problem)"
+    field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
     found = repr(first["input"])
     shown = found if len(found) <= 100 else found[:100] + "..."
     return f"field {field}: {first['msg']}; found {shown}"
@@ -88,18 +88,42 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     Raises:
         ValueError: naming the field, and a tool, check or row that there is not.
     """
+    if problem.world != world.name:
+        raise ValueError(
+            f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
+            "the problem's world (task.world), and give each world a file of its own"
+        )
+    if not world.shows_state and ("state" in problem.basis or problem.state):
+        field = "basis" if "state" in problem.basis else "state"
+        raise ValueError(
+            f"field {field}: the state of world {world.name!r} is behind the tools of its server, "
+            "and cannot be set or compared: leave `state` empty, and take basis from assertions, "
+            "said and calls"
+        )
     try:
         world.state.patched(problem.state)
     except KeyError as error:
         raise ValueError(f"field state: the world's state has no {error}") from None
     except ValidationError as error:
-        raise ValueError(f"field state.{complaint(error)}") from None
+        raise ValueError(complaint(error, "state")) from None
     for field, by in (("gold", "assistant"), ("user_gold", "user")):
         known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
         for number, call in enumerate(getattr(problem, field)):
             _check_known(f"{field}.{number}.name", "tool", call.name, known)
+    if isinstance(problem.user, ScriptedUser):
+        _check_script(problem.user, world)
     for number, assertion in enumerate(problem.assertions):
         _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
+
+
+def _check_script(script: ScriptedUser, world: World[Any]) -> None:
+    known = {tool.name for tool in world.tools("user")}
+    for number, call in enumerate(script.calls):
+        _check_known(f"user.calls.{number}.name", "tool of the user", call.name, known)
+        try:
+            world.methods[call.name].arguments.read(call.arguments)
+        except ValueError as error:
+            raise ValueError(f"field user.calls.{number}.arguments: {error}") from None
 
 
 def _check_known(field: str, kind: str, name: str, known: Mapping[str, Any] | set[str]) -> None:
