@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
     from dataenvgym.environments.options import EnvironmentOptions
     from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
+    from dataenvgym.judging import RubricJudge
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
@@ -132,6 +133,30 @@ def build_teacher(
         return None
     teacher = build_section(config, "teacher", predictor=predictor, directory=directory)
     return cast(TeacherInterface, check_protocol(teacher, TeacherInterface, "teacher"))
+
+
+def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
+    """The judge that a section `judge` describes, its teachers by name in it.
+
+    Args:
+        directory: the folder of the evaluation; the judges keep transcript and usage in its
+            `judges/NAME`.
+    """
+    from omegaconf import OmegaConf
+
+    from dataenvgym.judging import RubricJudge
+
+    section = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    teachers = {
+        name: build_value(
+            teacher, f"judge.teachers.{name}", {"directory": Path(directory) / "judges" / str(name)}
+        )
+        for name, teacher in section["teachers"].items()
+    }
+    for name, teacher in teachers.items():
+        check_protocol(teacher, TeacherInterface, f"judge.teachers.{name}")
+    judge = build_value({**section, "teachers": teachers}, "judge", {})
+    return cast(RubricJudge, check_protocol(judge, RubricJudge, "judge"))
 
 
 def build_agent(
