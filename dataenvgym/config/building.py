@@ -136,7 +136,7 @@ def build_teacher(
 
 
 def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
-    """The judge that a section `judge` describes, its teachers by name in it.
+    """The judge that a section `judge` describes: a `RubricJudge`, or its own `_target_`.
 
     Args:
         directory: the folder of the evaluation; the judges keep transcript and usage in its
@@ -155,7 +155,8 @@ def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
     }
     for name, teacher in teachers.items():
         check_protocol(teacher, TeacherInterface, f"judge.teachers.{name}")
-    judge = build_value({**section, "teachers": teachers}, "judge", {})
+    made = {"_target_": "dataenvgym.judging.RubricJudge", **section, "teachers": teachers}
+    judge = build_value(made, "judge", {})
     return cast(RubricJudge, check_protocol(judge, RubricJudge, "judge"))
 
 

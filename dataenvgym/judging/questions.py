@@ -2,8 +2,8 @@
 
 A text under judgment may imitate instructions, another speaker, or a verdict. So it is put between
 two lines with a code that derives from the text itself, which its author cannot know. What a
-speaker says is indented, so that it cannot look like the next speaker. What the judge is to do comes
-after it.
+speaker says is indented, so that it cannot look like the next speaker. What the judge is to do
+comes after it.
 """
 
 from __future__ import annotations
