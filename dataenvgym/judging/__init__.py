@@ -15,7 +15,7 @@ from dataenvgym.judging.agreement import krippendorff_alpha
 from dataenvgym.judging.asking import judge_ask, panel_ask
 from dataenvgym.judging.judge import Judge
 from dataenvgym.judging.panel import Judged, agreement, combine
-from dataenvgym.judging.questions import conversation_text, fenced, question
+from dataenvgym.judging.questions import conversation_text, dialogue_text, fenced, question
 from dataenvgym.judging.rubric import RubricJudge
 from dataenvgym.judging.verdicts import Unscored, read_verdict, verdict_schema
 
@@ -27,6 +27,7 @@ __all__ = [
     "agreement",
     "combine",
     "conversation_text",
+    "dialogue_text",
     "fenced",
     "judge_ask",
     "krippendorff_alpha",

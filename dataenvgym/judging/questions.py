@@ -9,7 +9,7 @@ comes after it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 from pydantic import BaseModel
@@ -65,18 +65,25 @@ def fenced(text: str) -> str:
 
 
 def conversation_text(conversation: Conversation, *, most: int | None = None) -> str:
-    """A conversation as text: a line such as "[3] assistant:", then what it says, indented.
+    """A conversation as text, as `dialogue_text` has it; the speakers are its roles."""
+    turns = [(_speaker(message), _message_text(message)) for message in conversation]
+    return dialogue_text(turns, most=most)
+
+
+def dialogue_text(turns: Sequence[tuple[str, str]], *, most: int | None = None) -> str:
+    """Who says what as text: a line such as "[3] Ann:", then what she says, indented.
 
     Args:
-        most: characters, at most; what is too much is cut out of the middle of long messages, and
-            the text says so. None keeps everything.
+        turns: speaker and text of each; they are numbered from 1.
+        most: characters, at most; what is too much is cut out of the middle of the longest texts,
+            and the text says so. None keeps everything.
     """
-    texts = [_message_text(message) for message in conversation]
+    texts = [text for _, text in turns]
     if most is not None and sum(map(len, texts)) > most:
         texts = _shortened(texts, most)
     return "\n".join(
-        f"[{number}] {_speaker(message)}:\n{_indented(text)}"
-        for number, (message, text) in enumerate(zip(conversation, texts, strict=True), 1)
+        f"[{number}] {' '.join(speaker.split())}:\n{_indented(text)}"
+        for number, ((speaker, _), text) in enumerate(zip(turns, texts, strict=True), 1)
     )
 
 

@@ -75,4 +75,4 @@ def test_failed_verdicts_and_the_agreement_of_judges_are_told():
         "judge: agreement (Krippendorff's alpha) -0.250; means: a 3.00, b 10.00",
     ]
     (line,) = judge_lines([judged(n_unscored=2)])
-    assert "(no verdict by: none, but there is no majority)" in line
+    assert line == "judge: 2 of 11 samples without a score (the judges have no majority)"
