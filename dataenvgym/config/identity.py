@@ -31,8 +31,10 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
-_ADDED = {
+_ADDED: dict[str, Any] = {
     "predictor.tool_format": "llama_factory",
+    "predictor.tool_parser": None,
+    "task.sampling.stop": [],
     "agent.policy.choose": "all",
     "agent.policy.skills": 1,
     "agent.policy.below": 0.8,
@@ -96,6 +98,8 @@ def follows(config: DictConfig, key: str) -> bool:
 
 def _is_as_before(key: str, value: Any) -> bool:
     key = re.sub(r"(?:\.policy)+\.", ".policy.", key)
+    if key.startswith("task.others.") and key.endswith(".tool_parser"):  # of a speaker
+        key = "predictor.tool_parser"
     return key in _ADDED and value == _ADDED[key]
 
 

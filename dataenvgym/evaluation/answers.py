@@ -17,6 +17,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.replies import last_reply
 
 _log = logging.getLogger(__name__)
 Answer = TypeVar("Answer", bound=Hashable)
@@ -31,24 +32,27 @@ def answers_of(
     One with an error has no answer.
     """
     task = task_of(task)
-    different = {(id(c.instance), c.error, c.response): c for c in completed}
+    replies = [last_reply(c) for c in completed]
+    keys = [(id(c.instance), c.error, r) for c, r in zip(completed, replies, strict=True)]
+    different = dict(zip(keys, completed, strict=True))
     with ThreadPoolExecutor(task.threads) as pool:
         read = pool.map(partial(_answer_of, task.domain), different.values())
         found = dict(zip(different, read, strict=True))
-    return [found[id(c.instance), c.error, c.response] for c in completed]
+    return [found[key] for key in keys]
 
 
 def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:
-    if completed.error is not None or completed.response is None:
+    reply = last_reply(completed)
+    if completed.error is not None or reply is None:
         return None, None
     try:
-        answer = domain.answer_class(completed.instance, completed.response)
+        answer = domain.answer_class(completed.instance, reply)
     except ConfigurationError:  # nothing would get better with the next one
         raise
     except Exception as error:  # whatever a task's code does: the score stands
         _log.warning("answer_class failed for %s", completed.instance.id, exc_info=error)
         note = f"answer_class failed, the message stands for it: {type(error).__name__}: {error}"
-        return completed.response.strip() or None, note
+        return reply.strip() or None, note
     if answer is not None and not isinstance(answer, str):
         raise ConfigurationError(
             f"answer_class gave {answer!r} for {completed.instance.id!r}, expected text or None"

@@ -78,6 +78,13 @@ class Domain(ABC):
         """
         return {}
 
+    def text_of(self, instance: TaskInstance) -> str:
+        """The problem as one text, as teachers read it: all that the student is given.
+
+        Here, the instruction.
+        """
+        return instance.instruction
+
     # --- comparing ---
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
@@ -111,6 +118,17 @@ class Domain(ABC):
         return instance.answer
 
     # --- records ---
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """A record that an engine wrote, in the prompt of the task.
+
+        Its instruction is a problem as in `text_of`; here, it is put into the template.
+        """
+        return self.prompt_template.frame(record)
+
+    def unframe(self, record: TrainingDatum) -> TrainingDatum:
+        """The record without what every prompt of the task has, as an engine wrote it."""
+        return self.prompt_template.unframe(record)
 
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """A record that solves the problem, or None.
@@ -150,22 +168,25 @@ class Domain(ABC):
         """Whether the answer of a training record is right; None if that is unknown."""
         return None
 
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """A training record as a problem that can be tried, or None if it cannot be judged.
 
         Here, with its output as the gold answer, if that solves it. Otherwise the environment reads
-        gold answers in another form, and would call every reply wrong.
+        gold answers in another form, and would call every reply wrong. A chat record, which is one
+        with tools, is not a problem here.
         """
         problem = self.question_of_record(record)
+        if problem is None or not isinstance(record, SupervisedDatum):
+            return None
         try:
-            return problem if problem and self.judge(problem, record.output) else None
+            return problem if self.judge(problem, record.output) else None
         except Exception:  # whatever an environment does with a problem that is not its own
             return None
 
-    def question_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """A record's question as a problem, with the output as it stands for its gold answer.
 
-        None if the record has a system message or turns that are not the prompt's.
+        None if the record has a system message, or turns or tools, that are not the prompt's.
         """
         plain = self.prompt_template.unframe(record)
         if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
@@ -174,5 +195,5 @@ class Domain(ABC):
             id=record.provenance.id or "record",
             task="records",
             instruction=plain.prompt[-1].content,
-            answer=record.output,
+            answer=plain.output,
         )

@@ -48,6 +48,7 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/humaneval": {"name", "format", "template"},
     "task/humaneval_plus": {"name", "format", "template", "packages"},
     "task/livecodebench": _DATA_SET - {"packages"},
+    "task/mcp": {"world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
     # a server of one's own, in place of OpenAI's
@@ -125,7 +126,9 @@ def is_filled_in(value: Any) -> bool:
 def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    return None if value == {} else value  # Python has no constant that is an empty mapping
+    if isinstance(value, dict):  # Python has no constant that is an empty one
+        return {name: plain(item) for name, item in value.items()} or None
+    return value
 
 
 def sections(section: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -18,6 +18,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.lessons import lesson_of, problem_of, record_of
 from dataenvgym.tasks.math.domain import MathDomain
+from dataenvgym.tasks.replies import last_reply
+from dataenvgym.tool_formats import read_reply
 
 SYSTEM = Message(role="system", content="Be brief.")
 
@@ -107,3 +109,27 @@ def test_a_record_of_any_kind_is_a_problem_if_the_domain_says_so():
     pair = PreferenceDatum(instruction="1+1?", chosen="It is\n#### 2", rejected="#### 3")
     assert problem_of(MathDomain(), pair).answer == "2"
     assert problem_of(MathDomain(), TextDatum(text="1+1 is 2")) is None
+
+
+def test_a_chat_record_with_tools_is_a_problem_where_the_domain_makes_it_one():
+    call = ToolCall(name="add", arguments={"a": 1})
+    record = ChatDatum(messages=(user("1?"), student("", call)), tools=(Tool(name="add"),))
+    assert problem_of(MathDomain(), record) is None
+
+    class OfTools(MathDomain):
+        def problem_of_record(self, record):
+            return TaskInstance(id="i", task="t", instruction=record.messages[0].content)
+
+    assert problem_of(OfTools(), record).instruction == "1?"
+
+
+def test_the_last_reply_has_its_calls_in_it():
+    call = ToolCall(name="add", arguments={"a": 1})
+    completed = tried(user("1?"), student("Well.", call), Message(role="tool", content="2"))
+    said = last_reply(completed)
+    assert (
+        read_reply((user("?").model_copy(update={"tools": (Tool(name="add"),)}),), said)
+        == (completed.transcript[1])
+    )
+    assert last_reply(tried(user("1?"), student("Two."))) == "Two."
+    assert last_reply(tried(user("1?"))) is None

@@ -57,14 +57,14 @@ class PocketEngine:
         An example that it cannot read is passed over; so is what goes beyond the exercises of a
         skill that there are.
         """
-        template = task_of(self._task).domain.prompt_template
+        domain = task_of(self._task).domain
         questions: set[str] = set()
         records: list[TrainingDatum] = []
         for assignment in plan:
             for _ in range(assignment.count):
                 if (record := self._write(assignment, questions, rng)) is not None:
                     questions.add(record.instruction)
-                    records.append(template.frame(record))
+                    records.append(domain.frame(record))
         return records
 
     def propose_subskills(

@@ -14,6 +14,7 @@ import numpy as np
 from dataenvgym.environments.skill_tree.transitions import Key
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
     SupervisedDatum,
     TaskInstance,
@@ -79,7 +80,9 @@ def subskill_taught(completed: CompletedTaskInstance) -> str:
 
 def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
     source = record.provenance
-    if not isinstance(record, SupervisedDatum) or source.skill is None or source.subskill is None:
+    if source.skill is None or source.subskill is None:
+        return None
+    if not isinstance(record, SupervisedDatum | ChatDatum):
         return None
     if (problem := domain.problem_of_record(record)) is None:
         return None

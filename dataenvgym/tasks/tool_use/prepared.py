@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import TaskInstance, Tool
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, check_fits, problem_of
 from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.world import World
@@ -34,12 +34,21 @@ class Prepared:
         return state
 
     @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """The assistant's tools."""
+        return self.world.tools()
+
+    @cached_property
     def gold_state(self) -> State:
         """The state after the gold calls; not to be changed.
+
+        A world that does not show its state is not asked: the state is that of the beginning.
 
         Raises:
             InvalidInstanceError: if one of them fails.
         """
+        if not self.world.shows_state:
+            return self.state
         world = self.world.at(self.state.fork())
         for calls, by in ((self.problem.gold, "assistant"), (self.problem.user_gold, "user")):
             for call in calls:
