@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import orjson
 from pydantic import BaseModel
 
 from dataenvgym.judging.verdicts import verdict_schema
-from dataenvgym.llm.prompts import Prompt
+from dataenvgym.llm.prompts import Prompt, default_prompt
 from dataenvgym.records import Conversation, Message
 
+_shipped = cache(default_prompt)
 _CODE_LENGTH = 12
 _INDENT = "    "
 _FORM = """\
@@ -30,7 +32,7 @@ Reply with one JSON object and nothing else. It has to fit this schema:
 
 
 def question(
-    prompt: Prompt,
+    prompt: Prompt | str,
     verdict: type[BaseModel],
     *,
     data: Mapping[str, str | None],
@@ -40,6 +42,7 @@ def question(
     """What a judge is asked.
 
     Args:
+        prompt: a prompt, or the name of one of ours.
         data: values of the prompt that come from those under judgment; each is fenced. Paragraphs
             of the prompt without a value are left out.
         values: the other values of the prompt.
@@ -50,6 +53,7 @@ def question(
         ConfigurationError: for a name in the prompt that has no value here.
     """
     given = {name: fenced(text) if text else None for name, text in data.items()}
+    prompt = _shipped(prompt) if isinstance(prompt, str) else prompt
     asked = prompt.render(**given, **dict(values or {}))
     form = _FORM.format(schema=orjson.dumps(verdict_schema(verdict)).decode())
     if attempt:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
@@ -59,8 +60,9 @@ def read_verdict(text: str, verdict: type[VerdictT]) -> VerdictT | str:
         return _problem(error)
 
 
+@lru_cache(maxsize=256)
 def verdict_schema(verdict: type[BaseModel]) -> Schema:
-    """The JSON schema of a verdict, as servers in strict mode want it.
+    """The JSON schema of a verdict, as servers in strict mode want it; not to be changed.
 
     References are resolved, every property is required, and no others are allowed.
 

@@ -20,7 +20,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.interfaces import Ask
 from dataenvgym.judging import Unscored, judge_ask, panel_ask, question
 from dataenvgym.judging.panel import Aggregation
-from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.llm.prompts import Prompt
 from dataenvgym.records import Model
 from dataenvgym.records.model import Text
 
@@ -95,7 +95,7 @@ def judge_character(
     judges: Sequence[str] = ("judge",),
     aggregation: Aggregation = "mean",
     min_judges: int = 1,
-    prompt: Prompt | Mapping[str, Any] | str = "social_dimensions",
+    prompt: Prompt | str = "social_dimensions",
     **asking: Any,
 ) -> Generator[Ask, str, JudgedCharacter]:
     """Ask judges how a character did: `yield from` it in a task environment.
@@ -106,16 +106,19 @@ def judge_character(
         dialogue: what was said and done (see `judging.dialogue_text`).
         dimensions: those that are to be judged; the others are scored by rule.
         judges: the names of the speakers that are asked.
+        aggregation, min_judges: see `judging.combine`.
+        prompt: with `{dialogue}` and `{dimensions}`; it may have `{who}`, `{profile}` and
+            `{scene}`.
         asking: further arguments of `judge_ask`.
 
     Raises:
         ConfigurationError: for a dimension that does not exist.
     """
-    names = _checked(dimensions)
+    names = tuple(_checked(dimensions))
     verdict = dimensions_verdict(names)
     texts = {"profile": profile, "scene": scene, "dialogue": dialogue}
     asked = question(
-        as_prompt(prompt, needs=("dialogue", "dimensions"), may=("who", "profile", "scene")),
+        prompt,
         verdict,
         data=texts,
         values={"who": who, "dimensions": "\n".join(map(_described, names))},
@@ -138,7 +141,7 @@ def judge_turns(
     turns: Sequence[int],
     most: int | None = None,
     judge: str = "judge",
-    prompt: Prompt | Mapping[str, Any] | str = "social_turns",
+    prompt: Prompt | str = "social_turns",
     **asking: Any,
 ) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
     """Ask a judge which of a character's turns mattered; in their order, perhaps none.
@@ -146,13 +149,15 @@ def judge_turns(
     Args:
         turns: the numbers of its turns in the dialogue; no other one can be named.
         most: how many can be named; None is all of them.
+        prompt: with `{dialogue}`; it may have `{who}`, `{goal}`, `{turns}` and `{most}`.
+        asking: further arguments of `judge_ask`.
     """
     if not turns:
         return ()
     most = len(turns) if most is None else most
     verdict = turns_verdict(tuple(turns), most)
     asked = question(
-        as_prompt(prompt, needs=("dialogue",), may=("who", "goal", "turns", "most")),
+        prompt,
         verdict,
         data={"goal": goal, "dialogue": dialogue},
         values={"who": who, "turns": ", ".join(map(str, turns)), "most": most},
@@ -184,7 +189,8 @@ def overall(scores: Mapping[str, float]) -> float | None:
     return fsum(scores.values()) / len(DIMENSIONS)
 
 
-def dimensions_verdict(names: Sequence[str]) -> type[Model]:
+@cache
+def dimensions_verdict(names: tuple[str, ...]) -> type[Model]:
     """A verdict with a `DimensionVerdict` within its range for each of these dimensions."""
     fields: dict[str, Any] = {name: (_in_range(name), ...) for name in names}
     return create_model("SocialVerdict", __base__=Model, **fields)

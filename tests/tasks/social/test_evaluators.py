@@ -62,7 +62,7 @@ def test_overall_is_the_mean_of_all_seven_and_missing_if_one_is():
 
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_a_score_out_of_its_range_is_refused(name):
-    verdict = dimensions_verdict([name])
+    verdict = dimensions_verdict((name,))
     low, high = DIMENSIONS[name].low, DIMENSIONS[name].high
     for score in (low, high):
         assert not isinstance(read_verdict(reply({name: score}), verdict), str)
