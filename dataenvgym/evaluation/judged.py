@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from pydantic import Field
 
 from dataenvgym.evaluation.estimates import estimate
 from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
-from dataenvgym.evaluation.metrics import JudgeResult
+from dataenvgym.evaluation.metrics import JUDGE, JudgeResult
 from dataenvgym.judging import Judged, RubricJudge
 from dataenvgym.judging.asking import UNREADABLE
 from dataenvgym.judging.rubric import RubricVerdict
@@ -64,11 +65,23 @@ class JudgedSamples:
     rows: Sequence[JudgedSample]
     n_asked: int
 
-    def result(self, name: str) -> JudgeResult:
+    @cached_property
+    def scores(self) -> list[float | None]:
+        """The score of each row."""
+        return [self.judge.score(Judged(row.verdicts, row.unscored)) for row in self.rows]
+
+    def added_to(
+        self, completed: Sequence[CompletedTaskInstance], /
+    ) -> list[CompletedTaskInstance]:
+        """The samples, in their order, with the named score `judge` where they have one."""
+        left = iter(self.scores)
+        return [c if c.error is not None else _with_score(c, next(left)) for c in completed]
+
+    def result(self, name: str, /) -> JudgeResult:
         """The metric, under that name."""
         by_instance: dict[str, list[float]] = {}
         said = [Judged(row.verdicts, row.unscored) for row in self.rows]
-        scores = [self.judge.score(one) for one in said]
+        scores = self.scores
         for row, score in zip(self.rows, scores, strict=True):
             if score is not None:
                 by_instance.setdefault(row.instance_id, []).append(score)
@@ -130,6 +143,12 @@ def judge_samples(
             rows += before
             n_asked += len(missing)
     return JudgedSamples(judge, [c.instance.id for c in instances], rows, n_asked)
+
+
+def _with_score(completed: CompletedTaskInstance, score: float | None) -> CompletedTaskInstance:
+    if score is None:
+        return completed
+    return completed.model_copy(update={"scores": {**completed.scores, JUDGE: score}})
 
 
 def _read(

@@ -40,6 +40,12 @@ class JudgesSamples(Protocol):
         """The metric of that name."""
         ...
 
+    def added_to(
+        self, completed: Sequence[CompletedTaskInstance], /
+    ) -> Sequence[CompletedTaskInstance]:
+        """The samples with their scores by the judges, where they have one, as a named score."""
+        ...
+
 
 def sum_up(
     files: EvaluationFiles,
@@ -76,6 +82,8 @@ def results_of(
     judged: JudgesSamples | None = None,
 ) -> EvaluationResults:
     """The results of these tallies, samples and verdicts."""
+    if judged is not None:
+        completed = judged.added_to(completed)
     any_scored = any(c.error is None for c in completed)
     return EvaluationResults(
         samples=samples,
@@ -92,6 +100,11 @@ class _Written:
 
     def result(self, name: str, /) -> MetricResult:
         return self._by_name.get(name, MetricResult(name=name, value=None, n=0))
+
+    def added_to(
+        self, completed: Sequence[CompletedTaskInstance], /
+    ) -> Sequence[CompletedTaskInstance]:
+        return completed
 
 
 def results_before(files: EvaluationFiles) -> JudgesSamples:

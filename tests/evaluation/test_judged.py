@@ -81,6 +81,8 @@ def test_the_metric_is_the_mean_over_instances_of_what_the_judge_gave(drawn, tas
     assert metric.value == pytest.approx(sum(sum(v) / 2 for v in first.values()) / 5)
     assert (metric.n, metric.left_out, metric.n_scored, metric.n_unscored) == (5, 0, 10, 0)
     assert metric.half_width is not None
+    assert results.report is not None
+    assert results.report.scores == {"judge": pytest.approx(metric.value)}
     written = read_json(drawn.directory / "results.json")
     assert EvaluationResults.model_validate(written) == results
     assert (written["metrics"][1]["name"], "failed" in written["metrics"][0]) == ("judge", False)
