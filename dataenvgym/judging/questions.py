@@ -21,6 +21,8 @@ from dataenvgym.records import Conversation, Message
 
 _shipped = cache(default_prompt)
 _CODE_LENGTH = 12
+MOST_CHARACTERS = 60_000
+"""Of a dialogue that a judge reads, so that nobody escapes judgment by writing too much."""
 _INDENT = "    "
 _FORM = """\
 Everything between <data-CODE> and </data-CODE>, where CODE is the same in both, is text to be \
@@ -68,13 +70,13 @@ def fenced(text: str) -> str:
     return f"<data-{code}>\n{text}\n</data-{code}>"
 
 
-def conversation_text(conversation: Conversation, *, most: int | None = None) -> str:
+def conversation_text(conversation: Conversation, *, most: int | None = MOST_CHARACTERS) -> str:
     """A conversation as text, as `dialogue_text` has it; the speakers are its roles."""
     turns = [(_speaker(message), _message_text(message)) for message in conversation]
     return dialogue_text(turns, most=most)
 
 
-def dialogue_text(turns: Sequence[tuple[str, str]], *, most: int | None = None) -> str:
+def dialogue_text(turns: Sequence[tuple[str, str]], *, most: int | None = MOST_CHARACTERS) -> str:
     """Who says what as text: a line such as "[3] Ann:", then what she says, indented.
 
     Args:
@@ -99,7 +101,8 @@ def _message_text(message: Message) -> str:
     calls = (
         f"call {call.name} {orjson.dumps(call.arguments).decode()}" for call in message.tool_calls
     )
-    return "\n".join(filter(None, (message.content, *calls)))
+    tools = [f"tool {tool.name}: {tool.description}" for tool in message.tools]
+    return "\n".join(filter(None, (message.content, *tools, *calls)))
 
 
 def _indented(text: str) -> str:

@@ -14,7 +14,7 @@ from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterfac
 from dataenvgym.judging.agreement import LEVELS, Level
 from dataenvgym.judging.judge import Judge
 from dataenvgym.judging.panel import AGGREGATIONS, Aggregation, Judged, agreement
-from dataenvgym.judging.questions import conversation_text, question
+from dataenvgym.judging.questions import MOST_CHARACTERS, conversation_text, question
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.model import Finite, Text
@@ -69,7 +69,7 @@ class RubricJudge:
         temperature: float = 0.0,
         max_tokens: int = 1024,
         seed: int = 0,
-        max_characters: int = 60_000,
+        max_characters: int = MOST_CHARACTERS,
     ) -> None:
         self.low, self.high = _checked_scale(scale)
         _check_choice("aggregation", aggregation, AGGREGATIONS)
