@@ -51,6 +51,9 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/mcp": {"world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
+    # a world by name
+    "task/calendar": {"world"},
+    "task/wallet": {"world"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,
 }
