@@ -11,9 +11,10 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.faults import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.tasks.base import LONG_REPLIES
+from dataenvgym.tasks.tool_use.audit import audit
 
 from ...rollouts.fakes import Predictor, both_modes
-from .phone_world import SET, begun, domain, instance, say
+from .phone_world import SET, Phone, begun, domain, instance, say
 
 WANTED = ["the plan is the large one", "it lasts a year"]
 
@@ -101,6 +102,16 @@ def test_there_is_no_gold_conversation_where_a_judge_decides():
     made = domain()
     assert made.gold_record(problem()) is None
     assert made.gold_record(instance(basis=["state", "said"], said=["large"])) is not None
+
+
+def test_an_audit_asks_no_judge_and_wants_it_said_to_the_letter():
+    by_text = instance(basis=["state", "said"], said=WANTED)
+    for gold in ([SET], []):
+        one, other = (
+            p.model_copy(update={"data": {**p.data, "gold": gold}}) for p in (problem(), by_text)
+        )
+        assert audit(Phone(), [one]).violations == audit(Phone(), [other]).violations
+    assert "gold" not in {v.check for v in audit(Phone(), [problem()]).violations}
 
 
 @both_modes
