@@ -100,6 +100,8 @@ def _is_as_before(key: str, value: Any) -> bool:
     key = re.sub(r"(?:\.policy)+\.", ".policy.", key)
     if key.startswith("task.others.") and key.endswith(".tool_parser"):  # of a speaker
         key = "predictor.tool_parser"
+    if key == "predictor.tool_format" and value is None:  # the student's own: then that is said
+        return True
     return key in _ADDED and value == _ADDED[key]
 
 

@@ -20,7 +20,7 @@ from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, gene
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
-    Message,
+    Conversation,
     PreferenceDatum,
     SupervisedDatum,
     TrainingDatum,
@@ -152,10 +152,9 @@ class PreferenceEngine:
     ) -> PreferenceDatum | None:
         """The record's answer before the student's; None if it said nothing, or the same."""
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
-        said = tried.transcript[len(prompt)]
         if isinstance(record, ChatDatum):
-            return _pair_with_tools(record, said, predictor)
-        answer = said.content
+            return _pair_with_tools(record, tried.transcript, len(prompt), predictor)
+        answer = tried.transcript[len(prompt)].content
         if answer in ("", record.output):
             return None
         return PreferenceDatum(
@@ -183,12 +182,25 @@ def _scaled(plan: Plan, total: int) -> Plan:
 
 
 def _pair_with_tools(
-    record: ChatDatum, said: Message, predictor: PredictorInterface
+    record: ChatDatum, tried: Conversation, n_prompt: int, predictor: PredictorInterface
 ) -> PreferenceDatum | None:
-    """The pair as plain turns, with tools and calls written as this student writes them."""
+    """The pair as plain turns, with tools and calls written as this student writes them.
+
+    It is about the first message in which the student left the way of the record.
+
+    Args:
+        tried: what the student said after a prompt of `n_prompt` messages.
+    """
+    conversation = record.conversation
+    begin = n_prompt if conversation[:n_prompt] == tried[:n_prompt] else len(conversation) - 1
+    way = zip(conversation[begin:], tried[n_prompt:], strict=False)
+    left = next((i for i, (ours, theirs) in enumerate(way) if ours != theirs), None)
+    if left is None or conversation[begin + left].role != "assistant":
+        return None
+    before, said = conversation[: begin + left], tried[n_prompt + left]
     form = tool_format(getattr(predictor, "tool_format", DEFAULT))
-    *prompt, right = form.flatten(record.conversation)
-    wrong = form.flatten((*record.conversation[:-1], said))[-1]
+    *prompt, right = form.flatten((*before, conversation[begin + left]))
+    wrong = form.flatten((*before, said))[-1]
     fields = prompt_fields(tuple(prompt))
     if fields is None or not right.content or wrong.content in ("", right.content):
         return None
