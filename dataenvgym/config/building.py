@@ -141,12 +141,21 @@ def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
     Args:
         directory: the folder of the evaluation; the judges keep transcript and usage in its
             `judges/NAME`.
+
+    Raises:
+        ConfigurationError: for options that cannot be, and for the student as a judge.
     """
     from omegaconf import OmegaConf
 
     from dataenvgym.judging import RubricJudge
 
     section = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    for name in section["teachers"]:
+        if "predictor" in inspect.signature(section_target(config.teachers, name)).parameters:
+            raise ConfigurationError(
+                f"judge.teachers.{name} is the student itself, which does not judge its own "
+                "evaluation: choose a server (teacher=openai, teacher=vllm) or a class of your own"
+            )
     teachers = {
         name: build_value(
             teacher, f"judge.teachers.{name}", {"directory": Path(directory) / "judges" / str(name)}

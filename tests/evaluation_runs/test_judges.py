@@ -102,6 +102,8 @@ def test_a_folder_may_not_choose_which_server_judges(small, server, tmp_path):
 def test_without_a_teacher_nothing_is_asked_of_the_student(small, tmp_path):
     with pytest.raises(ConfigurationError, match="there is no judge: choose a teacher, such as t"):
         run_evaluation([*small, "metrics=[judge]"])
+    with pytest.raises(ConfigurationError, match="is the student itself, which does not judge"):
+        run_evaluation([*small, "metrics=[judge]", "teacher=student"])
     with pytest.raises(ConfigurationError, match=r"scale is \[3\.0, 1\.0\]"):
         run_evaluation(
             [*small, "metrics=[judge]", "teacher=vllm", "teacher.model=m", "judge.scale=[3.,1.]"]
