@@ -7,6 +7,7 @@ episodes       Episode: what was said in a scene, and its scores
 kinds          the kinds of documents that a store keeps
 sotopia        the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
 parsing        entries of files; refused ones are named
+evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered
 content        the characters and scenes that come with the package
 """
 

@@ -121,7 +121,7 @@ class ToolUseDomain(Domain):
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """The conversation in which the gold calls are made, if it earns the full reward.
 
-        None for a user played by a model.
+        None if the problem asks a model: a user, or a judge.
         """
         try:
             completed = self.gold_conversation(instance)
@@ -134,12 +134,13 @@ class ToolUseDomain(Domain):
         return record_of(completed, self.prompt(instance))
 
     def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
-        """The problem after the gold replies; None for a user played by a model.
+        """The problem after the gold replies; None if it asks a model: a user, or a judge.
 
         Raises:
             DataEnvGymError: if the world cannot put the problem.
         """
-        if isinstance(self.prepared(instance).problem.user, ModelUser):
+        problem = self.prepared(instance).problem
+        if isinstance(problem.user, ModelUser) or problem.asks_judge:
             return None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": instance})
