@@ -31,9 +31,9 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
-_ADDED = {"predictor.tool_format": "llama_factory"}
-"""Keys that earlier versions did not have, with the value that they acted on. A key with that value
-is left out, so that their runs keep their names and can be continued."""
+_ADDED = (("predictor.tool_format", "llama_factory"), ("predictor.tool_format", None))
+"""Keys that earlier versions did not have, with the values that are what they acted on. A key with
+such a value is left out, so that their runs keep their names and can be continued."""
 
 FREE_SECTIONS = ("executor",)
 """Sections of which the same is true: who runs the episode, and where, changes no result."""
@@ -73,7 +73,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    kept = (item for item in flat.items() if item not in _ADDED.items())
+    kept = (item for item in flat.items() if item not in _ADDED)
     return {key: value for key, value in kept if not _is_free(key)}
 
 

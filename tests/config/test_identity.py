@@ -35,6 +35,7 @@ def test_runs_of_versions_without_the_key_keep_their_names():
     assert "predictor.tool_format" not in values
     assert values["trainer.template"] is None
     assert run_name(compose(["predictor.tool_format=llama_factory"])) == name
+    assert run_name(compose(["predictor.tool_format=null"])) == name
     assert run_name(compose(["predictor.tool_format=hermes"])) != name
 
 
