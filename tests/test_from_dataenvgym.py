@@ -31,7 +31,11 @@ OVERRIDES = sorted(
         and "..." not in part
     }
 )
-VALUES = {"task=math_jsonl": ["task.sources=problems.jsonl"], "skills=saved": ["skills.path=x"]}
+VALUES = {
+    "task=math_jsonl": ["task.sources=problems.jsonl"],
+    "task=plans": ["task.sources=plans.jsonl", "task.tools=tools.json"],
+    "skills=saved": ["skills.path=x"],
+}
 
 
 @pytest.fixture(autouse=True)

@@ -56,7 +56,7 @@ def evaluate(arguments: Namespace) -> None:
 def _show(evaluation: Evaluation, console: Console) -> None:
     from rich.text import Text
 
-    from dataenvgym.cli.evaluation_tables import metric_table, skill_table
+    from dataenvgym.cli.evaluation_tables import metric_table, score_tables
 
     report = evaluation.report
     title = Text(f"{report.task}, {_title(evaluation)}", style="italic")
@@ -65,8 +65,9 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         if evaluation.split != ALL and getattr(evaluation.task, "has_one_source", False):
             problems += f"; --split {ALL} takes all"
         console.print(Text(problems), soft_wrap=True)
-    console.print(skill_table(report))
-    console.print()
+    for table in score_tables(report, console):
+        console.print(table)
+        console.print()
     console.print(metric_table(evaluation.results.metrics), crop=False)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
     if failed := report.n_errors:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -13,9 +15,27 @@ from dataenvgym.evaluation.metrics import MetricResult
 from dataenvgym.records import PerformanceReport
 
 
-def skill_table(report: PerformanceReport) -> Table:
-    """Scores by skill, and of all; a column for each named score that there is."""
-    named = [escape(one_line(name, 40)) for name in report.scores]
+def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
+    """Scores by skill, and of all; a column for each named score that there is.
+
+    Where the console has no room for these columns, the named scores of all are a table of their
+    own.
+    """
+    table = skill_table(report)
+    wide = console.options.update(width=10_000)
+    fits = Measurement.get(console, wide, table).maximum <= console.width
+    if fits or not report.scores:
+        return [table]
+    named = _table(("named score (by skill: results.json)",), ("all",))
+    for name, value in report.scores.items():
+        named.add_row(Text(one_line(name, 60)), score(value))
+    return [skill_table(report, ()), named]
+
+
+def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -> Table:
+    """Scores by skill, and of all; with a column for each of these named scores, or for all."""
+    names = [*report.scores] if names is None else names
+    named = [escape(one_line(name, 40)) for name in names]
     table = _table(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
     for skill in report.skills:
         if skill.skill:
@@ -24,7 +44,7 @@ def skill_table(report: PerformanceReport) -> Table:
                 Text(one_line(skill.skill, 40)),
                 score(skill.score),
                 score(skill.accuracy),
-                *(score(skill.scores.get(name)) for name in report.scores),
+                *(score(skill.scores.get(name)) for name in names),
                 str(skill.n),
                 str(skill.n_errors or ""),
             )
@@ -33,7 +53,7 @@ def skill_table(report: PerformanceReport) -> Table:
         "",
         score(report.score),
         score(report.accuracy),
-        *(score(value) for value in report.scores.values()),
+        *(score(report.scores.get(name)) for name in names),
         str(report.n),
         str(report.n_errors or ""),
         style="bold",

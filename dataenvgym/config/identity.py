@@ -31,9 +31,15 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
-_ADDED = (("predictor.tool_format", "llama_factory"), ("predictor.tool_format", None))
+_ADDED: Mapping[str, tuple[Any, ...]] = {
+    "predictor.tool_format": ("llama_factory", None),
+    "agent.policy.choose": ("all",),
+    "agent.policy.skills": (1,),
+    "agent.policy.below": (0.8,),
+}
 """Keys that earlier versions did not have, with the values that are what they acted on. A key with
-such a value is left out, so that their runs keep their names and can be continued."""
+such a value is left out, so that their runs keep their names and can be continued. Of a policy
+within another one, the key is the same."""
 
 FREE_SECTIONS = ("executor",)
 """Sections of which the same is true: who runs the episode, and where, changes no result."""
@@ -73,8 +79,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
-    kept = (item for item in flat.items() if item not in _ADDED)
-    return {key: value for key, value in kept if not _is_free(key)}
+    return {k: v for k, v in flat.items() if not _is_free(k) and not _is_as_before(k, v)}
 
 
 def follows(config: DictConfig, key: str) -> bool:
@@ -87,6 +92,11 @@ def follows(config: DictConfig, key: str) -> bool:
         return False
     raw: Any = OmegaConf.to_container(section)
     return OmegaConf.is_interpolation(section, name) and raw[name] != literal(section[name])
+
+
+def _is_as_before(key: str, value: Any) -> bool:
+    key = re.sub(r"(?:\.policy)+\.", ".policy.", key)
+    return value in _ADDED.get(key, ())
 
 
 def _is_free(key: str) -> bool:

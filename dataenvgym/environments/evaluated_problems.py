@@ -27,6 +27,7 @@ class EvaluatedProblems:
         adapted = task_of(task)
         has_key = adapted.offers("overlap_key") or adapted.offers("domain")
         self._overlap_key = adapted.domain.overlap_key if has_key else None
+        self._overlap_answer = adapted.domain.overlap_answer
         self._name = adapted.name
         has_test = adapted.offers("on") and "test" in adapted.splits
         self._unknown: list[str] = []
@@ -44,7 +45,7 @@ class EvaluatedProblems:
         instances = [i for i in self._instances if i.instruction.strip()]
         return EvaluationOverlap(
             (instance.instruction for instance in instances),
-            answers=(instance.answer for instance in instances if instance.answer),
+            answers=filter(None, map(self._overlap_answer, instances)),
             overlap_key=self._overlap_key,
         )
 

@@ -55,5 +55,5 @@ class IterationResult(Model):
 
     @property
     def named_scores(self) -> Scores:
-        """Mean of each named score on the validation split, such as `tests_passed`."""
+        """The named scores on the validation split, such as `tests_passed`."""
         return self.report.scores

@@ -83,6 +83,8 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
     n = len(summary.iterations)
     with default_settings():
         height = max(4.2, 1.3 + 0.27 * len(skills)) if has_skills else 4.2
+        if len(summary.score_names) > len(_NAMED):
+            height += 1.2  # of the legend below
         figure = Figure(
             figsize=(11.5 + max(0, min(n, 30) - 9) * 0.3 if has_skills else 6.4, height),
             dpi=130,
@@ -112,9 +114,11 @@ def _draw_scores(axes: Axes, summary: Summary) -> None:
               label=f"best: iteration {best.iteration}, {best.val_score:.3f}",
               zorder=5)  # fmt: skip
     shown = list(scores)
-    for name, style in zip(summary.score_names, cycle(_NAMED), strict=False):
-        values = [i.named_scores.get(name, float("nan")) for i in summary.iterations]
-        axes.plot(numbers, values, color=_QUIET, linewidth=1.4, linestyle=style,
+    names = summary.score_names
+    for i, (name, style) in enumerate(zip(names, cycle(_NAMED), strict=False)):
+        values = [one.named_scores.get(name, float("nan")) for one in summary.iterations]
+        color = _QUIET if len(names) <= len(_NAMED) else f"C{i % 10}"
+        axes.plot(numbers, values, color=color, linewidth=1.4, linestyle=style,
                   label=one_line(name, 32), zorder=2)  # fmt: skip
         shown += [value for value in values if value == value]
     tests = [(0, summary.test_score_before, "none", "test, before")]
@@ -135,7 +139,10 @@ def _draw_scores(axes: Axes, summary: Summary) -> None:
     axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="best", fontsize=9, frameon=True, framealpha=0.9, edgecolor="#e5e7eb")
+    place: dict[str, Any] = {"loc": "best", "fontsize": 9}
+    if len(names) > len(_NAMED):  # a legend among the lines would hide them
+        place = {"loc": "upper left", "bbox_to_anchor": (-0.15, -0.16), "ncols": 3, "fontsize": 8}
+    axes.legend(**place, frameon=True, framealpha=0.9, edgecolor="#e5e7eb")
 
 
 def _draw_skills(

@@ -24,6 +24,8 @@ from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import SkillReport
 
 SAMPLES = 3
+MOST_NAMED = 3
+"""Named scores that the table of skills has columns for; more have a table of their own."""
 T = TypeVar("T")
 
 
@@ -120,6 +122,7 @@ def _skills(run: RunFiles) -> Iterator[str]:
         return
     yield from _section("Skills")
     named = _names([*(s.scores for s in base), *(s.scores for s in best.values())])
+    apart, named = (named, []) if len(named) > MOST_NAMED else ([], named)
     rows = [
         (
             s.category or "-",
@@ -135,6 +138,21 @@ def _skills(run: RunFiles) -> Iterator[str]:
     names = ["category", "skill", "base", f"iteration {run.best}", "change"]
     names += [f"{name}, {when}" for name in named for when in ("base", f"iteration {run.best}")]
     yield from _table([*names, "n"], rows)
+    if apart:
+        yield ""
+        yield f"Named scores of the base and of iteration {run.best}:"
+        yield ""
+        yield from _table(
+            ["category", "skill", *apart],
+            (
+                (
+                    s.category or "-",
+                    s.skill or "(none)",
+                    *(" -> ".join(map(score, _before_and_after(s, best, name))) for name in apart),
+                )
+                for s in base
+            ),
+        )
     learned, forgotten = learned_and_forgotten(run)
     yield ""
     for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):

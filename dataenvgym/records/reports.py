@@ -11,7 +11,8 @@ class SkillReport(Model):
 
     `score` is the mean reward and `accuracy` the share of correct instances, both over the
     `n - n_errors` instances without an error; both are None where there is no such instance.
-    `scores` has the mean of each named score, over those of them that have it.
+    `scores` has the mean of each named score, over those of them that have it, and the scores of
+    the instances taken together, such as a macro F1 (`Domain.corpus_scores`).
     """
 
     skill: str

@@ -171,7 +171,8 @@ class _AdaptedDomain(Domain):
 _TRIED = "in which a student could try its problems"
 _OF_A_DOMAIN = (
     *("check_ready", "prompt", "judge", "answer_class", "same_answer", "gives", "overlap_key"),
-    *("gold_record", "ways_to_answer", "judge_record", "problem_of_record", "answer_form"),
+    *("overlap_answer", "gold_record", "ways_to_answer", "judge_record", "problem_of_record"),
+    "answer_form",
 )
 
 

@@ -242,10 +242,12 @@ class Task:
     ) -> PerformanceReport:
         """Mean reward and accuracy over the instances without an error, overall and by skill.
 
+        The domain's `corpus_scores` stand among the named scores.
+
         Raises:
             EvaluationError: if no instance could be scored; it says the first reason.
         """
-        return report_on(self.name, completed)
+        return report_on(self.name, completed, self.domain.corpus_scores)
 
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:

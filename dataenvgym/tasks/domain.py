@@ -7,7 +7,7 @@ the domain; they know no scorer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
@@ -69,6 +69,17 @@ class Domain(ABC):
             *_, info = environment.step(reply)
             return bool(info["was_correct"])
 
+    def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
+        """Named scores of several finished problems together: those that are not means over them.
+
+        A macro F1 is one. Reports have them beside the means of `Outcome.scores`, overall and by
+        skill. Here there are none.
+
+        Args:
+            completed: at least one, none with an error; their order must not matter.
+        """
+        return {}
+
     # --- comparing ---
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
@@ -102,6 +113,13 @@ class Domain(ABC):
         Case, punctuation, spacing and the Unicode form of a letter do not count.
         """
         return " ".join(words_of(text))
+
+    def overlap_answer(self, instance: TaskInstance) -> str | None:
+        """The gold answer, of which a training record must not repeat 13 words in a row.
+
+        Here, all of it; None where answers to different problems have long runs in common.
+        """
+        return instance.answer
 
     # --- records ---
 

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import fsum
 
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    PerformanceReport,
+    SkillReport,
+    checked_scores,
+)
+
+CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
+"""Named scores of several instances together, at least one, none of which has an error."""
 
 
-def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
-    """Mean reward, accuracy and mean of each named score, overall and by skill.
+def _no_scores(scored: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
+    return {}
+
+
+def report_on(
+    task: str,
+    completed: Sequence[CompletedTaskInstance],
+    corpus_scores: CorpusScores = _no_scores,
+) -> PerformanceReport:
+    """Mean reward, accuracy, mean of each named score and corpus scores, overall and by skill.
 
     All are over the instances without an error, a named score over those that have it.
     Skills are told apart by category and name, and sorted by them; instances without a gold skill
     stand under "". The order of `completed` does not matter.
 
+    Args:
+        corpus_scores: scores that are not means over instances, such as a macro F1 (see
+            `Domain.corpus_scores`); they stand among the named ones, before a mean of that name.
+
     Raises:
-        EvaluationError: if there is no instance, or every one has an error.
+        EvaluationError: if there is no instance, every one has an error, or a corpus score is not
+            a finite number.
     """
     scored = [c for c in completed if c.error is None]
     if not scored:
@@ -36,13 +57,16 @@ def report_on(task: str, completed: Sequence[CompletedTaskInstance]) -> Performa
         accuracy=accuracy,
         n=len(completed),
         n_errors=len(completed) - len(scored),
-        scores=_named_means(scored),
-        skills=tuple(_skill_report(*key, groups[key]) for key in sorted(groups)),
+        scores=_named_scores(scored, corpus_scores),
+        skills=tuple(_skill_report(*key, groups[key], corpus_scores) for key in sorted(groups)),
     )
 
 
 def _skill_report(
-    category: str, skill: str, completed: Sequence[CompletedTaskInstance]
+    category: str,
+    skill: str,
+    completed: Sequence[CompletedTaskInstance],
+    corpus_scores: CorpusScores,
 ) -> SkillReport:
     scored = [c for c in completed if c.error is None]
     score, accuracy = _means(scored) if scored else (None, None)
@@ -53,7 +77,7 @@ def _skill_report(
         accuracy=accuracy,
         n=len(completed),
         n_errors=len(completed) - len(scored),
-        scores=_named_means(scored),
+        scores=_named_scores(scored, corpus_scores),
     )
 
 
@@ -65,9 +89,16 @@ def _means(scored: Sequence[CompletedTaskInstance]) -> tuple[float, float]:
     )
 
 
+def _named_scores(
+    scored: Sequence[CompletedTaskInstance], corpus_scores: CorpusScores
+) -> dict[str, float]:
+    of_all = checked_scores(corpus_scores(scored), "corpus_scores()") if scored else {}
+    return dict(sorted((_named_means(scored) | of_all).items()))
+
+
 def _named_means(scored: Sequence[CompletedTaskInstance]) -> dict[str, float]:
     values: defaultdict[str, list[float]] = defaultdict(list)
     for c in scored:
         for name, value in c.scores.items():
             values[name].append(value)
-    return {name: fsum(values[name]) / len(values[name]) for name in sorted(values)}
+    return {name: fsum(found) / len(found) for name, found in values.items()}

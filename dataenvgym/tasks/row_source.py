@@ -54,6 +54,8 @@ class RowSource(Source):
         fractions: shares of the splits in a place that they have in common.
         limit: at most this many problems of each split, a seeded sample in the place's order.
         seed: which problems go to which split, and which ones into the sample.
+        keeps_test_apart: whether problems of the test split's place are left out of other splits
+            with a place of their own: those with the same id, or the same question and answer.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class RowSource(Source):
         fractions: Mapping[Split, float] = FRACTIONS,
         limit: int | None = None,
         seed: int = 0,
+        keeps_test_apart: bool = False,
     ) -> None:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
@@ -91,6 +94,7 @@ class RowSource(Source):
         self._fractions = fractions
         self._limit = limit
         self._seed = seed
+        self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
 
@@ -121,6 +125,8 @@ class RowSource(Source):
             InvalidInstanceError, UnparsableAnswerError: naming the file and the line.
         """
         problems = self._located(split)
+        if self._keeps_test_apart and "test" in self.places and split not in self._sharing("test"):
+            problems = _without(problems, self._located("test"))
         self._totals[split] = len(problems)
         chosen = self._chosen(split, problems)
         if problems and not chosen:
@@ -220,6 +226,15 @@ class RowSource(Source):
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
         return sum(self._fractions.get(s, 0.0) for s in splits)
+
+
+def _without(problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
+    """Those problems that are not among the others."""
+    ids = {p.instance.id for p in others}
+    contents = {_content(p.instance) for p in others}
+    return [
+        p for p in problems if p.instance.id not in ids and _content(p.instance) not in contents
+    ]
 
 
 def _content(instance: TaskInstance) -> tuple[str, str | None]:

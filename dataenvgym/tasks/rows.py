@@ -4,7 +4,7 @@ A `Row` is a JSON object, an id that is the same on every machine, and where it 
 error messages. `read_rows` takes
 
     test.jsonl, test.jsonl.gz   one JSON object a line
-    test.json                   a JSON array of objects
+    test.json                   a JSON array of objects, or one object a line
     MATH/train/                 a folder of files with one JSON object each, at any depth
     HubDataset(...)             a dataset by name, through the `datasets` library, or files of such
                                 a dataset, through `huggingface_hub`
@@ -106,11 +106,26 @@ def _from_lines(path: Path, name: str, where: str) -> Iterator[Row]:
 
 
 def _from_array(path: Path, name: str, where: str) -> Iterator[Row]:
-    rows = _parse(path.read_bytes(), where)
+    data = path.read_bytes()
+    if _has_lines(data):
+        yield from _from_lines(path, name, where)
+        return
+    rows = _parse(data, where)
     if not isinstance(rows, list):
         raise InvalidInstanceError(f"{where}: found {_kind(rows)}, expected an array of objects")
     for number, values in enumerate(rows, start=1):
         yield Row(f"{name}-{number}", f"{where}, item {number}", _object(values, where))
+
+
+def _has_lines(data: bytes) -> bool:
+    """Whether the first of several lines is an object by itself."""
+    first, _, rest = data.removeprefix(b"\xef\xbb\xbf").strip().partition(b"\n")
+    if not (first.startswith(b"{") and rest):
+        return False
+    try:
+        return isinstance(orjson.loads(first), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _from_folder(folder: Path) -> Iterator[Row]:

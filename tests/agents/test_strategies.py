@@ -23,6 +23,10 @@ STRATEGIES = [
     *("seeded", "preference", "pool_random", "pool_uncertainty", "pool_influence"),
 ]
 COMBINATIONS = [
+    *(
+        f"agent=skill_list agent.policy.choose={choice}"
+        for choice in ("most_common", "highest_error", "random_below")
+    ),
     "agent=bandit_ucb agent/engine=pool_uncertainty",
     "agent=retention agent/policy@agent.policy.policy=bandit_thompson agent/engine=seeded",
     "agent=edge agent/engine=preference agent/engine@agent.engine.engine=seeded",

@@ -96,6 +96,7 @@ OF_LLAMA_FACTORY = ["trainer=llama_factory"]
 GIVEN = {
     "task=math_jsonl": ["task.sources=problems.jsonl"],
     "task=code_jsonl": ["task.sources=problems.jsonl"],
+    "task=plans": ["task.sources=plans.jsonl", "task.tools=tools.json"],
     **{
         f"{group}=custom": [f"{group.replace('/', '.')}._target_=my.Class"]
         for group in ENTRY_POINTS
@@ -234,7 +235,7 @@ def test_numbers_that_no_file_could_hold_are_refused_by_their_key():
 @pytest.mark.parametrize("task", [t for t in options_by_group()["task"] if t != "custom"])
 def test_seconds_of_a_run_may_be_a_fraction(task, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "data")
-    sources = ["task.sources=p.jsonl"] if task.endswith("jsonl") else []
+    sources = GIVEN.get(f"task={task}", [])
     config = compose([f"task={task}", *sources])
     if "limits" in config.task:
         config = compose([f"task={task}", *sources, "task.limits.seconds=1.5"])

@@ -33,10 +33,14 @@ def test_runs_of_versions_without_the_key_keep_their_names():
     name = run_name(compose([]))
     values = decisive_values(compose([]))
     assert "predictor.tool_format" not in values
+    assert not {f"agent.policy.{key}" for key in ("choose", "skills", "below")} & {*values}
+    wrapped = decisive_values(compose(["agent=retention"]))
+    assert not [key for key in wrapped if key.endswith((".choose", ".skills", ".below"))]
     assert values["trainer.template"] is None
     assert run_name(compose(["predictor.tool_format=llama_factory"])) == name
     assert run_name(compose(["predictor.tool_format=null"])) == name
     assert run_name(compose(["predictor.tool_format=hermes"])) != name
+    assert run_name(compose(["agent.policy.choose=most_common"])) != name
 
 
 def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():

@@ -6,6 +6,8 @@ from dataenvgym.environments.evaluated_problems import EvaluatedProblems
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.record_texts import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
+from dataenvgym.tasks import Task
+from dataenvgym.tasks.math.domain import MathDomain
 
 PROBLEM = (
     "Every evening the farmer counts 17 cows and 4 horses in her meadow beside the river, and then "
@@ -74,3 +76,16 @@ def test_problems_of_all_lengths_are_found_as_by_a_search_over_all_of_them():
     found = [TextDatum(text=text) in overlap for text in texts]
     assert found == [holds(text) for text in texts]
     assert 10 < sum(found) < 390
+
+
+def test_answers_that_a_domain_keeps_out_of_the_check_are_no_overlap():
+    class Formal(MathDomain):
+        def overlap_answer(self, instance):
+            return None
+
+    class Odd(Task):
+        def load(self, split):
+            return [TaskInstance(id="a", task="odd", instruction="What is it?", answer=SOLUTION)]
+
+    assert record("Tell", SOLUTION) in EvaluatedProblems(Odd(domain=MathDomain())).overlap()
+    assert record("Tell", SOLUTION) not in EvaluatedProblems(Odd(domain=Formal())).overlap()

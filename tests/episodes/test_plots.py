@@ -63,6 +63,23 @@ def test_any_number_of_iterations_and_any_names_can_be_drawn(tmp_path, n, skills
     assert 700 < width < 3000
 
 
+def test_many_named_scores_have_their_legend_below_the_lines():
+    def legend_and_axes(n):
+        summary = make_summary()
+        named = {f"f1_{i}": i / 9 for i in range(n)}
+        iterations = [one.model_copy(update={"named_scores": named}) for one in summary.iterations]
+        figure = summary.model_copy(update={"iterations": tuple(iterations)}).plot()
+        figure.canvas.draw()
+        axes = figure.axes[0]
+        return axes.get_legend().get_window_extent(), axes.get_window_extent()
+
+    legend, axes = legend_and_axes(3)
+    assert legend.y0 > axes.y0
+    legend, axes = legend_and_axes(9)
+    assert 0 <= legend.y0 < legend.y1 < axes.y0
+    assert legend.x0 >= 0
+
+
 def test_a_curve_is_drawn_only_once(tmp_path, monkeypatch):
     drawn = []
     draw = Figure.draw

@@ -347,3 +347,22 @@ def test_a_source_that_cannot_be_taken_as_a_whole_says_so():
 
     with pytest.raises(ConfigurationError, match=r"Words cannot .* validation, test.*whole\(\)"):
         Task(Words(), MathDomain(), name="words").whole()
+
+
+def test_a_tasks_report_has_the_corpus_scores_of_its_domain():
+    class Counting(MathDomain):
+        def corpus_scores(self, completed):
+            return {"right": float(sum(c.was_correct for c in completed))}
+
+    class Counted(Task):
+        name = "counted"
+
+        def load(self, split):
+            return [
+                TaskInstance(id=f"{i}", task="counted", instruction=f"{i}?", answer=f"{i % 2}")
+                for i in range(4)
+            ]
+
+    task = Counted(domain=Counting())
+    completed = task.evaluate(ScriptedPredictor(lambda conversation: "#### 1"))
+    assert task.generate_performance_report(completed).scores == {"right": 2.0}

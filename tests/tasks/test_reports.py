@@ -108,3 +108,30 @@ def test_named_scores_are_means_over_what_has_them_without_failed_calls():
         {"tests_passed": 0.0},
         {},
     ]
+
+
+def summed(completed):
+    """A score of all instances together; it must see none with an error."""
+    assert completed
+    assert all(c.error is None for c in completed)
+    return {"count": float(len(completed)), "kind": 9.0}
+
+
+def test_corpus_scores_stand_among_the_named_ones_overall_and_by_skill():
+    report = report_on(
+        "t",
+        [
+            completed(1.0, skill="a", scores={"kind": 1.0, "alpha": 0.5}),
+            completed(0.0, skill="a"),
+            completed(0.0, skill="b", error="gone"),
+        ],
+        summed,
+    )
+    assert list(report.scores.items()) == [("alpha", 0.5), ("count", 2.0), ("kind", 9.0)]
+    assert [s.scores.get("count") for s in report.skills] == [2.0, None]
+
+
+@pytest.mark.parametrize("value", [float("nan"), "high"])
+def test_a_corpus_score_that_is_no_finite_number_is_refused(value):
+    with pytest.raises(EvaluationError, match=r"corpus_scores\(\) gave the score 'f1' as"):
+        report_on("t", [completed(1.0)], lambda completed: {"f1": value})

@@ -30,10 +30,13 @@ def test_a_packed_file_and_one_with_a_byte_order_mark_read_the_same(tmp_path):
     assert next(read_rows(packed)).id == "a-1"
 
 
-def test_a_json_file_holds_an_array(tmp_path):
+def test_a_json_file_holds_an_array_or_an_object_a_line(tmp_path):
     path = tmp_path / "all.json"
     path.write_text(json.dumps(OBJECTS))
     assert [row.values for row in read_rows(path)] == OBJECTS
+    path.write_text("".join(f"{json.dumps(values)}\n" for values in OBJECTS))
+    assert [row.values for row in read_rows(path)] == OBJECTS
+    assert next(read_rows(path)).id == "all-1"
     path.write_text("{}")
     with pytest.raises(InvalidInstanceError, match="expected an array"):
         list(read_rows(path))

@@ -3,7 +3,8 @@
 - `RandomPolicy` spreads the records at random over the engine's skills and ignores the student.
 - `OpenEndedPolicy` works from the errors: each record is modelled on an instance that the
   student got wrong.
-- `SkillListPolicy` allocates by weak skill: the lower a skill's accuracy, the more records.
+- `SkillListPolicy` allocates by weak skill: the lower a skill's accuracy, the more records; it
+  may choose a few skills.
 - `FreePolicy` says only how many records, for engines that choose by themselves.
 
 Instances whose call failed are neither right nor wrong, and no policy learns from them.
@@ -13,12 +14,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance
+
+Choice = Literal["all", "most_common", "highest_error", "random_below"]
+Groups = dict[str, list[CompletedTaskInstance]]
 
 
 class RandomPolicy:
@@ -55,7 +60,7 @@ class OpenEndedPolicy:
 
 
 class SkillListPolicy:
-    """Records in proportion to how weak each skill is.
+    """Records in proportion to how weak each of the chosen skills is.
 
     A skill's share is `(1 - accuracy + floor) ** sharpness`, normalized; the largest remainders
     round it to whole records.
@@ -63,23 +68,64 @@ class SkillListPolicy:
     Args:
         sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
         floor: keeps something for skills without errors.
+        choose: which skills get records: "all"; "most_common", those with the most instances;
+            "highest_error", those with the lowest accuracy; "random_below", drawn at random from
+            those with an accuracy under `below`, or the weakest if there is none. Equal ones are
+            taken in the order of their names.
+        skills: how many are chosen, fewer where there are fewer; counts for nothing with "all".
+        below: the accuracy under which "random_below" draws, above 0 and up to 1.
     """
 
     fit = PolicyFit(needs_skills=True)
 
-    def __init__(self, *, sharpness: float = 1.0, floor: float = 0.02) -> None:
+    def __init__(
+        self,
+        *,
+        sharpness: float = 1.0,
+        floor: float = 0.02,
+        choose: Choice = "all",
+        skills: int = 1,
+        below: float = 0.8,
+    ) -> None:
         if sharpness < 0 or floor < 0:
             raise ConfigurationError(
                 f"sharpness is {sharpness} and floor is {floor}, expected 0 or more of both"
             )
+        if choose not in get_args(Choice):
+            raise ConfigurationError(
+                f"choose is {choose!r}, expected one of {', '.join(get_args(Choice))}."
+                f"{did_you_mean(str(choose), get_args(Choice))}"
+            )
+        if skills < 1 or not 0 < below <= 1:
+            raise ConfigurationError(
+                f"skills is {skills} and below is {below}, expected 1 or more skills and a "
+                "below that is more than 0 and at most 1"
+            )
         self.sharpness = sharpness
         self.floor = floor
+        self.choose = choose
+        self.skills = skills
+        self.below = below
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
-        groups = by_skill(situation.completed, "skill_list")
+        groups = self._chosen(by_skill(situation.completed, "skill_list"), rng)
         weakness = [1.0 - accuracy(group) + self.floor for group in groups.values()]
         counts = apportion(np.array(weakness) ** self.sharpness, count)
         return skill_plan(groups, counts)
+
+    def _chosen(self, groups: Groups, rng: np.random.Generator) -> Groups:
+        """The groups of the skills that get records, in the order of `groups`."""
+        if self.choose == "all":
+            return groups
+        if self.choose == "most_common":
+            order = sorted(groups, key=lambda skill: -len(groups[skill]))
+        else:
+            order = sorted(groups, key=lambda skill: accuracy(groups[skill]))
+        if self.choose == "random_below":
+            weak = [skill for skill in order if accuracy(groups[skill]) < self.below]
+            order = [weak[int(i)] for i in rng.permutation(len(weak))] or order[:1]
+        chosen = set(order[: self.skills])
+        return {skill: group for skill, group in groups.items() if skill in chosen}
 
 
 class FreePolicy:
@@ -91,9 +137,7 @@ class FreePolicy:
         return (Assignment(count),)
 
 
-def by_skill(
-    completed: Sequence[CompletedTaskInstance], policy: str
-) -> dict[str, list[CompletedTaskInstance]]:
+def by_skill(completed: Sequence[CompletedTaskInstance], policy: str) -> Groups:
     """The instances of each skill, without those whose call failed; sorted by skill.
 
     Args:

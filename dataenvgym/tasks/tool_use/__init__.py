@@ -11,6 +11,7 @@ users         the user on the other side: scripted, played by a model, or none
 environment   ToolUseEnvironment: one conversation
 domain        ToolUseDomain: how problems of a world are put, judged and taught
 task          ToolUseTask: problems from files, or those that come with a world
+plans         a family of its own: which tools, in which order, with which arguments
 """
 
 from dataenvgym.tasks.tool_use.state import Row, State, Table

@@ -104,3 +104,63 @@ def test_weights_that_are_all_zero_share_evenly():
 def test_negative_options_are_refused(options):
     with pytest.raises(ConfigurationError):
         SkillListPolicy(**options)
+
+
+def chosen(seen, seed=0, count=10, **options) -> dict[str | None, int]:
+    plan = SkillListPolicy(**options).plan(situation(seen), count, rng(seed))
+    return {a.skill: a.count for a in plan}
+
+
+THREE = completed("b", 8, 2) + completed("a", 1, 3) + completed("c", 4, 4)
+
+
+def test_the_most_common_skill_is_the_one_with_the_most_instances():
+    assert chosen(THREE, choose="most_common") == {"b": 10}
+    assert chosen(completed("b", 1, 1) + completed("a", 1, 1), choose="most_common") == {"a": 10}
+    failed_often = THREE + completed("a", 0, 0, n_errors=20)
+    assert chosen(failed_often, choose="most_common") == {"b": 10}
+
+
+def test_the_skill_of_the_highest_error_is_the_one_with_the_lowest_accuracy():
+    assert chosen(THREE, choose="highest_error") == {"a": 10}
+    assert chosen(completed("b", 1, 1) + completed("a", 2, 2), choose="highest_error") == {"a": 10}
+
+
+def test_several_chosen_skills_share_by_their_weakness():
+    # errors of .75 and .5, so that 3 : 2 of the records
+    assert chosen(THREE, choose="highest_error", skills=2, floor=0) == {"a": 6, "c": 4}
+    assert chosen(THREE, choose="most_common", skills=9) == chosen(THREE)
+
+
+def test_random_below_draws_among_the_skills_under_the_threshold():
+    drawn = [chosen(THREE, seed, choose="random_below", below=0.6) for seed in range(60)]
+    assert {skill for plan in drawn for skill in plan} == {"a", "c"}
+    assert all(sum(plan.values()) == 10 and len(plan) == 1 for plan in drawn)
+    assert 15 < sum("a" in plan for plan in drawn) < 45
+    assert drawn == [chosen(THREE, seed, choose="random_below", below=0.6) for seed in range(60)]
+    assert chosen(THREE, choose="random_below", below=0.5) == {"a": 10}  # .5 is not under .5
+
+
+def test_random_below_takes_the_weakest_skill_where_none_is_under_the_threshold():
+    assert chosen(THREE, choose="random_below", below=0.2) == {"a": 10}
+
+
+def test_without_a_choice_all_skills_share_and_no_random_number_is_drawn():
+    generator = rng()
+    assert SkillListPolicy().plan(situation(THREE), 10, generator)
+    assert generator.bit_generator.state == rng().bit_generator.state
+    assert chosen(THREE, choose="all") == chosen(THREE)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"choose": "most_comon"}, "expected one of all, most_common.*Did you mean 'most_common'"),
+        ({"skills": 0}, "skills is 0"),
+        ({"below": 0}, "below is 0"),
+        ({"below": 1.5}, "below is 1.5"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused(options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        SkillListPolicy(**options)

@@ -43,9 +43,9 @@ from dataenvgym.records import (
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.prompt_template import PLAIN
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
-_MAY_HAVE = ("skill", "examples", "samples", "written")
+_MAY_HAVE = ("skill", "examples", "samples", "written", "told")
 
 
 class LLMEngineOptions(TypedDict, total=False):
@@ -72,8 +72,9 @@ class LLMEngine:
         teacher: who writes.
         task: its training split says which skills can be asked for, if `skills` does not, and has
             sample problems for requests without examples. The records get its prompts.
-        prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}` and `{written}`
-            (see `configs/prompt/records.yaml`); one of our names, a mapping, or a `Prompt`.
+        prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}`, `{written}` (see
+            `configs/prompt/records.yaml`) and `{told}` (see `configs/prompt/plan_records.yaml`);
+            one of our names, a mapping, or a `Prompt`.
         subskill_prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
         skills: the skills that can be asked for; None takes the gold skills of the task's training
             split, where it has some.
@@ -172,6 +173,10 @@ class LLMEngine:
         except ConfigurationError:
             return ()
 
+    @property
+    def _template(self) -> PromptTemplate:
+        return PLAIN if self.task is None else self.task.domain.prompt_template
+
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
@@ -221,8 +226,7 @@ class LLMEngine:
                 f"nothing new in the last {n_barren} rounds: what is missing is given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        template = PLAIN if self.task is None else self.task.domain.prompt_template
-        return [template.frame(record) for order in orders for record in order.records]
+        return [self._template.frame(record) for order in orders for record in order.records]
 
     def propose_subskills(
         self,
@@ -251,7 +255,7 @@ class LLMEngine:
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [orders[i].conversation(self.prompt) for i in chosen],
+                    [orders[i].conversation(self.prompt, self._template.system) for i in chosen],
                     sampling,
                     purpose="records",
                 )

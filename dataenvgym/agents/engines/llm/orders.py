@@ -58,11 +58,14 @@ class Order:
             and 0 < len(self.examples) < most_examples
         )
 
-    def conversation(self, prompt: Prompt) -> Conversation:
+    def conversation(self, prompt: Prompt, told: str = "") -> Conversation:
         """The request for what is missing.
 
         An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
         a sample.
+
+        Args:
+            told: what the student is told before each problem: its system message.
         """
         skill, subskill = self.provenance.skill, self.provenance.subskill
         wrong = [e for e in self.examples if _is_error(e)]
@@ -72,6 +75,7 @@ class Order:
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
             examples="\n\n".join(shown_example(e, i + 1) for i, e in enumerate(wrong)),
             samples="\n\n".join(shown_problem(s, i + 1) for i, s in enumerate(samples)),
+            told=told,
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
 

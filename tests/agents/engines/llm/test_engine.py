@@ -126,7 +126,7 @@ def test_examples_are_shown_with_what_the_student_said_and_the_gold_answer():
     assert "They teach this skill" not in text
 
 
-@pytest.mark.parametrize("prompt", ["records", "math_records", "code_records"])
+@pytest.mark.parametrize("prompt", ["records", "math_records", "code_records", "plan_records"])
 @pytest.mark.parametrize("policy", [OpenEndedPolicy(), SkillListPolicy()])
 def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, prompt):
     completed = [wrong(i, skill="next") for i in range(9)]

@@ -1,0 +1,118 @@
+"""The domain of plans: a reply is judged by the tools that it would call, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import get_args
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
+from dataenvgym.tasks.claims import Claim, all_hold, claims_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.tool_use.plans.environment import PlansEnvironment, compared
+from dataenvgym.tasks.tool_use.plans.forms import form_of
+from dataenvgym.tasks.tool_use.plans.loaders import check_tools
+from dataenvgym.tasks.tool_use.plans.metrics import Level, corpus_scores, labels
+from dataenvgym.tasks.tool_use.plans.plan import NOWHERE, Plan, PlanError, comparable
+from dataenvgym.tasks.tool_use.plans.tools import PlanTool
+
+TOOLS = "{tools}"
+_SYSTEM = "You plan how tools answer a request. These are the tools:\n\n{tools}\n\n"
+
+
+class PlansDomain(Domain):
+    """Requests that are answered by a plan.
+
+    Args:
+        tools: the tool list.
+        known: gives problems whose gold plans judge the records that put them, such as those of a
+            training split; asked when a record is first judged.
+        form: how the student writes plans, "json" or "code".
+        correct_by: what a right plan has in common with the gold one: "tools" (their list),
+            "argument_names" (also), or "argument_values" (also).
+        system_prompt: the system message, in which `{tools}` stands for the tool list, a line each;
+            None is the list and how to write a plan in this form.
+        template: the user message, in which `{instruction}` stands for the request; it may have
+            `{tools}`, too.
+
+    Raises:
+        ConfigurationError: for an option that cannot be.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[PlanTool],
+        known: Callable[[], Iterable[TaskInstance]] = tuple,
+        *,
+        form: str = "json",
+        correct_by: Level = "tools",
+        system_prompt: str | None = None,
+        template: str = INSTRUCTION,
+    ) -> None:
+        if correct_by not in get_args(Level):
+            raise ConfigurationError(
+                f"correct_by is {correct_by!r}, expected one of {', '.join(get_args(Level))}."
+                f"{did_you_mean(str(correct_by), get_args(Level))}"
+            )
+        self.tools = {tool.name: tool for tool in tools}
+        self.form = form_of(form, self.tools)
+        self.correct_by = correct_by
+        self._known = known
+        shown = "\n".join(map(str, tools))
+        system = _SYSTEM + self.form.how_to_write if system_prompt is None else system_prompt
+        self.prompt_template = PromptTemplate(
+            system.replace(TOOLS, shown), template.replace(TOOLS, shown)
+        )
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> PlansEnvironment:
+        return PlansEnvironment(
+            instances,
+            form=self.form,
+            correct_by=self.correct_by,
+            prompt_template=self.prompt_template,
+        )
+
+    def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
+        """F1 of tools, arguments and edges, as `metrics` has them."""
+        return corpus_scores([compared(c, self.form) for c in completed])
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The plan as far as `correct_by` looks at it, with the names of arguments sorted.
+
+        `image_captioning > text_generation`, `image_captioning(image) > ...` or
+        `image_captioning(image='a.jpg') > ...`; None without a plan.
+        """
+        return " > ".join(labels(self.form.read(reply).plan, self.correct_by)) or None
+
+    def overlap_answer(self, instance: TaskInstance) -> str | None:
+        """None: plans with the same tools have long runs of words in common."""
+        return None
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether what a training record claims holds.
+
+        The gold plan of the problem of the training split that it puts says so, where there is
+        one. Of another problem, a plan is wrong that cannot be read, calls what is not in the tool
+        list, or refers to no earlier step; any other is left open (None).
+        """
+        return all_hold([self._holds(claim) for claim in claims_of(record)])
+
+    def _holds(self, claim: Claim) -> bool | None:
+        problem = self._problems.get(self.prompt_template.instruction_in(claim.question))
+        if problem is not None:
+            return claim.holds(self.judge(problem, claim.answer))
+        return claim.holds(None if self._is_possible(self.form.read(claim.answer).plan) else False)
+
+    def _is_possible(self, plan: Plan) -> bool:
+        try:
+            check_tools(plan, self.tools)
+        except PlanError:
+            return False
+        texts = (comparable(value) for step in plan for value in step.args.values())
+        return bool(plan) and not any(NOWHERE in text for text in texts)
+
+    @cached_property
+    def _problems(self) -> dict[str, TaskInstance]:
+        return {instance.instruction: instance for instance in self._known()}

@@ -1,0 +1,87 @@
+"""One request: the student writes a plan once, and it is compared with the gold plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import CompletedTaskInstance, Conversation, TaskInstance
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.prompt_template import PromptTemplate
+from dataenvgym.tasks.tool_use.plans.forms import Form
+from dataenvgym.tasks.tool_use.plans.loaders import PLANS
+from dataenvgym.tasks.tool_use.plans.metrics import Level, Pair, best_match, plan_scores
+from dataenvgym.tasks.tool_use.plans.plan import Plan, PlanError
+from dataenvgym.tasks.tool_use.plans.steps import plan_of
+
+
+class PlansEnvironment(TaskEnvironment):
+    """Reward 1.0 if the plan of the student's message equals the gold one, else 0.0.
+
+    `correct_by` says in what: the list of tools, also the names of their arguments, or also the
+    values. The scores `plan_tools`, `plan_argument_names` and `plan_argument_values` are about each
+    of these. A message without a plan that can be read counts as an empty plan; `info["note"]` says
+    why. If the problem has several gold plans, the one whose tools fit best counts.
+
+    Args:
+        instances: see `TaskEnvironment`.
+        form: how plans are written.
+        correct_by: what a right plan has in common with the gold one.
+        prompt_template: what surrounds a request.
+    """
+
+    max_turns = 1
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance],
+        *,
+        form: Form,
+        correct_by: Level,
+        prompt_template: PromptTemplate,
+    ) -> None:
+        super().__init__(
+            instances, system_prompt=prompt_template.system, template=prompt_template.template
+        )
+        self.form = form
+        self.correct_by = correct_by
+
+    def begin(self, instance: TaskInstance) -> Conversation:
+        gold_plans(instance, self.form)
+        return self.prompt_template.conversation(instance.instruction)
+
+    def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
+        reading = self.form.read(conversation[-1].content)
+        gold = best_match(gold_plans(instance, self.form), reading.plan)
+        scores = plan_scores(gold, reading.plan)
+        reward = scores[f"plan_{self.correct_by}"]
+        return Outcome(
+            reward=reward,
+            was_correct=reward == 1.0,
+            info={"note": f"no plan in the reply: {reading.problem}"} if reading.problem else {},
+            scores=scores,
+        )
+
+
+def gold_plans(instance: TaskInstance, form: Form) -> list[Plan]:
+    """The gold plans of a problem; without any in its data, the one that its answer is.
+
+    Raises:
+        InvalidInstanceError: if it has none.
+    """
+    found = instance.data.get(PLANS)
+    try:
+        plans = [plan_of(steps) for steps in found] if isinstance(found, list) else []
+    except PlanError as error:
+        raise InvalidInstanceError(f"instance {instance.id!r}, gold plan: {error}") from None
+    if not plans and instance.answer and (plan := form.read(instance.answer).plan):
+        plans = [plan]
+    if not plans:
+        raise InvalidInstanceError(f"instance {instance.id!r} has no gold plan to score with")
+    return plans
+
+
+def compared(completed: CompletedTaskInstance, form: Form) -> Pair:
+    """The gold plan that counts for a finished problem, and the student's plan."""
+    predicted = form.read(completed.response or "").plan
+    return best_match(gold_plans(completed.instance, form), predicted), predicted

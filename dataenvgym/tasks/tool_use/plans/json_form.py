@@ -1,0 +1,85 @@
+"""A plan as JSON: `[{"id": 0, "name": "tool", "args": {...}}, ...]`.
+
+In a reply, the list may have words or a code fence around it, or be the `nodes` or the `plan` of an
+object. The last plan with steps counts, and what the student thought before does not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from dataenvgym.tasks.code.replies import texts_of
+from dataenvgym.tasks.tool_use.plans.plan import Plan, PlanError, Reading
+from dataenvgym.tasks.tool_use.plans.steps import plan_of
+
+NAME = "json"
+HOW_TO_WRITE = """\
+Reply with the plan as a JSON list of steps, in the order in which they run:
+
+[{"id": 0, "name": "TOOL", "args": {"ARGUMENT": "VALUE"}}, {"id": 1, "name": "TOOL", "args": {...}}]
+
+A value is text. It refers to the result of an earlier step as <node-k>.NAME: <node-0>.text is the \
+result `text` of the step with id 0. Use as few tools as possible."""
+
+_OPENS = re.compile(r"[\[{]")
+# What is not a token of JSON ends the search for the closing bracket; the next begins behind it.
+# Behind a string that is never closed, every quote follows a backslash, which is not a token: so no
+# part of a text is looked at more than twice.
+_TOKEN = re.compile(
+    r'[\s,:]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|true|false|null|-?\d[\d.eE+-]*+', re.DOTALL
+)
+
+
+def read(reply: str) -> Reading:
+    """The plan in a reply; takes time in proportion to its length, and raises nothing."""
+    problem = "there is no JSON list of steps"
+    has_empty = False
+    for text in texts_of(reply):
+        for value in reversed(list(_values(text))):
+            try:
+                plan = plan_of(_steps(value))
+            except PlanError as error:
+                problem = str(error)
+                continue
+            if plan:
+                return Reading(plan)
+            has_empty = True
+    return Reading(()) if has_empty else Reading((), problem)
+
+
+def write(plan: Plan) -> str:
+    """The plan as one line of JSON."""
+    steps = [{"id": i, "name": s.name, "args": s.args} for i, s in enumerate(plan)]
+    return json.dumps(steps, ensure_ascii=False)
+
+
+def _steps(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.get("nodes", value.get("plan"))
+    return value
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The JSON lists and objects in a text that are not in another one, in order."""
+    at = 0
+    while opening := _OPENS.search(text, at):
+        end, at = _end(text, opening.start())
+        if end is not None:
+            try:
+                yield json.loads(text[opening.start() : end], strict=False)
+            except (ValueError, RecursionError):
+                continue
+
+
+def _end(text: str, start: int) -> tuple[int | None, int]:
+    """Where the brackets that open at `start` close, or None; and where to go on searching."""
+    at, depth = start, 0
+    while token := _TOKEN.match(text, at):
+        at = token.end()
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if not depth:
+            return at, at
+    return None, max(at, start + 1)

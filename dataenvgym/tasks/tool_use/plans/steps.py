@@ -1,0 +1,142 @@
+"""From steps as JSON values, `{"id": 0, "name": "tool", "args": {...}}`, to a plan.
+
+`id` may be missing: then it is the step's place. References are renumbered from ids to places, so
+that two plans that differ only in their ids are equal. Spaces in a tool's name become underscores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from dataenvgym.tasks.tool_use.plans.plan import NOWHERE, REFERENCE, Plan, PlanError, Step
+
+DEEPEST = 50
+"""Levels of lists and objects in an argument."""
+_FIELDS = ("id", "name", "args")
+_LARGEST = 2**63
+
+
+def plan_of(steps: Any, *, strict: bool = False) -> Plan:
+    """The plan that a list of steps is.
+
+    Args:
+        strict: also refuse fields that a step does not have, ids that come twice, and references
+            to steps that do not come before; otherwise such a reference becomes `<node-?>`.
+
+    Raises:
+        PlanError: naming the step, and the field or argument.
+    """
+    if not isinstance(steps, list):
+        raise PlanError(f"found {_shown(steps)}, expected a list of steps")
+    places: dict[int, int] = {}
+    plan: list[Step] = []
+    for place, step in enumerate(steps):
+        where = f"step {place}"
+        if not isinstance(step, dict):
+            raise PlanError(f"{where} is {_shown(step)}, expected an object with name and args")
+        if strict and (unknown := [field for field in step if field not in _FIELDS]):
+            raise PlanError(
+                f"{where} has a field {unknown[0]!r}, expected only {', '.join(_FIELDS)}"
+            )
+        args = _args(step, where)
+        found = {
+            name: clean(value, places, f"{where}, argument {name!r}", strict=strict)
+            for name, value in args.items()
+        }
+        plan.append(Step(_name(step, where), found))
+        number = _id(step, place, where)
+        if strict and number in places:
+            raise PlanError(f"{where} has the id {number} of an earlier step, expected another one")
+        places[number] = place
+    return tuple(plan)
+
+
+def clean(
+    value: Any, places: Mapping[int, int], where: str, *, strict: bool = False, depth: int = 0
+) -> JsonValue:
+    """The value as JSON that can be written again, its references renumbered by `places`.
+
+    Numbers that JSON has not are texts, and what is no Unicode in a text is escaped.
+
+    Raises:
+        PlanError: for deep nesting; with `strict`, for a reference to no earlier step.
+    """
+    if depth > DEEPEST:
+        raise PlanError(f"{where}: nested more than {DEEPEST} levels deep")
+    if isinstance(value, list | tuple):
+        return [clean(v, places, where, strict=strict, depth=depth + 1) for v in value]
+    if isinstance(value, dict):
+        return {
+            _unicode(str(k)): clean(v, places, where, strict=strict, depth=depth + 1)
+            for k, v in value.items()
+        }
+    if isinstance(value, str):
+        return _renumbered(_unicode(value), places, where, strict=strict)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) < _LARGEST:  # NaN is not
+        return value
+    return str(value)
+
+
+def _renumbered(text: str, places: Mapping[int, int], where: str, *, strict: bool) -> str:
+    if "<node-" not in text:
+        return text
+    parts, end = [], 0
+    for found in REFERENCE.finditer(text):
+        place = places.get(int(found["id"]))
+        if place is None and strict:
+            known = ", ".join(f"<node-{number}>" for number in places)
+            raise PlanError(
+                f"{where} refers to {found[0]}, expected a step before it: {known or 'none is'}"
+            )
+        key = f".{found['key']}" if found["key"] else ""
+        parts += [text[end : found.start()], NOWHERE if place is None else f"<node-{place}>", key]
+        end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+def _args(step: dict[str, Any], where: str) -> dict[str, Any]:
+    args = step.get("args")
+    if args is None:
+        return {}
+    if not isinstance(args, dict):
+        raise PlanError(f"{where}, field 'args': found {_shown(args)}, expected an object")
+    return {_unicode(name): value for name, value in args.items()}
+
+
+def _name(step: dict[str, Any], where: str) -> str:
+    name = step.get("name")
+    if not isinstance(name, str) or not name.strip():
+        found = "nothing" if name is None else _shown(name)
+        raise PlanError(f"{where}, field 'name': found {found}, expected the name of a tool")
+    return tool_name(name)
+
+
+def _id(step: dict[str, Any], place: int, where: str) -> int:
+    number = step.get("id")
+    if number is None:
+        return place
+    if isinstance(number, str) and number.isdecimal() and len(number) < 10:
+        return int(number)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise PlanError(f"{where}, field 'id': found {_shown(number)}, expected a whole number")
+    return number
+
+
+def tool_name(name: str) -> str:
+    """The name as plans have it: with underscores for spaces."""
+    return _unicode("_".join(name.split()))
+
+
+def _unicode(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"{value!r:.60}"
