@@ -36,6 +36,7 @@ _ADDED: Mapping[str, tuple[Any, ...]] = {
     "agent.policy.choose": ("all",),
     "agent.policy.skills": (1,),
     "agent.policy.below": (0.8,),
+    "agent.engine.prefixes": (False,),
 }
 """Keys that earlier versions did not have, with the values that are what they acted on. A key with
 such a value is left out, so that their runs keep their names and can be continued. Of a policy

@@ -99,7 +99,8 @@ def check_pair(setting, policy, engine, build):
             written(*setting, policy, engine, build)
     else:
         records = written(*setting, policy, engine, build)
-        assert bool(records) == (engine != "none")
+        # this student says the same each time, so no try of its own is right beside a wrong one
+        assert bool(records) == (engine not in ("none", "contrast"))
 
 
 @pytest.mark.parametrize("setting", ["math", "code", "tools"], indirect=True)
