@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from zlib import crc32
 
 from dataenvgym.records import (
     ChatDatum,
@@ -47,9 +48,15 @@ def record_questions(record: TrainingDatum) -> list[str]:
 
 
 def record_text(record: TrainingDatum) -> str:
-    """All that makes a record what it is, as one text."""
-    verdict = [str(record.desirable)] if isinstance(record, KTODatum) else []
-    return "\n".join([record.kind, *verdict, *record_parts(record)])
+    """All that makes a record what it is, as one text.
+
+    A number stands for the tools of a chat: those that many records share make none alike.
+    """
+    more = [str(record.desirable)] if isinstance(record, KTODatum) else []
+    if isinstance(record, ChatDatum) and record.tools:
+        tools = "\n".join(tool.model_dump_json() for tool in record.tools)
+        more = [str(crc32(tools.encode()))]
+    return "\n".join([record.kind, *more, *record_parts(record)])
 
 
 def normalized(text: str) -> str:

@@ -144,7 +144,7 @@ def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
 
 def problem_of(domain: Domain, record: TrainingDatum) -> TaskInstance | None:
     """A training record of any kind as a problem that can be tried, or None."""
-    if isinstance(record, ChatDatum) and not claims_of(record):
-        return domain.problem_of_chat(record)
+    if isinstance(record, ChatDatum) and record.tools:
+        return domain.problem_of_record(record)
     lesson = lesson_of(record)
     return None if lesson is None else domain.problem_of_record(lesson)

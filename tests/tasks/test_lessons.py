@@ -24,6 +24,8 @@ from dataenvgym.tasks.lessons import (
     record_of,
 )
 from dataenvgym.tasks.math.domain import MathDomain
+from dataenvgym.tasks.replies import last_reply
+from dataenvgym.tool_formats import read_reply
 
 SYSTEM = Message(role="system", content="Be brief.")
 
@@ -177,3 +179,27 @@ def test_one_whole_answer_beside_another_is_a_preference_with_an_instruction():
 )
 def test_tries_that_do_not_part_where_the_student_speaks_are_no_pair(wrong):
     assert preference_of(tried(*SOLVED), tried(*wrong), ASKED) is None
+
+
+def test_a_chat_record_with_tools_is_a_problem_where_the_domain_makes_it_one():
+    call = ToolCall(name="add", arguments={"a": 1})
+    record = ChatDatum(messages=(user("1?"), student("", call)), tools=(Tool(name="add"),))
+    assert problem_of(MathDomain(), record) is None
+
+    class OfTools(MathDomain):
+        def problem_of_record(self, record):
+            return TaskInstance(id="i", task="t", instruction=record.messages[0].content)
+
+    assert problem_of(OfTools(), record).instruction == "1?"
+
+
+def test_the_last_reply_has_its_calls_in_it():
+    call = ToolCall(name="add", arguments={"a": 1})
+    completed = tried(user("1?"), student("Well.", call), Message(role="tool", content="2"))
+    said = last_reply(completed)
+    assert (
+        read_reply((user("?").model_copy(update={"tools": (Tool(name="add"),)}),), said)
+        == (completed.transcript[1])
+    )
+    assert last_reply(tried(user("1?"), student("Two."))) == "Two."
+    assert last_reply(tried(user("1?"))) is None

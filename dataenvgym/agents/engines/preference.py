@@ -18,13 +18,17 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface
 from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, generated
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
+    Message,
     PreferenceDatum,
     SupervisedDatum,
     TrainingDatum,
 )
 from dataenvgym.tasks.adapted import attemptable, task_of
 from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.prompt_template import prompt_fields
+from dataenvgym.tool_formats import DEFAULT, tool_format
 
 
 class PreferenceEngine:
@@ -93,7 +97,6 @@ class PreferenceEngine:
             BudgetSpentError: if the other engine's budget is spent before there is any pair.
             ConfigurationError: if the other engine's records are of another kind.
         """
-        template = self._task.domain.prompt_template
         wanted = sum(assignment.count for assignment in plan)
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
@@ -111,19 +114,22 @@ class PreferenceEngine:
                 break
             if not written:
                 break
-            framed = map(template.frame, _supervised(written))
-            records = [record for record in framed if record.instruction not in tried]
-            tried.update(record.instruction for record in records)
+            framed = map(self._framed, _answered(written))
+            records = [record for record in framed if _question(record) not in tried]
+            tried.update(map(_question, records))
             for pair in self._errors(records, predictor, rng):
-                pairs[pair.instruction] = pair
+                pairs[_question(pair)] = pair
             error_rate = max(len(pairs) / max(len(tried), 1), 0.05)
         found = list(pairs.values())
         chosen = sorted(rng.permutation(len(found))[:wanted].tolist())
         return [found[i] for i in chosen]
 
+    def _framed(self, record: SupervisedDatum | ChatDatum) -> SupervisedDatum | ChatDatum:
+        return record if isinstance(record, ChatDatum) else self._task.domain.frame(record)
+
     def _errors(
         self,
-        records: Sequence[SupervisedDatum],
+        records: Sequence[SupervisedDatum | ChatDatum],
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[PreferenceDatum]:
@@ -135,15 +141,21 @@ class PreferenceEngine:
             pair
             for (record, _), completed in zip(problems, tried, strict=True)
             if not (completed.error or completed.was_correct)
-            and (pair := self._pair(record, completed)) is not None
+            and (pair := self._pair(record, completed, predictor)) is not None
         ]
 
     def _pair(
-        self, record: SupervisedDatum, tried: CompletedTaskInstance
+        self,
+        record: SupervisedDatum | ChatDatum,
+        tried: CompletedTaskInstance,
+        predictor: PredictorInterface,
     ) -> PreferenceDatum | None:
         """The record's answer before the student's; None if it said nothing, or the same."""
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
-        answer = tried.transcript[len(prompt)].content
+        said = tried.transcript[len(prompt)]
+        if isinstance(record, ChatDatum):
+            return _pair_with_tools(record, said, predictor)
+        answer = said.content
         if answer in ("", record.output):
             return None
         return PreferenceDatum(
@@ -170,11 +182,37 @@ def _scaled(plan: Plan, total: int) -> Plan:
     return tuple(a.of(n) for a, n in zip(plan, counts, strict=True) if n)
 
 
-def _supervised(records: Sequence[TrainingDatum]) -> list[SupervisedDatum]:
-    supervised = [record for record in records if isinstance(record, SupervisedDatum)]
-    if records and not supervised:
+def _pair_with_tools(
+    record: ChatDatum, said: Message, predictor: PredictorInterface
+) -> PreferenceDatum | None:
+    """The pair as plain turns, with tools and calls written as this student writes them."""
+    form = tool_format(getattr(predictor, "tool_format", DEFAULT))
+    *prompt, right = form.flatten(record.conversation)
+    wrong = form.flatten((*record.conversation[:-1], said))[-1]
+    fields = prompt_fields(tuple(prompt))
+    if fields is None or not right.content or wrong.content in ("", right.content):
+        return None
+    return PreferenceDatum(
+        **fields, chosen=right.content, rejected=wrong.content, provenance=record.provenance
+    )
+
+
+def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
+    """What tells problems apart: all that comes before the answer."""
+    prompt = record.conversation[:-1] if isinstance(record, ChatDatum) else record.prompt
+    return "\n".join(message.model_dump_json() for message in prompt)
+
+
+def _answered(records: Sequence[TrainingDatum]) -> list[SupervisedDatum | ChatDatum]:
+    """Those that teach an answer to a prompt: supervised ones, and chats with tools."""
+    found = [
+        record
+        for record in records
+        if isinstance(record, SupervisedDatum) or (isinstance(record, ChatDatum) and record.tools)
+    ]
+    if records and not found:
         raise ConfigurationError(
             f"the preference engine needs supervised records to try the student on, and the "
             f"engine in it writes records of kind {records[0].kind!r}"
         )
-    return supervised
+    return found

@@ -12,6 +12,9 @@ environment   ToolUseEnvironment: one conversation
 domain        ToolUseDomain: how problems of a world are put, judged and taught
 task          ToolUseTask: problems from files, or those that come with a world
 plans         a family of its own: which tools, in which order, with which arguments
+matching      whether calls are the gold ones: strictly, or leniently as BFCL compares them
+values        the same for the value of one argument
+calls         problems whose answer is the calls themselves: BFCL, API-Bank
 """
 
 from dataenvgym.tasks.tool_use.state import Row, State, Table

@@ -16,7 +16,13 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dataenvgym.agents.engines.giving_up import asked_next
-from dataenvgym.agents.engines.llm.orders import Order, add_samples, orders_of
+from dataenvgym.agents.engines.llm.orders import (
+    Order,
+    TextOf,
+    add_samples,
+    instruction_of,
+    orders_of,
+)
 from dataenvgym.agents.engines.llm.records import records_in, records_schema
 from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
@@ -226,7 +232,8 @@ class LLMEngine:
                 f"nothing new in the last {n_barren} rounds: what is missing is given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        return [self._template.frame(record) for order in orders for record in order.records]
+        frame = PLAIN.frame if self.task is None else self.task.domain.frame
+        return [frame(record) for order in orders for record in order.records]
 
     def propose_subskills(
         self,
@@ -243,7 +250,14 @@ class LLMEngine:
         """
         sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
         return ask_for_subskills(
-            self.teacher, skill, known, count, examples, sampling, prompt=self.subskill_prompt
+            self.teacher,
+            skill,
+            known,
+            count,
+            examples,
+            sampling,
+            prompt=self.subskill_prompt,
+            text_of=self._text_of,
         )
 
     def _ask(self, orders: Sequence[Order], seed: int) -> Sequence[Reply | Failure]:
@@ -255,7 +269,10 @@ class LLMEngine:
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [orders[i].conversation(self.prompt, self._template.system) for i in chosen],
+                    [
+                        orders[i].conversation(self.prompt, self._text_of, self._template.system)
+                        for i in chosen
+                    ],
                     sampling,
                     purpose="records",
                 )
@@ -265,6 +282,10 @@ class LLMEngine:
                 answers = [Failure(reason=str(error))] * len(chosen)
             replies.update(zip(chosen, answers, strict=True))
         return [replies[i] for i in range(len(orders))]
+
+    @property
+    def _text_of(self) -> TextOf:
+        return instruction_of if self.task is None else self.task.domain.text_of
 
     def _count_in_schema(self, order: Order) -> int:
         return order.missing if self.exact_schema else 0

@@ -8,7 +8,7 @@ instead, so that the teacher knows what a problem looks like.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -23,10 +23,18 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.tasks.replies import last_reply
 
 T = TypeVar("T")
+TextOf = Callable[[TaskInstance], str]
+"""A problem as the teacher reads it."""
 _LONGEST_TEXT = 2000
 _MOST_WRITTEN = 20
+
+
+def instruction_of(instance: TaskInstance) -> str:
+    """The problem's instruction."""
+    return instance.instruction
 
 
 @dataclass
@@ -58,8 +66,10 @@ class Order:
             and 0 < len(self.examples) < most_examples
         )
 
-    def conversation(self, prompt: Prompt, told: str = "") -> Conversation:
-        """The request for what is missing.
+    def conversation(
+        self, prompt: Prompt, text_of: TextOf = instruction_of, told: str = ""
+    ) -> Conversation:
+        """The request for what is missing, with problems as `text_of` puts them.
 
         An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
         a sample.
@@ -73,8 +83,8 @@ class Order:
         return prompt.render(
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
-            examples="\n\n".join(shown_example(e, i + 1) for i, e in enumerate(wrong)),
-            samples="\n\n".join(shown_problem(s, i + 1) for i, s in enumerate(samples)),
+            examples="\n\n".join(shown_example(e, i + 1, text_of) for i, e in enumerate(wrong)),
+            samples="\n\n".join(shown_problem(s, i + 1, text_of) for i, s in enumerate(samples)),
             told=told,
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
@@ -118,19 +128,22 @@ def add_samples(
             order.samples = _sample(of_skill, most, rng)
 
 
-def shown_example(example: CompletedTaskInstance, number: int) -> str:
+def shown_example(
+    example: CompletedTaskInstance, number: int, text_of: TextOf = instruction_of
+) -> str:
     """A problem, what the student said to it, and the gold answer where there is one."""
-    said = None if example.response is None else example.response.strip() or "(nothing)"
-    return _shown(example.instance, number, said)
+    reply = last_reply(example)
+    said = None if reply is None else reply.strip() or "(nothing)"
+    return _shown(example.instance, number, said, text_of)
 
 
-def shown_problem(instance: TaskInstance, number: int) -> str:
+def shown_problem(instance: TaskInstance, number: int, text_of: TextOf = instruction_of) -> str:
     """A problem, and its gold answer where there is one."""
-    return _shown(instance, number, None)
+    return _shown(instance, number, None, text_of)
 
 
-def _shown(instance: TaskInstance, number: int, said: str | None) -> str:
-    lines = [f"Problem {number}: {_cut(instance.instruction)}"]
+def _shown(instance: TaskInstance, number: int, said: str | None, text_of: TextOf) -> str:
+    lines = [f"Problem {number}: {_cut(text_of(instance))}"]
     if said is not None:
         lines.append(f"The student's answer: {_cut(said)}")
     if instance.answer is not None:
