@@ -60,9 +60,16 @@ class Reply(Model):
 
 
 class Failure(Model):
-    """A call that failed, so that there is no answer to judge. `reason` says why."""
+    """A call that failed, so that there is no answer to judge.
+
+    Attributes:
+        reason: why.
+        outage: whether the model was out of reach (a lost connection, a time limit, a spent
+            budget): then the call says nothing about the model itself.
+    """
 
     reason: str = Field(min_length=1)
+    outage: bool = Field(default=False, exclude_if=not_)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,9 +96,11 @@ def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> lis
             ]
             n_answered = n_calls  # what was not answered by now never is
             n_calls += len(message.tool_calls)
-        elif message.role == "tool":
+        elif message.role == "tool" and n_answered < n_calls:
             sent["tool_call_id"] = call_id.format(n_answered)
             n_answered += 1
+        elif message.role == "tool":  # on a call that could not be read; servers know of none
+            sent["role"] = "user"
         messages.append(sent)
     return messages
 

@@ -40,8 +40,8 @@ class RowSource(Source):
     """The problems of one place, divided among the splits, or of one place for each split.
 
     A place that several splits name is divided among them in proportion to their `fractions`, by
-    a hash of each problem's words (`overlap_key`): the same problem never lands in two splits. A
-    place that one split names belongs to it whole.
+    a hash of each problem's words (`overlap_key`, of the instruction, or of `text_of` without one):
+    the same problem never lands in two splits. A place that one split names belongs to it whole.
 
     Args:
         places: one place, which all three splits then share, or one for each split. A place is a
@@ -178,7 +178,8 @@ class RowSource(Source):
                 left_out.append(row.where)
                 continue
             instance = instance.model_copy(update={"id": prefix + instance.id})
-            key = self._overlap_key(instance.instruction)
+            text = instance.instruction
+            key = self._overlap_key(text if text.strip() else self._content(instance)[0])
             rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
             problems.append(Located(instance, row.where, position, rank))
         if left_out:

@@ -7,7 +7,13 @@ time_limit    ends tool code that runs too long
 problem       ToolUseProblem: what an instance holds: gold calls, the user, the basis of its score
 prepared      a problem with its world, ready to be put many times
 components    the parts of the score, multiplied over the basis
+said          whether a text says what a user has to know
 users         the user on the other side: scripted, played by a model, or none
+user_seat     the user in one conversation
+user_rules    what a user played by a model has to keep
+user_judge    a judge of what rules cannot decide
+conversation_progress
+              what has happened so far in one conversation
 environment   ToolUseEnvironment: one conversation
 domain        ToolUseDomain: how problems of a world are put, judged and taught
 task          ToolUseTask: problems from files, or those that come with a world

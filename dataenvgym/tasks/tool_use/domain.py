@@ -8,9 +8,11 @@ from functools import cache, partial
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
+    Conversation,
     Message,
     SupervisedDatum,
     TaskInstance,
@@ -18,8 +20,9 @@ from dataenvgym.records import (
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tasks.tool_use.environment import CountErrors, ToolUseEnvironment
+from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation
+from dataenvgym.tasks.tool_use.problem import problem_of
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world
@@ -33,7 +36,8 @@ class ToolUseDomain(Domain):
 
     Args:
         world: whose policy the student reads; also the world of problems that name it.
-        max_turns, max_errors, count_errors, template: see `ToolUseEnvironment`.
+        max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
+            `ToolUseEnvironment`.
         system_prompt: follows on the policy.
         world_of: gives the worlds that problems name.
     """
@@ -49,6 +53,8 @@ class ToolUseDomain(Domain):
         count_errors: CountErrors = "in_a_row",
         system_prompt: str = "",
         template: str = INSTRUCTION,
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
         world_of: Callable[[str], World[Any]] = find_world,
     ) -> None:
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
@@ -64,6 +70,8 @@ class ToolUseDomain(Domain):
             count_errors=count_errors,
             system_prompt=system,
             template=template,
+            user_sampling=user_sampling,
+            judge_users=judge_users,
         )
         self.make_environment()  # an impossible option is refused here
 
@@ -81,6 +89,26 @@ class ToolUseDomain(Domain):
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
         return self._environment(instances)
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first, without what a model that plays the user
+        says first."""
+        prepared = self.prepared(instance)
+        if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
+            return super().prompt(instance)
+        with closing(self.make_environment()) as environment:
+            return environment.opening(prepared, "")[:-1]
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The instruction, and after it what a user says or is."""
+        user = problem_of(instance).user
+        if user is None:
+            return instance.instruction
+        if isinstance(user, ModelUser):
+            more = [user.instructions]
+        else:
+            more = [line.say for lines in user.states.values() for line in lines]
+        return "\n".join(filter(None, (instance.instruction, *more)))
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.
