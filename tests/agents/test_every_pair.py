@@ -16,9 +16,8 @@ from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 
 REFUSED_FOR_TOOLS = {
     "llm": "solved by calling tools",
-    "execution": "solved by calling tools",
-    "execution_preference": "solved by calling tools",
-    "preference": "needs supervised records",
+    "execution": "task's sandbox",
+    "execution_preference": "task's sandbox",
     "seeded": "can rewrite none of the",
     "seeded_teacher": "can rewrite none of the",
 }
