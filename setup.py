@@ -62,6 +62,7 @@ setup(
     ],
     extras_require={
         "datasets": ["datasets>=3.0"],
+        "mcp": ["mcp>=2.3,<3"],
         "pandas": ["pandas>=2.0"],
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],

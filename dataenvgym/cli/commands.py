@@ -217,6 +217,39 @@ def add_commands(
         "--variant", metavar="cpu|cuda", help="(default: cuda where there is a driver for it)"
     )
 
+    serve = command(
+        "serve-world",
+        "serve the tools of a world to MCP clients, with a state for each session",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym serve-world shop\n"
+            "  dataenvgym serve-world shop --transport http --port 8000\n"
+            "  dataenvgym serve-world my_module.MyWorld --problems problems.jsonl --task pay-1\n\n"
+            "A session begins in the same state each time, and changes its own. Problems, gold\n"
+            "calls and scores are not served."
+        ),
+    )
+    serve.add_argument("world", metavar="WORLD", help="its name, or your class my_module.MyWorld")
+    serve.add_argument(
+        "--transport", choices=("stdio", "http"), default="stdio", help="(default: stdio)"
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8000, help="0 is a free one (default: 8000)")
+    serve.add_argument("--task", metavar="ID", help="begin in the state of this problem")
+    serve.add_argument(
+        "--problems", metavar="FILE", help="where the problem is (default: those of the world)"
+    )
+    serve.add_argument(
+        "--max-sessions", type=int, default=4096, metavar="N", help="open at once (default: 4096)"
+    )
+    serve.add_argument(
+        "--idle-timeout",
+        type=float,
+        default=1800.0,
+        metavar="S",
+        help="seconds without a request after which a session ends (default: 1800)",
+    )
+
     doctor = command("doctor", "show what is there, what is missing, and what to run next")
     _add_runs_dir(doctor)
     return dict(commands.choices)

@@ -60,6 +60,7 @@ _COMMANDS = {
     "list": "listing:list_options",
     "config": "listing:show_configuration",
     "external": "external:external",
+    "serve-world": "serve_world:serve_world",
     "doctor": "doctor:doctor",
 }
 

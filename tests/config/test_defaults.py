@@ -47,6 +47,7 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/humaneval": {"name", "format", "template"},
     "task/humaneval_plus": {"name", "format", "template", "packages"},
     "task/livecodebench": _DATA_SET - {"packages"},
+    "task/mcp": {"world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
     # the student that has learned some of it

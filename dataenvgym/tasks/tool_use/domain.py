@@ -204,6 +204,9 @@ class ToolUseDomain(Domain):
             scores=info.get("scores", {}),
         )
 
+    def close(self) -> None:
+        self.world.close()
+
 
 def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:
     """The results of the calls in a record."""

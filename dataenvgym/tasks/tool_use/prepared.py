@@ -42,9 +42,13 @@ class Prepared:
     def gold_state(self) -> State:
         """The state after the gold calls; not to be changed.
 
+        A world that does not show its state is not asked: the state is that of the beginning.
+
         Raises:
             InvalidInstanceError: if one of them fails.
         """
+        if not self.world.shows_state:
+            return self.state
         world = self.world.at(self.state.fork())
         for calls, by in ((self.problem.gold, "assistant"), (self.problem.user_gold, "user")):
             for call in calls:

@@ -88,6 +88,13 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     Raises:
         ValueError: naming the field, and a tool, check or row that there is not.
     """
+    if not world.shows_state and ("state" in problem.basis or problem.state):
+        field = "basis" if "state" in problem.basis else "state"
+        raise ValueError(
+            f"field {field}: the state of world {world.name!r} is behind the tools of its server, "
+            "and cannot be set or compared: leave `state` empty, and take basis from assertions, "
+            "said and calls"
+        )
     try:
         world.state.patched(problem.state)
     except KeyError as error:

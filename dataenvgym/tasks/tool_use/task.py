@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
@@ -16,6 +16,8 @@ from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors
 from dataenvgym.tasks.tool_use.loaders import to_instance
+from dataenvgym.tasks.tool_use.mcp.address import McpServer
+from dataenvgym.tasks.tool_use.mcp.world import McpWorld
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world, problems_of
 
@@ -31,6 +33,8 @@ class ToolUseTask(Task):
     Args:
         world: its name, or its class as `my_module.MyWorld`, or a `World`.
         sources: files of problems (see `loaders`); None: those that come with the world.
+        tools: "own", or "mcp": those of a server; `world` is then just a name.
+        mcp: the server (see `McpServer`).
         name: of the task; None is the world's.
         fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
         max_turns, max_errors, count_errors, system_prompt, template, user_sampling: see
@@ -44,6 +48,8 @@ class ToolUseTask(Task):
         world: str | World[Any] = "shop",
         sources: Places | None = None,
         *,
+        tools: Literal["own", "mcp"] = "own",
+        mcp: McpServer | None = None,
         name: str | None = None,
         fractions: Mapping[Split, float] = HALVES,
         limit: int | None = None,
@@ -57,7 +63,7 @@ class ToolUseTask(Task):
         sampling: SamplingParameters = LONG_REPLIES,
         **options: Unpack[TaskOptions],
     ):
-        world = find_world(world) if isinstance(world, str) else world
+        world = _world(world, tools, mcp)
         name = world.name if name is None else name
         domain = ToolUseDomain(
             world,
@@ -93,3 +99,18 @@ def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
     except DataEnvGymError as error:
         return str(error)
     return None
+
+
+def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
+    if tools not in ("own", "mcp"):
+        raise ConfigurationError(f"tools is {tools!r}, expected 'own' or 'mcp'")
+    if tools == "own":
+        if mcp is not None:
+            raise ConfigurationError("mcp names a server, and tools is 'own': set tools to 'mcp'")
+        return find_world(world) if isinstance(world, str) else world
+    if not isinstance(mcp, McpServer) or not isinstance(world, str):
+        raise ConfigurationError(
+            f"tools is 'mcp', mcp is {mcp!r} and world is {world!r}; expected a server and a name: "
+            "task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., mcp=McpServer(url=...))"
+        )
+    return McpWorld(mcp, world)

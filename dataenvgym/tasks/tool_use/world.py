@@ -133,13 +133,15 @@ class World(ABC, Generic[StateT]):
         name: of the world.
         policy: the rules that the assistant has to keep, in plain words.
         time_limit: seconds that one call may take.
+        shows_state: whether `state` is all that is true in the world, so that two can be compared.
         methods: the tools by name.
         checks: the assertions over the state by name.
     """
 
-    name: ClassVar[str]
-    policy: ClassVar[str] = ""
+    name: str
+    policy: str = ""
     time_limit: ClassVar[float] = 10.0
+    shows_state: ClassVar[bool] = True
     methods: Mapping[str, ToolMethod]
     checks: Mapping[str, Callable[..., Any]]
 
@@ -164,6 +166,9 @@ class World(ABC, Generic[StateT]):
         world = copy.copy(self)
         world.state = state
         return world
+
+    def close(self) -> None:
+        """Release what the conversation holds, such as a connection."""
 
     def tools(self, by: Seat = "assistant") -> tuple[Tool, ...]:
         """The tools of that seat, in the order in which the class has them."""
