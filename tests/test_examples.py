@@ -63,6 +63,13 @@ def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_roun
     assert float(after) > float(before) + 0.1
 
 
+def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(tmp_path):
+    example = ROOT / "examples" / "tool_use" / "own_world.py"
+    assert len(list(filter(str.strip, example.read_text().splitlines()))) <= 40
+    shown = run(example, folder=tmp_path).splitlines()
+    assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in [*SHORT, *EXTERNAL]])
 def test_every_other_example_runs(name, tmp_path):

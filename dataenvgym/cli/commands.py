@@ -200,6 +200,27 @@ def add_commands(
         "--resolve", action="store_true", help="values in place of references such as ${seed}"
     )
 
+    worlds = command(
+        "worlds",
+        "list the worlds of tool use, or audit worlds with their problems",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym worlds list\n"
+            "  dataenvgym worlds audit                 all that come with the package\n"
+            "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n\n"
+            "An audit tries, for each problem, that the gold calls earn the full reward twice\n"
+            "alike, that doing nothing, a plan with one argument changed, and random calls get 0,\n"
+            "and that a verifier that is wrong on purpose is noticed. It ends with 1 if anything\n"
+            "does not hold."
+        ),
+    )
+    worlds.add_argument("action", metavar="audit|list", help="what to do")
+    worlds.add_argument(
+        "worlds", nargs="*", metavar="WORLD", help="a name, or a class as my_module.MyWorld"
+    )
+    worlds.add_argument("--tasks", metavar="FILE", help="problems (default: those of the world)")
+    worlds.add_argument("--seed", type=int, default=0, metavar="N", help="of the random calls")
+
     external = command(
         "external",
         "install LLaMA-Factory or vLLM, each in a pinned environment of its own",

@@ -52,6 +52,9 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/mbpp_plus": {"name", "format", "template", "packages"},
     # the student that has learned some of it
     "task/pocket_tools": {"student"},
+    # a world by name
+    "task/calendar": {"world"},
+    "task/wallet": {"world"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,
 }
