@@ -50,11 +50,11 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/mcp": {"world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
-    # the student that has learned some of it
-    "task/pocket_tools": {"student"},
     # a world by name
     "task/calendar": {"world"},
     "task/wallet": {"world"},
+    # the student that has learned some of it
+    "task/pocket_tools": {"student"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,
 }
