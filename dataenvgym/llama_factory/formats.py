@@ -7,6 +7,10 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     dpo     preference          instruction, input, chosen, rejected, system, history
     kto     kto                 instruction, input, output, kto_tag, system, history
     pt      text                text
+    scored  scored              none
+
+Stage `scored` is this package's own: LLaMA-Factory has none that learns from weights, and refuses
+it by name. Its rows are those of chat records, with the column `weights`.
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
 system, tools). Its tools, calls and results are written as text, as the student is given them; so
@@ -32,6 +36,7 @@ from dataenvgym.records import (
     DatumKind,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -45,6 +50,7 @@ KINDS: Mapping[Stage, tuple[DatumKind, ...]] = {
     "dpo": ("preference",),
     "kto": ("kto",),
     "pt": ("text",),
+    "scored": ("scored",),
 }
 _STAGES: Mapping[str, Stage] = {kind: stage for stage, kinds in KINDS.items() for kind in kinds}
 
@@ -143,7 +149,7 @@ def _text_row(record: TextDatum) -> Row:
     return {"text": record.text}
 
 
-def _chat_row(record: ChatDatum, tool_format: ToolFormat) -> Row:
+def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
     return {
@@ -154,6 +160,10 @@ def _chat_row(record: ChatDatum, tool_format: ToolFormat) -> Row:
         "system": messages[0].content if leads else "",
         "tools": "",
     }
+
+
+def _scored_row(record: ScoredDatum, tool_format: ToolFormat) -> Row:
+    return _chat_row(record, tool_format) | {"weights": list(record.weights)}
 
 
 def as_sharegpt(row: Row) -> Row:
@@ -184,9 +194,11 @@ _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
 
 
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
-    """Makes the row that the kind has by nature: sharegpt for chat records, alpaca otherwise."""
+    """Makes the row that the kind has by nature: sharegpt for conversations, alpaca otherwise."""
     if kind == "chat":
         return partial(_chat_row, tool_format=tool_format)
+    if kind == "scored":
+        return partial(_scored_row, tool_format=tool_format)
     return _ROW_OF[kind]
 
 

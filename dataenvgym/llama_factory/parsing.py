@@ -5,6 +5,7 @@ people's files read as well as ours:
 
     ranking: true          preference
     a kto_tag column       KTO
+    a weights column       scored
     sharegpt               chat
     no response column     text
     otherwise              supervised (chat, where an alpaca row has tools)
@@ -83,7 +84,8 @@ class _Row:
         system = messages.pop(0)["content"] if leads else self._text("system")
         tools = self._tools()
         if self._answer_kind is None:
-            return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+            chat = {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+            return chat | self._weights()
         answers = {}
         if self._answer_kind == "kto":
             answers["output"] = self._plain(messages[-1:], column, first="assistant")[0]
@@ -102,6 +104,17 @@ class _Row:
         history = list(zip(texts[::2], texts[1::2], strict=False))
         values = {"instruction": texts[-1], "system": system, "history": history}
         return values | answers | self._kind()
+
+    def _weights(self) -> dict[str, Any]:
+        """Kind and weights of a scored record; nothing if there is no column with weights."""
+        column, weights = self._column("weights")
+        if "weights" not in self._entry.columns:
+            return {}
+        if not isinstance(weights, list):
+            raise DatasetFormatError(
+                f"column {column!r} holds {shown(weights)}, expected a list of numbers"
+            )
+        return {"kind": "scored", "weights": weights}
 
     def _kind(self) -> dict[str, Any]:
         if self._answer_kind != "kto":

@@ -1,4 +1,5 @@
-"""What the student learns from: training records of the five kinds that LLaMA-Factory knows.
+"""What the student learns from: training records of the five kinds that LLaMA-Factory knows, and
+scored ones.
 
 Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
 """
@@ -16,7 +17,7 @@ from dataenvgym.records.conversations import (
     is_one_turn,
     turns_of,
 )
-from dataenvgym.records.model import Model, Text
+from dataenvgym.records.model import Finite, Model, Text
 
 
 class Provenance(Model):
@@ -87,30 +88,11 @@ class ChatDatum(_Datum):
     @property
     def conversation(self) -> Conversation:
         """The conversation as a student has it: with the system message, and tools declared."""
-        system = [Message(role="system", content=self.system)] if self.system else []
-        first, *others = (*system, *self.messages)
-        return (first.model_copy(update={"tools": self.tools}) if self.tools else first, *others)
+        return _opened(self.system, self.messages, self.tools)
 
     @model_validator(mode="after")
     def _alternates(self) -> ChatDatum:
-        if self.messages[0].role != "user":
-            raise ValueError(f"messages[0] has role {self.messages[0].role!r}, expected 'user'")
-        if self.messages[-1].role != "assistant":
-            raise ValueError("messages ends with a turn of others, expected the assistant's")
-        for i, message in enumerate(self.messages):
-            if message.role == "system" or message.tools:
-                what = "role 'system'" if message.role == "system" else "tools"
-                raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
-            if message.tool_calls and message.role != "assistant":
-                raise ValueError(
-                    f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
-                )
-        for start, turn in turns_of(self.messages):
-            if len(turn) > 1 and not is_one_turn(turn):
-                raise ValueError(
-                    f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
-                    f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
-                )
+        _check_chat(self.messages)
         return self
 
 
@@ -143,8 +125,74 @@ class TextDatum(_Datum):
     text: Text = Field(min_length=1)
 
 
+class ScoredDatum(_Datum):
+    """A conversation, as `ChatDatum` has it, with a weight for each of the assistant's turns.
+
+    A weight may have any sign: above 0 the turn is to become likelier, below 0 less likely. None
+    is a turn that was not scored; it teaches nothing, and counts among the turns. The in-process
+    trainer learns from weights; LLaMA-Factory has no stage that does (see `scored_as` of
+    `TrainingConfig`).
+    """
+
+    kind: Literal["scored"] = "scored"
+    messages: Conversation = Field(min_length=2)
+    system: Text = ""
+    tools: tuple[Tool, ...] = ()
+    weights: tuple[Finite | None, ...]
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation as a student has it: with the system message, and tools declared."""
+        return _opened(self.system, self.messages, self.tools)
+
+    @model_validator(mode="after")
+    def _has_a_weight_for_each_turn(self) -> ScoredDatum:
+        _check_chat(self.messages)
+        turns = sum(message.role == "assistant" for message in self.messages)
+        if len(self.weights) != turns:
+            raise ValueError(
+                f"weights has {len(self.weights)} items, expected {turns}: one for each turn of "
+                "the assistant, null where it was not scored"
+            )
+        return self
+
+
 TrainingDatum = Annotated[
-    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum,
+    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum | ScoredDatum,
     Field(discriminator="kind"),
 ]
-DatumKind = Literal["supervised", "chat", "preference", "kto", "text"]
+DatumKind = Literal["supervised", "chat", "preference", "kto", "text", "scored"]
+
+
+def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Conversation:
+    """The messages behind the system message, with the tools declared in the first one."""
+    opening = [Message(role="system", content=system)] if system else []
+    first, *others = (*opening, *messages)
+    return (first.model_copy(update={"tools": tools}) if tools else first, *others)
+
+
+def _check_turns(messages: Conversation) -> None:
+    """Raise ValueError unless turns of others and of the assistant alternate, a user's first."""
+    if messages[0].role != "user":
+        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected 'user'")
+    for i, message in enumerate(messages):
+        if message.role == "system" or message.tools:
+            what = "role 'system'" if message.role == "system" else "tools"
+            raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
+        if message.tool_calls and message.role != "assistant":
+            raise ValueError(
+                f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
+            )
+    for start, turn in turns_of(messages):
+        if len(turn) > 1 and not is_one_turn(turn):
+            raise ValueError(
+                f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
+                f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
+            )
+
+
+def _check_chat(messages: Conversation) -> None:
+    """The same, and the last turn has to be the assistant's."""
+    _check_turns(messages)
+    if messages[-1].role != "assistant":
+        raise ValueError("messages ends with a turn of others, expected the assistant's")
