@@ -105,14 +105,16 @@ bench-iteration: external-llamafactory external-vllm
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap
 
-# The README's learning figures: 9 episodes, about 10 minutes. Its study has a command of its own.
+# The README's learning figures: 12 episodes, about 15 minutes. Its study has a command of its own.
 figures: setup $(VENV)/.bubblewrap
-	for figure in gain "gain --task pocket_code" honesty; do \
+	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" honesty; do \
 	  $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
 
-# Pretrains the pocket student anew (20 minutes); its figures must then be measured again.
+# Pretrains a pocket student anew (10 to 40 minutes); its figures must then be measured again.
+# STUDENT is pocket-v2 (math and code) or pocket-tools-v1.
+STUDENT ?= pocket-v2
 student: setup
-	$(BIN)/python -m dataenvgym.pocket.build
+	$(BIN)/python -m dataenvgym.pocket.build --student $(STUDENT)
 
 clean-venv:
 	rm -rf $(VENV)

@@ -31,15 +31,15 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
-_ADDED = {
-    "predictor.tool_format": "llama_factory",
-    "agent.policy.choose": "all",
-    "agent.policy.skills": 1,
-    "agent.policy.below": 0.8,
+_ADDED: Mapping[str, tuple[Any, ...]] = {
+    "predictor.tool_format": ("llama_factory", None),
+    "agent.policy.choose": ("all",),
+    "agent.policy.skills": (1,),
+    "agent.policy.below": (0.8,),
 }
-"""Keys that earlier versions did not have, with the value that they acted on. A key with that value
-is left out, so that their runs keep their names and can be continued. Of a policy within another
-one, the key is the same."""
+"""Keys that earlier versions did not have, with the values that are what they acted on. A key with
+such a value is left out, so that their runs keep their names and can be continued. Of a policy
+within another one, the key is the same."""
 
 FREE_SECTIONS = ("executor",)
 """Sections of which the same is true: who runs the episode, and where, changes no result."""
@@ -96,7 +96,7 @@ def follows(config: DictConfig, key: str) -> bool:
 
 def _is_as_before(key: str, value: Any) -> bool:
     key = re.sub(r"(?:\.policy)+\.", ".policy.", key)
-    return key in _ADDED and value == _ADDED[key]
+    return value in _ADDED.get(key, ())
 
 
 def _is_free(key: str) -> bool:

@@ -1,13 +1,13 @@
 """What a reply answers, and which answers are the same: the classes that a majority votes by.
 
-The task's domain reads and compares answers (`answer_class`, `same_answer`).
+The task's domain reads and compares answers (`answer_given`, `same_answer`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -17,6 +17,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tool_formats import as_reply
 
 _log = logging.getLogger(__name__)
 Answer = TypeVar("Answer", bound=Hashable)
@@ -31,18 +32,23 @@ def answers_of(
     One with an error has no answer.
     """
     task = task_of(task)
-    different = {(id(c.instance), c.error, c.response): c for c in completed}
+    keys = [(id(c.instance), c.error, *_said(c)) for c in completed]
+    different = dict(zip(keys, completed, strict=True))
     with ThreadPoolExecutor(task.threads) as pool:
         read = pool.map(partial(_answer_of, task.domain), different.values())
         found = dict(zip(different, read, strict=True))
-    return [found[id(c.instance), c.error, c.response] for c in completed]
+    return [found[key] for key in keys]
+
+
+def _said(completed: CompletedTaskInstance) -> Iterator[str]:
+    return (as_reply(message) for message in completed.transcript if message.role == "assistant")
 
 
 def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:
     if completed.error is not None or completed.response is None:
         return None, None
     try:
-        answer = domain.answer_class(completed.instance, completed.response)
+        answer = domain.answer_given(completed)
     except ConfigurationError:  # nothing would get better with the next one
         raise
     except Exception as error:  # whatever a task's code does: the score stands

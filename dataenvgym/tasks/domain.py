@@ -33,10 +33,12 @@ class Domain(ABC):
         answer_form: tells a model that sees a bare question how to write its answer, so that
             `answer_class` reads it and equal answers are found (majority votes); "" if replies to
             a bare question cannot be compared.
+        has_tools: whether tools have to be called, so that an answer is more than text.
     """
 
     prompt_template: PromptTemplate = PLAIN
     answer_form: str = ""
+    has_tools: bool = False
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
@@ -86,6 +88,15 @@ class Domain(ABC):
         Here, the whole reply without surrounding space.
         """
         return reply.strip() or None
+
+    def answer_given(self, completed: CompletedTaskInstance) -> str | None:
+        """The answer that a finished try gives, to be compared as `answer_class` is.
+
+        Here, the one of its last message.
+        """
+        if completed.response is None:
+            return None
+        return self.answer_class(completed.instance, completed.response)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""
@@ -161,6 +172,13 @@ class Domain(ABC):
             return problem if problem and self.judge(problem, record.output) else None
         except Exception:  # whatever an environment does with a problem that is not its own
             return None
+
+    def problem_of_chat(self, record: ChatDatum) -> TaskInstance | None:
+        """A record in which tools are called as a problem that can be tried, or None.
+
+        Here None: a conversation does not say what there is besides.
+        """
+        return None
 
     def question_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
         """A record's question as a problem, with the output as it stands for its gold answer.

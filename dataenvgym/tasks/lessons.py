@@ -41,23 +41,31 @@ def record_of(
         return None
     before, last = transcript[: ours[-1]], transcript[ours[-1]]
     provenance = Provenance(skill=completed.instance.skill)
-    first, tools = transcript[0], transcript[0].tools
-    is_plain = len(ours) == 1 and not last.tool_calls and not tools
+    is_plain = len(ours) == 1 and not last.tool_calls and not transcript[0].tools
     fields = prompt_fields(before) if is_plain else None
     if fields is not None and last.content:
         return SupervisedDatum(**fields, output=last.content, provenance=provenance)
     if not last.content and not last.tool_calls:
         return None
+    return chat_record((*before, last), provenance)
+
+
+def chat_record(conversation: Conversation, provenance: Provenance) -> ChatDatum | None:
+    """The record of a conversation, with the tools that its first message declares.
+
+    None if its turns do not alternate, or it does not end with the student's.
+    """
+    first, *others = conversation
     has_system = first.role == "system"
     bare = first.model_copy(update={"tools": ()})
     try:
         return ChatDatum(
-            messages=(bare, *before[1:], last)[has_system:],
+            messages=(bare, *others)[has_system:],
             system=first.content if has_system else "",
-            tools=tools,
+            tools=first.tools,
             provenance=provenance,
         )
-    except ValidationError:  # turns that do not alternate
+    except ValidationError:
         return None
 
 
@@ -77,5 +85,7 @@ def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
 
 def problem_of(domain: Domain, record: TrainingDatum) -> TaskInstance | None:
     """A training record of any kind as a problem that can be tried, or None."""
+    if isinstance(record, ChatDatum) and not claims_of(record):
+        return domain.problem_of_chat(record)
     lesson = lesson_of(record)
     return None if lesson is None else domain.problem_of_record(lesson)

@@ -5,6 +5,7 @@ interface      what a format is: `flatten` and `parse`
 text           a format in which everything is text: the same turns for prompts and for training
 hermes         calls are JSON between `<tool_call>` tags: Qwen, Hermes and others
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
+pocket         calls are a few words: the pocket students
 native         for API models: the server is sent tools and calls apart from the text
 json_objects   JSON objects in the middle of a text
 
@@ -24,6 +25,7 @@ from dataenvgym.tool_formats.hermes import HERMES, as_function, as_reply, calls_
 from dataenvgym.tool_formats.interface import ToolFormat
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.native import NATIVE
+from dataenvgym.tool_formats.pocket import POCKET
 from dataenvgym.tool_formats.text import TextFormat, spoken
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "HERMES",
     "LLAMA_FACTORY",
     "NATIVE",
+    "POCKET",
     "TOOL_FORMATS",
     "TextFormat",
     "ToolFormat",

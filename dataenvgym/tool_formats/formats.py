@@ -8,6 +8,7 @@ from dataenvgym.tool_formats.hermes import HERMES
 from dataenvgym.tool_formats.interface import ToolFormat
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.native import NATIVE
+from dataenvgym.tool_formats.pocket import POCKET
 
 DEFAULT = "llama_factory"
 """The format of students, unless their predictor says otherwise."""
@@ -17,6 +18,7 @@ TOOL_FORMATS: dict[str, ToolFormat] = {
     "hermes": HERMES,
     "llama_factory": LLAMA_FACTORY,
     "native": NATIVE,
+    "pocket": POCKET,
 }
 """All formats; add your own under a name of its own."""
 

@@ -49,6 +49,8 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/livecodebench": _DATA_SET - {"packages"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
+    # the student that has learned some of it
+    "task/pocket_tools": {"student"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,
 }

@@ -411,6 +411,14 @@ def test_a_tool_format_is_part_of_who_the_student_is_unless_it_is_the_usual_one(
         InProcessPredictor(tiny_student, tool_format="native")
 
 
+def test_a_pocket_student_writes_calls_as_it_was_pretrained_to_unless_told_otherwise():
+    assert InProcessPredictor("pocket").tool_format == "llama_factory"
+    tools = InProcessPredictor("pocket-tools-v1")
+    assert tools.tool_format == tools.describe()["tool_format"] == "pocket"
+    assert pickle.loads(pickle.dumps(tools)).tool_format == "pocket"
+    assert InProcessPredictor("pocket-tools-v1", tool_format="hermes").tool_format == "hermes"
+
+
 def test_it_is_trained_on_tools_as_it_is_asked_about_them(
     tiny_student: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from dataenvgym.environments.skill_tree.transitions import Key
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
     SupervisedDatum,
     TaskInstance,
@@ -21,6 +22,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.adapted import one_by_one, task_of
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.lessons import problem_of
 
 _SUBSKILL = "subskill"
 
@@ -79,9 +81,11 @@ def subskill_taught(completed: CompletedTaskInstance) -> str:
 
 def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
     source = record.provenance
-    if not isinstance(record, SupervisedDatum) or source.skill is None or source.subskill is None:
+    if source.skill is None or source.subskill is None:
         return None
-    if (problem := domain.problem_of_record(record)) is None:
+    if not isinstance(record, SupervisedDatum | ChatDatum):
+        return None
+    if (problem := problem_of(domain, record)) is None:
         return None
     data = {**problem.data, _SUBSKILL: source.subskill}
     return problem.model_copy(update={"id": source.id, "skill": source.skill, "data": data})

@@ -14,7 +14,7 @@ from dataenvgym.llm import ChatClient
 from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.storage import read_json
-from dataenvgym.tool_formats import DEFAULT, training_format
+from dataenvgym.tool_formats import training_format
 
 
 class VllmOptions(TypedDict, total=False):
@@ -47,7 +47,7 @@ class VllmOptions(TypedDict, total=False):
         start_timeout: seconds that a server may take to come up; also one at `base_url` that
             is restarted meanwhile, which then gets its adapters again.
         tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`).
+            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
     """
 
@@ -70,7 +70,7 @@ class VllmOptions(TypedDict, total=False):
     timeout: float
     retries: int
     start_timeout: float
-    tool_format: str
+    tool_format: str | None
     options: Mapping[str, Any] | None
 
 
@@ -94,7 +94,7 @@ DEFAULTS: VllmOptions = {
     "timeout": 600.0,
     "retries": 4,
     "start_timeout": 900.0,
-    "tool_format": DEFAULT,
+    "tool_format": None,
     "options": None,
 }
 

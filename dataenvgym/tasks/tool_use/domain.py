@@ -38,6 +38,8 @@ class ToolUseDomain(Domain):
         world_of: gives the worlds that problems name.
     """
 
+    has_tools = True
+
     def __init__(
         self,
         world: World[Any],
@@ -64,6 +66,18 @@ class ToolUseDomain(Domain):
             template=template,
         )
         self.make_environment()  # an impossible option is refused here
+
+    def answer_given(self, completed: CompletedTaskInstance) -> str | None:
+        """The state that its calls lead to, and its last words."""
+        if completed.response is None:
+            return None
+        prepared = self.prepared(completed.instance)
+        world = prepared.world.at(prepared.state.fork())
+        for message in completed.transcript:
+            for call in message.tool_calls:
+                world.call(call)
+        words = self.answer_class(completed.instance, completed.response) or ""
+        return f"{world.state.digest()[:16]} {words}"
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
         return self._environment(instances)

@@ -121,6 +121,12 @@ class LLMEngine:
                 raise ConfigurationError(f"{name} is {value}, expected 1 or more")
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
+        if self.task is not None and self.task.domain.has_tools:
+            raise ConfigurationError(
+                f"this engine's teacher writes questions and answers, and the problems of task "
+                f"{self.task.name!r} are solved by calling tools: use agent/engine=gold, "
+                "rejection_sampling or another one whose records are conversations"
+            )
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
