@@ -10,6 +10,7 @@ from dataenvgym.records import (
     Conversation,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -24,7 +25,7 @@ def record_parts(record: TrainingDatum) -> list[str]:
         case PreferenceDatum():
             said = (*record.prompt, *record.answers)
             return [*(m.content for m in said), *_calls(said)]
-        case ChatDatum():
+        case ChatDatum() | ScoredDatum():
             contents = (m.content for m in record.messages)
             return [record.system, *contents, *_calls(record.messages)]
         case TextDatum():
@@ -38,7 +39,7 @@ def _calls(messages: Conversation) -> list[str]:
 def record_questions(record: TrainingDatum) -> list[str]:
     """The texts of a record that may be a problem: all but the assistant's."""
     match record:
-        case ChatDatum():
+        case ChatDatum() | ScoredDatum():
             return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
         case TextDatum():
             return [record.text]
@@ -48,8 +49,18 @@ def record_questions(record: TrainingDatum) -> list[str]:
 
 def record_text(record: TrainingDatum) -> str:
     """All that makes a record what it is, as one text."""
-    verdict = [str(record.desirable)] if isinstance(record, KTODatum) else []
+    verdict = _verdict(record)
     return "\n".join([record.kind, *verdict, *record_parts(record)])
+
+
+def _verdict(record: TrainingDatum) -> list[str]:
+    match record:
+        case KTODatum():
+            return [str(record.desirable)]
+        case ScoredDatum():
+            return [" ".join(map(str, record.weights))]
+        case _:
+            return []
 
 
 def normalized(text: str) -> str:

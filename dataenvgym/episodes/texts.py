@@ -12,6 +12,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -103,8 +104,23 @@ def record(datum: TrainingDatum) -> str:
             return f"{conversation(datum.prompt)}\nchosen: {chosen}\nrejected: {rejected}"
         case ChatDatum():
             return conversation(datum.conversation)
+        case ScoredDatum():
+            return _scored(datum)
         case TextDatum():
             return datum.text
+
+
+def _scored(datum: ScoredDatum) -> str:
+    weights = iter(datum.weights)
+
+    def shown(message: Message) -> str:
+        if message.role != "assistant":
+            return _turn(message)
+        weight = next(weights)
+        how = "not scored" if weight is None else f"weight {weight:.4g}"
+        return f"assistant ({how}): {_said(message)}"
+
+    return "\n".join(map(shown, datum.conversation))
 
 
 def _turn(message: Message) -> str:

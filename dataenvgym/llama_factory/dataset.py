@@ -3,10 +3,10 @@
 Writing streams: records may come from a generator, and memory stays constant however many there
 are. The rows' file appears whole, and before the entry that names it.
 
-A file is written in the alpaca formatting, unless it holds chat or scored records, or unless the loader
-would take a column of it for something else than text (see `column_types`); then all of it is in
-the sharegpt formatting, which means the same to LLaMA-Factory. Which one depends on the records
-alone, and so do the bytes of the files.
+A file is written in the alpaca formatting, unless it holds chat or scored records, or unless the
+loader would take a column of it for something else than text (see `column_types`); then all of it
+is in the sharegpt formatting, which means the same to LLaMA-Factory. Which one depends on the
+records alone, and so do the bytes of the files.
 """
 
 from __future__ import annotations

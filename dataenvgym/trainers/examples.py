@@ -16,6 +16,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
 )
@@ -51,6 +52,15 @@ class Judged:
     example: Example
     mismatched: Example
     desirable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A conversation, with the weight and the number of tokens of each of the assistant's turns."""
+
+    example: Example
+    weights: list[float | None]
+    lengths: list[int]
 
 
 def supervised_examples(
@@ -107,6 +117,21 @@ def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) ->
     ]
 
 
+def scored_examples(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int) -> list[Scored]:
+    """Stage `scored`: every reply is learned by its weight.
+
+    A turn that does not fit whole is left out, with its weight and with what follows: a weight was
+    given for a whole turn. So a record may keep no turns.
+    """
+    form = ChatFormat.parse(tokenizer)
+    conversations = [form.turns(record.conversation) for record in records]
+    pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))
+    return [
+        _scored(turns, record.weights, pieces, cutoff)
+        for record, turns in zip(records, conversations, strict=True)
+    ]
+
+
 def text_examples(
     records: Sequence[TextDatum], tokenizer: Any, cutoff: int, *, packing: bool
 ) -> list[Example]:
@@ -160,6 +185,22 @@ def _conversation(turns: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Exampl
         tokens += prompt[:n_prompt] + response[:n_response]
         labels += [IGNORED] * n_prompt + response[:n_response]
     return Example(tokens, labels)
+
+
+def _scored(
+    turns: Sequence[Turn], weights: Sequence[float | None], pieces: _Pieces, cutoff: int
+) -> Scored:
+    scored = Scored(Example([], []), [], [])
+    tokens, labels = scored.example.tokens, scored.example.labels
+    for turn, weight in zip(turns, weights, strict=True):
+        prompt, response = pieces.of(turn.prompt), pieces.of(turn.response)
+        if len(tokens) + len(prompt) + len(response) > cutoff:
+            break
+        tokens += prompt + response
+        labels += [IGNORED] * len(prompt) + response
+        scored.weights.append(weight)
+        scored.lengths.append(len(response))
+    return scored
 
 
 def _pair(chosen: Turn, rejected: Turn, pieces: _Pieces, cutoff: int) -> Pair:

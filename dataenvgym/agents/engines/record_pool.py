@@ -18,13 +18,14 @@ from dataenvgym.records import (
     ChatDatum,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.tasks.adapted import task_of
 
-PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum
+PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | ScoredDatum
 """The kinds of records that begin with a question."""
 
 
@@ -59,7 +60,7 @@ class RecordPool:
         else:
             template = self._task.domain.prompt_template
             found = [
-                record if isinstance(record, ChatDatum) else template.frame(record)
+                record if isinstance(record, ChatDatum | ScoredDatum) else template.frame(record)
                 for record in _read(self._path)
             ]
         if not found:
@@ -128,9 +129,11 @@ class RecordPool:
 
 def question_of(record: PromptedDatum) -> str:
     """What the record begins with: its question, or a conversation's first message."""
-    if isinstance(record, ChatDatum) or (isinstance(record, PreferenceDatum) and record.messages):
-        return record.messages[0].content
-    return record.prompt[-1].content
+    match record:
+        case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
+            return record.messages[0].content
+        case _:
+            return record.prompt[-1].content
 
 
 def _read(path: Path) -> list[PromptedDatum]:
@@ -151,6 +154,6 @@ def _parsed(line: bytes, where: str) -> PromptedDatum:
     if not isinstance(record, PromptedDatum):
         raise ConfigurationError(
             f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
-            "supervised, chat, preference or kto"
+            "supervised, chat, preference, kto or scored"
         )
     return record
