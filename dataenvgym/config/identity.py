@@ -36,6 +36,10 @@ _ADDED: Mapping[str, tuple[Any, ...]] = {
     "agent.policy.choose": ("all",),
     "agent.policy.skills": (1,),
     "agent.policy.below": (0.8,),
+    "trainer.scored_as": (None,),
+    "trainer.scored_threshold": (0.5,),
+    "trainer.scored_reduction": ("mean",),
+    "trainer.scored_clip": (None,),
 }
 """Keys that earlier versions did not have, with the values that are what they acted on. A key with
 such a value is left out, so that their runs keep their names and can be continued. Of a policy

@@ -20,6 +20,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     ToolCall,
@@ -48,6 +49,14 @@ CHAT = ChatDatum(
     system=NASTY,
     tools=({"name": NASTY, "parameters": {}},),
 )
+PLAIN_CHAT: dict[str, Any] = {
+    "messages": (
+        Message(role="user", content="2024-01-01"),
+        Message(role="assistant", content="2024-01-02"),
+        Message(role="user", content=NASTY),
+        Message(role="assistant", content=NASTY),
+    ),
+}
 BATCHES: dict[str, list[TrainingDatum]] = {
     "supervised": [PLAIN, SupervisedDatum(**PROMPT, input=NASTY, output=NASTY)],
     "chat": [CHAT, ChatDatum(messages=(CHAT.messages[0], CHAT.messages[3]))],
@@ -57,6 +66,10 @@ BATCHES: dict[str, list[TrainingDatum]] = {
         KTODatum(instruction="a", output="b", desirable=False),
     ],
     "text": [TextDatum(text=NASTY), TextDatum(text="\n")],
+    "scored": [
+        ScoredDatum(**PLAIN_CHAT, weights=(-0.5, None)),
+        ScoredDatum(**PLAIN_CHAT, weights=(0.0, 1e-9)),
+    ],
 }
 
 
@@ -83,6 +96,7 @@ def test_every_kind_survives_being_written_and_read(kind: str, tmp_path: Path) -
         ("preference", "dpo", "alpaca", "custom_dpo_dataset.jsonl"),
         ("kto", "kto", "alpaca", "custom_kto_dataset.jsonl"),
         ("text", "pt", "alpaca", "custom_pt_dataset.jsonl"),
+        ("scored", "scored", "sharegpt", "custom_scored_dataset.jsonl"),
     ],
 )
 def test_the_folder_has_the_rows_and_the_entry_and_nothing_else(

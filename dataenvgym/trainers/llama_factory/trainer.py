@@ -14,7 +14,12 @@ from typing import Any, Unpack
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
+from dataenvgym.errors import (
+    ConfigurationError,
+    TrainingError,
+    UnsupportedStageError,
+    did_you_mean,
+)
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
@@ -117,12 +122,14 @@ class LlamaFactoryTrainer:
         It holds an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
 
         Raises:
+            UnsupportedStageError: for stage `scored`.
             TrainingError: if there is no adapter or student at the end, naming the log; the same
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)
         if not config.output_dir:
             raise ConfigurationError(f"{config_path}: output_dir is not set")
+        _refuse_weights(config)
         output = Path(config.output_dir)
         log = output.parent / LOG
         staged = output.parent / f".{config_path.name}"
@@ -226,6 +233,15 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
         raise ConfigurationError("command is empty, expected the path of `llamafactory-cli`")
     found = shutil.which(os.path.expanduser(words[0]))
     return (os.path.abspath(found) if found else words[0], *words[1:])
+
+
+def _refuse_weights(config: TrainingConfig) -> None:
+    if config.stage == "scored":
+        raise UnsupportedStageError(
+            "stage is 'scored', and LLaMA-Factory has no stage that learns from weights: set "
+            "scored_as (trainer.scored_as) to 'sft', 'kto' or 'dpo', which turns scored records "
+            "into what it learns from, or use the in-process trainer (trainer=in_process)"
+        )
 
 
 def _check_template(name: str | None) -> None:
