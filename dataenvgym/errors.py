@@ -23,7 +23,7 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── ExternalError           a program outside this process that is not there, or fails
     ├── BudgetSpentError        a teacher that may make no more calls
     ├── IncompleteStudyError    a study some of whose episodes failed
-    ├── SpeakerError            a user, a judge or another speaker that did not answer
+    ├── SpeakerError            a user, a judge or another speaker that failed
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit what is asked of it
         ├── ConfigChangedError  ... because its configuration is another one
@@ -134,7 +134,17 @@ class IncompleteStudyError(DataEnvGymError):
 
 
 class SpeakerError(DataEnvGymError):
-    """Another speaker of a conversation, named first in the message, did not answer."""
+    """Another speaker of a conversation did not answer, or not as it should.
+
+    Attributes:
+        fault: whose fault that is (see `dataenvgym.records.faults`): by default that of the
+            speaker that the message names first ("user: ..."), or the environment's.
+    """
+
+    def __init__(self, message: str, *, fault: str | None = None):
+        super().__init__(message)
+        name = message.partition(":")[0]
+        self.fault = fault or (name if name.isidentifier() else "environment")
 
 
 class EvaluationError(DataEnvGymError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.environments.jsonl_files import write_completed
-from dataenvgym.episodes.texts import several
+from dataenvgym.episodes.texts import counts, plain, several
 from dataenvgym.evaluation_runs.running import Evaluation, run_evaluation
 from dataenvgym.evaluation_runs.splits import ALL
 from dataenvgym.progress import listening
@@ -71,6 +71,9 @@ def _show(evaluation: Evaluation, console: Console) -> None:
     console.print(metric_table(evaluation.results.metrics), crop=False)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
     if failed := report.n_errors:
+        if report.faults:
+            line = f"not solved, by whose fault: {counts(report.failures)}"
+            console.print(Text(plain(line)), soft_wrap=True)
         console.print(
             f"{several(failed, 'sample')} failed; once the cause is gone, the same command with "
             "--retry-errors draws them again",

@@ -31,18 +31,21 @@ FREE = (
 )
 """Keys that may differ between two calls of the same run."""
 
-_ADDED: Mapping[str, tuple[Any, ...]] = {
-    "predictor.tool_format": ("llama_factory", None),
-    "agent.policy.choose": ("all",),
-    "agent.policy.skills": (1,),
-    "agent.policy.below": (0.8,),
-    "trainer.scored_as": (None,),
-    "trainer.scored_threshold": (0.5,),
-    "trainer.scored_reduction": ("mean",),
-    "trainer.scored_clip": (None,),
+_ADDED: dict[str, Any] = {
+    "predictor.tool_format": "llama_factory",
+    "predictor.tool_parser": None,
+    "task.sampling.stop": [],
+    "agent.policy.choose": "all",
+    "agent.policy.skills": 1,
+    "agent.policy.below": 0.8,
+    "agent.engine.prefixes": False,
+    "trainer.scored_as": None,
+    "trainer.scored_threshold": 0.5,
+    "trainer.scored_reduction": "mean",
+    "trainer.scored_clip": None,
 }
-"""Keys that earlier versions did not have, with the values that are what they acted on. A key with
-such a value is left out, so that their runs keep their names and can be continued. Of a policy
+"""Keys that earlier versions did not have, with the value that they acted on. A key with that value
+is left out, so that their runs keep their names and can be continued. Of a policy or an engine
 within another one, the key is the same."""
 
 FREE_SECTIONS = ("executor",)
@@ -99,8 +102,12 @@ def follows(config: DictConfig, key: str) -> bool:
 
 
 def _is_as_before(key: str, value: Any) -> bool:
-    key = re.sub(r"(?:\.policy)+\.", ".policy.", key)
-    return value in _ADDED.get(key, ())
+    key = re.sub(r"\.(policy|engine)(?:\.\1)+\.", r".\1.", key)
+    if key.startswith("task.others.") and key.endswith(".tool_parser"):  # of a speaker
+        key = "predictor.tool_parser"
+    if key == "predictor.tool_format" and value is None:  # the student's own: then that is said
+        return True
+    return key in _ADDED and value == _ADDED[key]
 
 
 def _is_free(key: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataenvgym.environments.marks import FileMark
 from dataenvgym.records import Model, PerformanceReport, Scores
+from dataenvgym.records.reports import Faults
 
 
 class IterationResult(Model):
@@ -47,6 +48,11 @@ class IterationResult(Model):
     def n_errors(self) -> int:
         """Validation instances whose call failed."""
         return self.report.n_errors
+
+    @property
+    def faults(self) -> Faults:
+        """How many of them, by whose fault that was (see `dataenvgym.records.faults`)."""
+        return self.report.faults
 
     @property
     def val_score_by_skill(self) -> dict[str, float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from zlib import crc32
 
 from dataenvgym.records import (
     ChatDatum,
@@ -13,6 +14,7 @@ from dataenvgym.records import (
     ScoredDatum,
     SupervisedDatum,
     TextDatum,
+    Tool,
     TrainingDatum,
 )
 
@@ -48,19 +50,24 @@ def record_questions(record: TrainingDatum) -> list[str]:
 
 
 def record_text(record: TrainingDatum) -> str:
-    """All that makes a record what it is, as one text."""
-    verdict = _verdict(record)
-    return "\n".join([record.kind, *verdict, *record_parts(record)])
+    """All that makes a record what it is, as one text.
 
-
-def _verdict(record: TrainingDatum) -> list[str]:
+    A number stands for the tools of a chat: those that many records share make none alike.
+    """
+    more: list[str] = []
     match record:
         case KTODatum():
-            return [str(record.desirable)]
+            more = [str(record.desirable)]
         case ScoredDatum():
-            return [" ".join(map(str, record.weights))]
-        case _:
-            return []
+            more = [" ".join(map(str, record.weights)), *_tools_number(record.tools)]
+        case ChatDatum():
+            more = _tools_number(record.tools)
+    return "\n".join([record.kind, *more, *record_parts(record)])
+
+
+def _tools_number(tools: tuple[Tool, ...]) -> list[str]:
+    text = "\n".join(tool.model_dump_json() for tool in tools)
+    return [str(crc32(text.encode()))] if tools else []
 
 
 def normalized(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dataenvgym.episodes.plots import curve_bytes
 from dataenvgym.episodes.tables import outcome, shares
-from dataenvgym.episodes.texts import change, plain, score
+from dataenvgym.episodes.texts import by_fault, change, plain, score
 from dataenvgym.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -35,16 +35,19 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
         return pd.DataFrame(scores, columns=["iteration", "skill", "val_score"])
     names = ("iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total")
     named = summary.score_names
+    faults = sorted({fault for one in summary.iterations for fault in one.faults})
     rows = [
         {
             **{name: getattr(one, name) for name in names},
             "n_dropped": sum(one.dropped.values()),
             "seconds": one.seconds.get("total"),
             **{name: one.named_scores.get(name) for name in named},
+            **{f"n_errors_{fault}": one.faults.get(fault, 0) for fault in faults},
         }
         for one in summary.iterations
     ]
-    return pd.DataFrame(rows, columns=[*names, "n_dropped", "seconds", *named])
+    columns = [*names, "n_dropped", "seconds", *named, *(f"n_errors_{fault}" for fault in faults)]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def to_html(summary: Summary) -> str:
@@ -59,7 +62,9 @@ def to_html(summary: Summary) -> str:
 
 
 def _table(summary: Summary) -> str:
-    names = ("iteration", "validation", "change", "records", "dropped", "seconds")
+    names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
+    has_errors = any(one.n_errors for one in summary.iterations)
+    names += ["failed calls"] * has_errors
     head = "".join(f"<th>{name}</th>" for name in names)
     rows, before = [], None
     for one in summary.iterations:
@@ -70,6 +75,7 @@ def _table(summary: Summary) -> str:
             str(one.n_records),
             str(sum(one.dropped.values())),
             f"{one.seconds.get('total', 0.0):.1f}",
+            *[escape(by_fault(one.n_errors, one.faults))] * has_errors,
         )
         rows.append("".join(f"<td>{value}</td>" for value in values))
         before = one.val_score

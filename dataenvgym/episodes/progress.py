@@ -17,7 +17,7 @@ from rich.text import Text
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import iteration_table, outcome, shares
-from dataenvgym.episodes.texts import change, plain, several, sparkline
+from dataenvgym.episodes.texts import change, counts, plain, several, sparkline
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.progress import listening
 
@@ -96,6 +96,8 @@ class PlainProgress(EpisodeCallback):
             text += f", {dropped} dropped"
         if summary.n_errors:
             text += f", {summary.n_errors} of {summary.n_val} calls failed"
+            if summary.faults:
+                text += f" ({counts(summary.faults)})"
         self._print(f"{text}, {summary.seconds.get('total', 0.0):.1f} s")
         self._last = summary.val_score
 

@@ -10,6 +10,7 @@ from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import outcome
 from dataenvgym.episodes.texts import (
+    by_fault,
     cell,
     change,
     conversation,
@@ -104,7 +105,7 @@ def _iterations(run: RunFiles) -> Iterator[str]:
             score(one.val_score),
             change(one.val_score - iterations[i - 1].val_score if i else None),
             *(score(one.named_scores.get(name)) for name in named),
-            one.n_errors,
+            by_fault(one.n_errors, one.faults),
             one.n_records,
             one.n_records_total,
             counts(one.dropped),

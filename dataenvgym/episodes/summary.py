@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.environments.options import aim_reached
@@ -17,6 +18,7 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.format_version import check_format
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Model, Scores
+from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import naming_damage
 
@@ -46,6 +48,7 @@ class IterationSummary(Model):
     seconds: dict[str, float]
     val_score_by_skill: dict[str, float | None]
     named_scores: Scores = {}
+    faults: Faults = Field(default={}, exclude_if=not_)
 
     @classmethod
     def of(cls, result: IterationResult) -> IterationSummary:

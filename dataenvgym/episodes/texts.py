@@ -62,6 +62,11 @@ def counts(numbers: dict[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in sorted(numbers.items())) or "0"
 
 
+def by_fault(n_errors: int, faults: dict[str, int]) -> str:
+    """`4 (3 user, 1 environment)`: how many instances have an error, by whose fault it was."""
+    return f"{n_errors} ({counts(faults)})" if faults else str(n_errors)
+
+
 def sparkline(values: Sequence[float], width: int = 30) -> str:
     """The last `width` values as bars, from the lowest to the highest of them."""
     values = values[-width:]

@@ -17,6 +17,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.replies import last_reply
 from dataenvgym.tool_formats import as_reply
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,8 @@ def _said(completed: CompletedTaskInstance) -> Iterator[str]:
 
 
 def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:
-    if completed.error is not None or completed.response is None:
+    reply = last_reply(completed)
+    if completed.error is not None or reply is None:
         return None, None
     try:
         answer = domain.answer_given(completed)
@@ -54,7 +56,7 @@ def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | 
     except Exception as error:  # whatever a task's code does: the score stands
         _log.warning("answer_class failed for %s", completed.instance.id, exc_info=error)
         note = f"answer_class failed, the message stands for it: {type(error).__name__}: {error}"
-        return completed.response.strip() or None, note
+        return reply.strip() or None, note
     if answer is not None and not isinstance(answer, str):
         raise ConfigurationError(
             f"answer_class gave {answer!r} for {completed.instance.id!r}, expected text or None"

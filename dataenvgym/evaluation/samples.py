@@ -22,6 +22,7 @@ class Judgement(Model):
     reward: float = Field(allow_inf_nan=False)
     was_correct: bool
     error: str | None = None
+    fault: str | None = Field(default=None, exclude_if=lambda fault: fault is None)
     note: str | None = None
     scores: Scores = {}
     answer_class: str | None = None
@@ -59,6 +60,7 @@ class Sample(Judgement, Draw):
             reward=self.reward,
             was_correct=self.was_correct,
             error=self.error,
+            fault=self.fault,
             note=self.note,
             scores=self.scores,
         )
@@ -73,6 +75,7 @@ def judgements_of(
             reward=c.reward,
             was_correct=c.was_correct,
             error=c.error,
+            fault=c.fault,
             scores=c.scores,
             note="; ".join(filter(None, (c.note, note))) or None,
             answer_class=answer,

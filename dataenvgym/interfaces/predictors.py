@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from operator import not_
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
 from dataenvgym.records import Conversation, Model, PerformanceReport, TrainingDatum
+from dataenvgym.records.model import Text
 
 
 class SamplingParameters(Model):
@@ -24,6 +26,8 @@ class SamplingParameters(Model):
         seed: draws the same replies again for the same conversations; ignored when greedy.
         json_schema: the JSON schema that the reply must follow, or None for free text. Servers
             hold the student to it token by token; a predictor that cannot refuses it.
+        stop: texts that end a reply where the first of them begins, so that it is not part of the
+            reply. Special tokens are not text: they are never found. OpenAI takes four at most.
     """
 
     temperature: float = Field(default=0.0, ge=0.0)
@@ -31,6 +35,15 @@ class SamplingParameters(Model):
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
     json_schema: dict[str, JsonValue] | None = None
+    # keys of caches and files without it are those of versions that did not have it
+    stop: tuple[Annotated[Text, Field(min_length=1)], ...] = Field(default=(), exclude_if=not_)
+
+    def until_stop(self, text: str) -> str:
+        """The text up to where the first of `stop` begins."""
+        if not self.stop:
+            return text
+        found = [place for one in self.stop if (place := text.find(one)) >= 0]
+        return text[: min(found)] if found else text
 
 
 class Reply(Model):
@@ -47,9 +60,16 @@ class Reply(Model):
 
 
 class Failure(Model):
-    """A call that failed, so that there is no answer to judge. `reason` says why."""
+    """A call that failed, so that there is no answer to judge.
+
+    Attributes:
+        reason: why.
+        outage: whether the model was out of reach (a lost connection, a time limit, a spent
+            budget): then the call says nothing about the model itself.
+    """
 
     reason: str = Field(min_length=1)
+    outage: bool = Field(default=False, exclude_if=not_)
 
 
 @dataclass(frozen=True, slots=True)

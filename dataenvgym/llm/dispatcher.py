@@ -33,7 +33,7 @@ from dataenvgym.llm.transient import Trouble, backoff, is_transient, refuses_all
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import without_secrets
 
-_CLOSED = Failure(reason="the client was closed before an answer came")
+_CLOSED = Failure(reason="the client was closed before an answer came", outage=True)
 _MOST_DEATHS = 5
 
 
@@ -237,20 +237,23 @@ class Dispatcher:
                 deaths += 1
                 if deaths >= _MOST_DEATHS:
                     reason = f"the server went away {deaths} times under this request"
-                    return Failure(reason=f"{reason}, the last time: {answer.reason}")
+                    reason = f"{reason}, the last time: {answer.reason}"
+                    return Failure(reason=reason, outage=True)
                 if error := await revival.after(generation):
                     return error
                 continue
             tries += 1
             if tries > options.retries:
-                return Failure(reason=f"gave up after {tries} tries, the last: {answer.reason}")
+                reason = f"gave up after {tries} tries, the last: {answer.reason}"
+                return Failure(reason=reason, outage=True)
             pause = answer.retry_after
             if pause is None:
                 pause = backoff(options.first_backoff, tries, options.jitter)
             if pause > options.timeout:
                 return Failure(
                     reason=f"{answer.reason} (the server asks to wait {pause:.0f} s, longer than "
-                    f"the timeout of {options.timeout:g} s)"
+                    f"the timeout of {options.timeout:g} s)",
+                    outage=True,
                 )
             await asyncio.sleep(pause)
 

@@ -87,7 +87,7 @@ class Enquiry:
             self._books.save()
         if spent is not None and not self._outcomes:
             raise BudgetSpentError(spent)
-        unasked = Failure(reason=f"not asked: {spent}")
+        unasked = Failure(reason=f"not asked: {spent}", outage=True)
         return [self._outcomes.get(r.position, unasked) for r in requests]
 
     def _keys(self, requests: Sequence[Request]) -> list[str]:
@@ -201,7 +201,7 @@ class Enquiry:
             try:
                 outcome = sent.future.result()
             except DataEnvGymError as raised:  # nothing can be asked
-                error, outcome = raised, Failure(reason=str(raised))
+                error, outcome = raised, Failure(reason=str(raised), outage=True)
             self._settle(request, outcome, seconds=sent.seconds, cached=False)
             if isinstance(outcome, Reply):
                 self._shared.keep(request.position, outcome)

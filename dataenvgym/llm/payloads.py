@@ -35,11 +35,13 @@ class RequestForm:
             "max_completion_tokens".
         fields: more fields of each request, or other values of ours; None leaves a field out.
         tool_format: writes conversations with tools; `native` sends them apart from the text.
+        call_id: the id of a call, by its number. Mistral's templates want nine letters and digits.
     """
 
     max_tokens_field: str = "max_tokens"
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
     tool_format: ToolFormat = NATIVE
+    call_id: str = "call_{}"
 
 
 PLAIN = RequestForm()
@@ -56,7 +58,7 @@ def chat_payload(
     conversation = form.tool_format.flatten(conversation)
     payload: dict[str, Any] = {
         "model": model,
-        "messages": to_messages(conversation),
+        "messages": to_messages(conversation, form.call_id),
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         form.max_tokens_field: sampling.max_tokens,
@@ -68,11 +70,13 @@ def chat_payload(
     if sampling.json_schema is not None:
         schema = {"name": "reply", "schema": sampling.json_schema, "strict": True}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if sampling.stop:
+        payload["stop"] = sampling.stop
     payload |= form.fields
     return orjson.dumps({name: payload[name] for name in payload if payload[name] is not None})
 
 
-def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
+def to_messages(conversation: Conversation, call_id: str = PLAIN.call_id) -> list[dict[str, Any]]:
     """The conversation as OpenAI's servers take it."""
     messages: list[dict[str, Any]] = []
     n_calls = n_answered = 0
@@ -81,7 +85,7 @@ def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
         if message.tool_calls:
             sent["tool_calls"] = [
                 {
-                    "id": f"call_{n_calls + i}",
+                    "id": call_id.format(n_calls + i),
                     "type": "function",
                     "function": {
                         "name": call.name,
@@ -92,9 +96,11 @@ def to_messages(conversation: Conversation) -> list[dict[str, Any]]:
             ]
             n_answered = n_calls  # what was not answered by now never is
             n_calls += len(message.tool_calls)
-        elif message.role == "tool":
-            sent["tool_call_id"] = f"call_{n_answered}"
+        elif message.role == "tool" and n_answered < n_calls:
+            sent["tool_call_id"] = call_id.format(n_answered)
             n_answered += 1
+        elif message.role == "tool":  # on a call that could not be read; servers know of none
+            sent["role"] = "user"
         messages.append(sent)
     return messages
 

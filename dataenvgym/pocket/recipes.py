@@ -89,7 +89,7 @@ POCKET_V2 = PocketStudent(
         Stage(
             "learn",
             ("rows",),
-            steps=3000,
+            steps=2000,
             peak=2e-3,
             strong=_EARLY,
             weak_accuracy=0.35,
@@ -124,13 +124,13 @@ POCKET_TOOLS_V1 = PocketStudent(
             steps=500,
             peak=2e-3,
             strong=_TOOLS,
-            weak_accuracy=0.0,
+            weak_accuracy=0.0,  # not shown at all
             probe_from=500,
         ),
         Stage(
             "settle",
             ("rows", "settle"),
-            steps=300,
+            steps=200,
             peak=6e-4,
             strong=_TOOLS,
             weak_accuracy=0.15,

@@ -15,9 +15,11 @@ import torch
 from transformers import DynamicCache
 
 from dataenvgym.predictors.sampling import Sampler
+from dataenvgym.predictors.stopping import StopTexts
 
 # A batch is rearranged once this share of it has ended.
 _ENDED = 0.25
+_NONE = -1  # stands where a reply has no token
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Generated:
     """The tokens of a reply, without the one that ended it.
 
     Attributes:
-        ended: whether the model ended it; otherwise it was cut off.
+        ended: whether the model ended it; otherwise it was cut off, or stopped by a text.
     """
 
     tokens: list[int]
@@ -40,6 +42,7 @@ def generate(
     draw: Sampler,
     *,
     end_tokens: Sequence[int],
+    stops: StopTexts | None = None,
 ) -> list[Generated]:
     """The replies to prompts, in their order.
 
@@ -48,11 +51,13 @@ def generate(
         limits: the most tokens of each reply, one at least.
         draw: decides on each token.
         end_tokens: those that end a reply.
+        stops: texts that end a reply as well; they are still in its tokens, and perhaps what comes
+            behind them.
     """
     device = model.device
     ends = torch.tensor(sorted(end_tokens), device=device)
     limit = torch.tensor(limits, device=device)
-    replies = torch.full((len(prompts), max(limits)), -1, device=device)
+    replies = torch.full((len(prompts), max(limits)), _NONE, device=device)
     inputs = _Inputs(model, prompts)
     rows = torch.arange(len(prompts), device=device)
     live = torch.ones_like(rows, dtype=torch.bool)
@@ -61,6 +66,9 @@ def generate(
         # until the batch is rearranged, ended sequences go on; `_cut` takes that off again
         replies[rows, step] = tokens
         live = live & ~torch.isin(tokens, ends) & (limit[rows] > step + 1)
+        if stops is not None:
+            last = replies[rows, max(0, step + 1 - stops.window) : step + 1].tolist()
+            live = live & ~torch.tensor(stops.are_in(last), device=device)
         n_live = int(live.sum())
         if not n_live:
             break
@@ -74,8 +82,8 @@ def generate(
 
 def _cut(tokens: list[int], ends: set[int]) -> Generated:
     for i, token in enumerate(tokens):
-        if token in ends:
-            return Generated(tokens[:i], ended=True)
+        if token in ends or token == _NONE:
+            return Generated(tokens[:i], ended=token in ends)
     return Generated(tokens, ended=False)
 
 

@@ -131,9 +131,11 @@ class InProcessPredictor:
 
         from dataenvgym.predictors.generation import Generated, generate
         from dataenvgym.predictors.sampling import Nucleus, Sampler, greedy, uniform_numbers
+        from dataenvgym.predictors.stopping import StopTexts
         from dataenvgym.trainers.compute import workers
 
         model, tokenizer = self._student.model, self._student.tokenizer
+        stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
         end_tokens = self._student.end_tokens
         is_greedy = sampling.temperature == 0.0
         numbers = [] if is_greedy else uniform_numbers(prompts, sampling)
@@ -144,7 +146,7 @@ class InProcessPredictor:
                 uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
                 draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
             chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
-            return generate(model, chosen, limit, draw, end_tokens=end_tokens)
+            return generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
@@ -154,7 +156,9 @@ class InProcessPredictor:
         texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
         replies: dict[int, Reply] = {}
         for i, text, reply in zip(order, texts, generated, strict=True):
-            replies[i] = Reply(text=text, finish_reason="stop" if reply.ended else "length")
+            kept = sampling.until_stop(text)
+            has_ended = reply.ended or len(kept) < len(text)
+            replies[i] = Reply(text=kept, finish_reason="stop" if has_ended else "length")
         return [replies[i] for i in range(len(prompts))]
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:

@@ -36,9 +36,9 @@ class ScriptedPredictor:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
-        """One reply or failure for each conversation."""
+        """One reply or failure for each conversation; of `sampling`, `stop` alone has an effect."""
         answers = map(self.answer, conversations)
-        return [Reply(text=a) if isinstance(a, str) else a for a in answers]
+        return [Reply(text=sampling.until_stop(a)) if isinstance(a, str) else a for a in answers]
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Count the training, from zero if it starts from the base."""

@@ -4,6 +4,7 @@ conversations  Message: one turn; a conversation is a tuple of messages, which m
 instances      what the student is asked: a TaskInstance is one problem; a CompletedTaskInstance is
                that problem with the transcript, the reward and, where infrastructure failed, the
                error
+faults         whose fault it is that an instance was not solved
 reports        PerformanceReport: many completed instances summed up, overall and by skill
 scores         named scores beside the reward
 training       what the student learns from: a TrainingDatum is one training record, with its

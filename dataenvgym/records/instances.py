@@ -80,6 +80,8 @@ class CompletedTaskInstance(Model):
         was_correct: whether the task counts it as solved; False where `error` is set.
         error: why the infrastructure failed, or None. An instance with an error is neither
             right nor wrong: reports exclude it from scores and count it apart.
+        fault: whose fault the error is (see `faults`), or None: where there is no error, and in
+            files of versions that did not have it.
         note: what else is worth knowing about the score, e.g. that checking the answer ran out
             of time, or None.
         scores: further scores by name, such as `tests_passed`; empty where `error` is set.
@@ -92,11 +94,14 @@ class CompletedTaskInstance(Model):
     reward: float = Field(allow_inf_nan=False)
     was_correct: bool
     error: Note | None = None
+    fault: Text | None = Field(default=None, min_length=1, exclude_if=lambda fault: fault is None)
     note: Note | None = None
     scores: Scores = {}
 
     @model_validator(mode="after")
     def _failed_is_not_scored(self) -> CompletedTaskInstance:
+        if self.fault is not None and self.error is None:
+            raise ValueError(f"fault is {self.fault!r} without an error: both say why it failed")
         if self.error is not None and (self.was_correct or self.reward or self.scores):
             raise ValueError(
                 "an instance with an error has reward 0.0, was_correct False, and no scores"

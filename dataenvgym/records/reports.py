@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dataenvgym.records.model import Finite, Model
+from operator import not_
+
+from pydantic import Field
+
+from dataenvgym.records.model import Finite, Model, Text
 from dataenvgym.records.scores import Scores
+
+Faults = dict[Text, int]
+"""How many instances have an error, by whose fault it was."""
 
 
 class SkillReport(Model):
@@ -12,7 +19,8 @@ class SkillReport(Model):
     `score` is the mean reward and `accuracy` the share of correct instances, both over the
     `n - n_errors` instances without an error; both are None where there is no such instance.
     `scores` has the mean of each named score, over those of them that have it, and the scores of
-    the instances taken together, such as a macro F1 (`Domain.corpus_scores`).
+    the instances taken together, such as a macro F1 (`Domain.corpus_scores`). `faults`
+    says whose fault the errors were (see `dataenvgym.records.faults`); it is empty without any.
     """
 
     skill: str
@@ -22,6 +30,7 @@ class SkillReport(Model):
     n: int
     n_errors: int
     scores: Scores = {}
+    faults: Faults = Field(default={}, exclude_if=not_)
 
 
 class PerformanceReport(Model):
@@ -36,4 +45,12 @@ class PerformanceReport(Model):
     n: int
     n_errors: int
     scores: Scores = {}
+    faults: Faults = Field(default={}, exclude_if=not_)
     skills: tuple[SkillReport, ...] = ()
+
+    @property
+    def failures(self) -> Faults:
+        """How many instances were not solved, by whose fault: wrong answers are the student's."""
+        judged = self.n - self.n_errors
+        wrong = judged - round(self.accuracy * judged)
+        return {**({"student": wrong} if wrong else {}), **self.faults}

@@ -23,6 +23,8 @@ def checked_scores(scores: Any, where: str) -> dict[str, float]:
     Raises:
         EvaluationError: if it is not a mapping from printable names to finite numbers.
     """
+    if type(scores) is dict and not scores:  # most steps have none
+        return {}
     if not isinstance(scores, Mapping):
         raise EvaluationError(
             f"{where} gave the scores {scores!r}, expected a mapping from names to numbers"

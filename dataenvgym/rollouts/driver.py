@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
 
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.records.faults import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
 from dataenvgym.rollouts.speakers import Speaker
@@ -129,7 +130,8 @@ class Driver:
             there = ", ".join(name for name in self._speakers if name != STUDENT) or "none"
             rollout.fail(
                 f"{who}: the environment asks it, and there is no such speaker (there are: "
-                f"{there}): give one, with task.others.{who} or rollout(..., others=...)"
+                f"{there}): give one, with task.others.{who} or rollout(..., others=...)",
+                INFRASTRUCTURE,
             )
             return False
         future = speaker.submit(rollout)

@@ -21,6 +21,7 @@ from dataenvgym.records import (
     TaskInstance,
     checked_scores,
 )
+from dataenvgym.records.faults import ENVIRONMENT, INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT, describe
 from dataenvgym.seeding import derive_seed
 
@@ -53,6 +54,7 @@ class Rollout:
         self._reward = 0.0
         self._was_correct = False
         self._error: str | None = None
+        self._fault: str | None = None
         self._note: str | None = None
         self._scores: dict[str, float] = {}
 
@@ -63,19 +65,20 @@ class Rollout:
     def answer(self, reply: Reply | Failure) -> None:
         """Go from the reply to the next ask, or to the end."""
         if isinstance(reply, Failure):
-            self.fail(reply.reason)
+            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else self._fault_of_asked)
             return
         try:
             reply.text.encode()
         except UnicodeEncodeError as error:  # so nothing could keep it
             where = f"{error.reason} at position {error.start}"
-            self.fail(f"{self.ask.who}: the reply is no Unicode text: {where}")
+            reason = f"{self.ask.who}: the reply is no Unicode text: {where}"
+            self.fail(reason, self._fault_of_asked)
         else:
             self._advance(reply.text)
 
-    def fail(self, reason: str) -> None:
-        """End it with an error."""
-        self._error = reason
+    def fail(self, reason: str, fault: str) -> None:
+        """End it with an error, and whose fault that is (see `dataenvgym.records.faults`)."""
+        self._error, self._fault = reason, fault
         self.live = False
         self.close()
 
@@ -97,6 +100,7 @@ class Rollout:
             reward=0.0 if failed else self._reward,
             was_correct=not failed and self._was_correct,
             error=self._error,
+            fault=self._fault,
             note=self._note,
             scores={} if failed else self._scores,
         )
@@ -108,11 +112,16 @@ class Rollout:
             self.live = False
             self.close()
         except SpeakerError as error:
-            self.fail(str(error))
+            self.fail(str(error), error.fault)
         except (PredictionError, BudgetSpentError):
             raise  # of a speaker that the environment asked by itself: it cannot work at all
         except Exception as error:
-            self.fail(describe("environment", error, self.instance))
+            self.fail(describe(ENVIRONMENT, error, self.instance), ENVIRONMENT)
+
+    @property
+    def _fault_of_asked(self) -> str:
+        """Whose fault it is that the speaker gave no usable reply; the student is a predictor's."""
+        return INFRASTRUCTURE if self.ask.who == STUDENT else self.ask.who
 
     def _converse(self) -> Generator[Ask, Any, None]:
         """The whole conversation, which waits wherever it needs a reply."""

@@ -17,8 +17,10 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.records import Conversation
+from dataenvgym.records.faults import FAULTS
 from dataenvgym.rollouts.faults import STUDENT
 
+_TAKEN = (STUDENT, *FAULTS)
 _MOST_THREADS = 256  # they only wait; a teacher knows how many requests it may have under way
 
 
@@ -90,10 +92,11 @@ def _described(model: Any) -> Any:
 
 
 def _as_predictor(name: Any, model: Any) -> PredictorInterface:
-    if not isinstance(name, str) or not name.isidentifier() or name in (STUDENT, "environment"):
+    if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN:
+        taken = ", ".join(map(repr, _TAKEN))
         raise ConfigurationError(
             f"others has a speaker {name!r}, expected a name such as 'user' or 'judge', other than "
-            "'predictor' and 'environment'"
+            f"{taken}"
         )
     if isinstance(model, PredictorInterface):
         return model

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, PredictorInterface, Reply, Submits
-from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe
+from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
 from dataenvgym.rollouts.instance_rollout import Rollout
 
 _MOST_IN_VAIN = 3
@@ -31,7 +31,7 @@ class Speaker:
         except TO_THE_CALLER:
             raise
         except Exception as error:
-            return Failure(reason=describe(self.name, error, rollout.instance))
+            return self._failure(error, rollout)
         if not isinstance(future, Future):
             raise PredictionError(
                 f"{self._title}.submit gave {future!r}, expected a concurrent.futures.Future"
@@ -45,7 +45,7 @@ class Speaker:
         except TO_THE_CALLER:
             raise
         except Exception as error:
-            return Failure(reason=describe(self.name, error, rollout.instance))
+            return self._failure(error, rollout)
         return self._checked(reply, "submit")
 
     def predict(self, chunk: Sequence[Rollout]) -> Sequence[Reply | Failure]:
@@ -60,9 +60,10 @@ class Speaker:
             raise
         except Exception as error:
             reason = describe(self.name, error, chunk[0].instance, among=len(chunk))
+            failure = Failure(reason=reason, outage=is_outage(error))
             if len(chunk) == 1 or isinstance(error, OF_ALL):
-                return [Failure(reason=reason)] * len(chunk)
-            return self._one_by_one(chunk, reason)
+                return [failure] * len(chunk)
+            return self._one_by_one(chunk, failure)
         if len(replies) != len(chunk):
             raise PredictionError(
                 f"{self._title}.predict gave {len(replies)} replies to {len(chunk)} "
@@ -70,8 +71,8 @@ class Speaker:
             )
         return [self._checked(reply, "predict") for reply in replies]
 
-    def _one_by_one(self, chunk: Sequence[Rollout], reason: str) -> Sequence[Reply | Failure]:
-        """One reply or failure for each rollout of a chunk at which `predict` raised, for `reason`.
+    def _one_by_one(self, chunk: Sequence[Rollout], failure: Failure) -> Sequence[Reply | Failure]:
+        """One reply or failure for each rollout of a chunk at which `predict` raised: `failure`.
 
         Where the first `_MOST_IN_VAIN` are not answered either, the others are not asked: the
         predictor fails whatever it is asked.
@@ -79,7 +80,7 @@ class Speaker:
         replies: list[Reply | Failure] = []
         for rollout in chunk:
             in_vain = len(replies) >= _MOST_IN_VAIN and all(isinstance(r, Failure) for r in replies)
-            replies += [Failure(reason=reason)] if in_vain else self.predict([rollout])
+            replies += [failure] if in_vain else self.predict([rollout])
         return replies
 
     def _checked(self, reply: Any, method: str) -> Reply | Failure:
@@ -89,8 +90,12 @@ class Speaker:
                 f"{self._title}.{method} gave {reply!r}, expected a Reply or a Failure"
             )
         if isinstance(reply, Failure) and self.name != STUDENT:
-            return Failure(reason=f"{self.name}: {reply.reason}")
+            return Failure(reason=f"{self.name}: {reply.reason}", outage=reply.outage)
         return reply
+
+    def _failure(self, error: Exception, rollout: Rollout) -> Failure:
+        reason = describe(self.name, error, rollout.instance)
+        return Failure(reason=reason, outage=is_outage(error))
 
     @property
     def _title(self) -> str:

@@ -77,7 +77,8 @@ class SimulatedPredictor:
         """One reply for each conversation, to its last user message.
 
         At a temperature above 0, a question near its threshold is answered right by chance, each
-        time that it is asked in one call anew.
+        time that it is asked in one call anew. Answers are as long as they are: `max_tokens` has no
+        effect, `stop` cuts them.
 
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
@@ -92,7 +93,8 @@ class SimulatedPredictor:
         for conversation in conversations:
             asking, turn = _question(conversation)
             question = self._key.template.instruction_in(asking)
-            replies.append(Reply(text=self._answer(question, turn, sampling, asked[question])))
+            answer = self._answer(question, turn, sampling, asked[question])
+            replies.append(Reply(text=sampling.until_stop(answer)))
             asked[question] += 1
         return replies
 

@@ -55,7 +55,9 @@ To add a domain, write two classes:
   the key of an evaluation instance are dropped. `answer_class` and `same_answer` say which replies
   are equal, for majorities, and `answer_form` tells a teacher to write answers that it can read;
   `judge_record` says whether a training record is right; `ways_to_answer` how a gold answer is
-  written.
+  written. Where an instruction is not all that the student is given, such as with tools, `text_of`
+  puts the whole problem for a teacher, and `frame` makes a chat record of what the teacher writes
+  in this form (docs/calls.md).
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 

@@ -25,7 +25,8 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.rollouts.faults import STUDENT
+from dataenvgym.records.faults import INFRASTRUCTURE
+from dataenvgym.rollouts.faults import STUDENT, is_outage
 
 T = TypeVar("T")
 
@@ -116,7 +117,9 @@ def _reply(ask: Ask, others: Mapping[str, PredictorInterface], environment: obje
     except DataEnvGymError:
         raise
     except Exception as error:
-        raise SpeakerError(f"{ask.who}: {type(error).__name__}: {error}") from error
+        fault = INFRASTRUCTURE if is_outage(error) else ask.who
+        raise SpeakerError(f"{ask.who}: {type(error).__name__}: {error}", fault=fault) from error
     if isinstance(reply, Failure):
-        raise SpeakerError(f"{ask.who}: {reply.reason}")
+        fault = INFRASTRUCTURE if reply.outage else ask.who
+        raise SpeakerError(f"{ask.who}: {reply.reason}", fault=fault)
     return reply

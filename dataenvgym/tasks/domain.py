@@ -22,6 +22,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
+from dataenvgym.tasks.replies import last_reply
 from dataenvgym.tasks.words import words_of
 
 
@@ -33,7 +34,8 @@ class Domain(ABC):
         answer_form: tells a model that sees a bare question how to write its answer, so that
             `answer_class` reads it and equal answers are found (majority votes); "" if replies to
             a bare question cannot be compared.
-        has_tools: whether tools have to be called, so that an answer is more than text.
+        has_tools: whether results of tools are needed, so that a question with an answer does not
+            say how a problem is solved.
     """
 
     prompt_template: PromptTemplate = PLAIN
@@ -80,6 +82,31 @@ class Domain(ABC):
         """
         return {}
 
+    def text_of(self, instance: TaskInstance) -> str:
+        """The problem as one text, as teachers read it: all that the student is given.
+
+        Here, the instruction.
+        """
+        return instance.instruction
+
+    # --- what teachers read ---
+
+    @property
+    def told(self) -> str:
+        """What holds for all problems, as a teacher is told it once: here, the system message."""
+        return self.prompt_template.system
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """What the student said to a problem; None if it never answered.
+
+        Here, its last message.
+        """
+        return last_reply(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold answer, as a record's output would have it, or None."""
+        return instance.answer
+
     # --- comparing ---
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
@@ -94,9 +121,8 @@ class Domain(ABC):
 
         Here, the one of its last message.
         """
-        if completed.response is None:
-            return None
-        return self.answer_class(completed.instance, completed.response)
+        reply = last_reply(completed)
+        return None if reply is None else self.answer_class(completed.instance, reply)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""
@@ -122,6 +148,17 @@ class Domain(ABC):
         return instance.answer
 
     # --- records ---
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """A record that an engine wrote, in the prompt of the task.
+
+        Its instruction is a problem as in `text_of`; here, it is put into the template.
+        """
+        return self.prompt_template.frame(record)
+
+    def unframe(self, record: TrainingDatum) -> TrainingDatum:
+        """The record without what every prompt of the task has, as an engine wrote it."""
+        return self.prompt_template.unframe(record)
 
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """A record that solves the problem, or None.
@@ -161,29 +198,25 @@ class Domain(ABC):
         """Whether the answer of a training record is right; None if that is unknown."""
         return None
 
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """A training record as a problem that can be tried, or None if it cannot be judged.
 
         Here, with its output as the gold answer, if that solves it. Otherwise the environment reads
-        gold answers in another form, and would call every reply wrong.
+        gold answers in another form, and would call every reply wrong. A chat record, which is one
+        with tools, is not a problem here.
         """
         problem = self.question_of_record(record)
+        if problem is None or not isinstance(record, SupervisedDatum):
+            return None
         try:
-            return problem if problem and self.judge(problem, record.output) else None
+            return problem if self.judge(problem, record.output) else None
         except Exception:  # whatever an environment does with a problem that is not its own
             return None
 
-    def problem_of_chat(self, record: ChatDatum) -> TaskInstance | None:
-        """A record in which tools are called as a problem that can be tried, or None.
-
-        Here None: a conversation does not say what there is besides.
-        """
-        return None
-
-    def question_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """A record's question as a problem, with the output as it stands for its gold answer.
 
-        None if the record has a system message or turns that are not the prompt's.
+        None if the record has a system message, or turns or tools, that are not the prompt's.
         """
         plain = self.prompt_template.unframe(record)
         if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
@@ -192,5 +225,5 @@ class Domain(ABC):
             id=record.provenance.id or "record",
             task="records",
             instruction=plain.prompt[-1].content,
-            answer=record.output,
+            answer=plain.output,
         )

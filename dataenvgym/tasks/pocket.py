@@ -29,6 +29,7 @@ from dataenvgym.records import (
     Tool,
 )
 from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import chat_record
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.source import Split
@@ -160,15 +161,16 @@ class PocketFamily(ABC, Generic[ProblemT]):
         return self._exercise(found[0], phrasing)
 
     def record(
-        self, exercise: Exercise, template: PromptTemplate, provenance: Provenance
+        self, exercise: Exercise, domain: Domain, provenance: Provenance
     ) -> SupervisedDatum | ChatDatum:
-        """What teaches an exercise: in the prompt that `template` makes of its question."""
+        """What teaches an exercise, in the prompt of the domain."""
         if not self.tools:
             plain = SupervisedDatum(
                 instruction=exercise.question, output=exercise.output, provenance=provenance
             )
-            return template.frame(plain)
-        record = chat_record(self.conversation(exercise, template), provenance)
+            return domain.frame(plain)
+        conversation = self.conversation(exercise, domain.prompt_template)
+        record = chat_record(conversation, provenance)
         assert record is not None, exercise
         return record
 

@@ -13,6 +13,7 @@ from dataenvgym.records import (
     SkillReport,
     checked_scores,
 )
+from dataenvgym.records.faults import count_faults
 
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
 """Named scores of several instances together, at least one, none of which has an error."""
@@ -58,6 +59,7 @@ def report_on(
         n=len(completed),
         n_errors=len(completed) - len(scored),
         scores=_named_scores(scored, corpus_scores),
+        faults=count_faults(completed),
         skills=tuple(_skill_report(*key, groups[key], corpus_scores) for key in sorted(groups)),
     )
 
@@ -78,6 +80,7 @@ def _skill_report(
         n=len(completed),
         n_errors=len(completed) - len(scored),
         scores=_named_scores(scored, corpus_scores),
+        faults=count_faults(completed),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,8 @@ class RowSource(Source):
     """The problems of one place, divided among the splits, or of one place for each split.
 
     A place that several splits name is divided among them in proportion to their `fractions`, by
-    a hash of each problem's words (`overlap_key`): the same problem never lands in two splits. A
-    place that one split names belongs to it whole.
+    a hash of each problem's words (`overlap_key`, of the instruction, or of `text_of` without one):
+    the same problem never lands in two splits. A place that one split names belongs to it whole.
 
     Args:
         places: one place, which all three splits then share, or one for each split. A place is a
@@ -56,6 +56,9 @@ class RowSource(Source):
         seed: which problems go to which split, and which ones into the sample.
         keeps_test_apart: whether problems of the test split's place are left out of other splits
             with a place of their own: those with the same id, or the same question and answer.
+        rows: the rows of a place, for data sets whose files are laid out in another way.
+        text_of: all that a problem gives the student, as a `Domain` says; without it, the
+            instruction. Problems with the same text and answer are mentioned as repeats.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class RowSource(Source):
         limit: int | None = None,
         seed: int = 0,
         keeps_test_apart: bool = False,
+        rows: Callable[[Path | HubDataset], Iterable[Row]] = read_rows,
+        text_of: Callable[[TaskInstance], str] | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
@@ -88,6 +93,8 @@ class RowSource(Source):
                     "at least one of them a share above 0, or name a source for each"
                 )
         self._read = read
+        self._rows = rows
+        self._text_of = text_of
         self._name = name
         self._overlap_key = overlap_key
         self._complaints = complaints
@@ -126,7 +133,7 @@ class RowSource(Source):
         """
         problems = self._located(split)
         if self._keeps_test_apart and "test" in self.places and split not in self._sharing("test"):
-            problems = _without(problems, self._located("test"))
+            problems = self._without(problems, self._located("test"))
         self._totals[split] = len(problems)
         chosen = self._chosen(split, problems)
         if problems and not chosen:
@@ -165,13 +172,14 @@ class RowSource(Source):
         prefix = self._prefix(source)
         problems = []
         left_out = []
-        for position, row in enumerate(read_rows(source)):
+        for position, row in enumerate(self._rows(source)):
             instance = self._read(row)
             if instance is None:
                 left_out.append(row.where)
                 continue
             instance = instance.model_copy(update={"id": prefix + instance.id})
-            key = self._overlap_key(instance.instruction)
+            text = instance.instruction
+            key = self._overlap_key(text if text.strip() else self._content(instance)[0])
             rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
             problems.append(Located(instance, row.where, position, rank))
         if left_out:
@@ -188,7 +196,8 @@ class RowSource(Source):
         repeats = [
             (found.where, known)
             for found in problems
-            if (known := first.setdefault(_content(found.instance), found.where)) != found.where
+            if (known := first.setdefault(self._content(found.instance), found.where))
+            != found.where
         ]
         if repeats and source not in self._warned_of:
             self._warned_of.add(source)
@@ -198,6 +207,20 @@ class RowSource(Source):
                 f"answer of another one, first {again}, which repeats {known}: each counts in "
                 "scores; remove them from the data to count each problem once"
             )
+
+    def _without(self, problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
+        """Those problems that are not among the others."""
+        ids = {p.instance.id for p in others}
+        contents = {self._content(p.instance) for p in others}
+        return [
+            p
+            for p in problems
+            if p.instance.id not in ids and self._content(p.instance) not in contents
+        ]
+
+    def _content(self, instance: TaskInstance) -> tuple[str, str | None]:
+        text = self._text_of(instance) if self._text_of else instance.instruction
+        return text, instance.answer
 
     def _prefix(self, source: Path | HubDataset) -> str:
         """What keeps ids apart if another source has the same name: the parent folder."""
@@ -226,19 +249,6 @@ class RowSource(Source):
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
         return sum(self._fractions.get(s, 0.0) for s in splits)
-
-
-def _without(problems: Sequence[Located], others: Sequence[Located]) -> list[Located]:
-    """Those problems that are not among the others."""
-    ids = {p.instance.id for p in others}
-    contents = {_content(p.instance) for p in others}
-    return [
-        p for p in problems if p.instance.id not in ids and _content(p.instance) not in contents
-    ]
-
-
-def _content(instance: TaskInstance) -> tuple[str, str | None]:
-    return instance.instruction, instance.answer
 
 
 def _are_shares(fractions: Any) -> bool:

@@ -90,13 +90,22 @@ def _from_file(path: Path, name: str, where: str) -> Iterator[Row]:
     if path.suffix == ".json":
         return _from_array(path, name, where)
     if path.suffixes[-1:] == [".jsonl"] or path.suffixes[-2:] == [".jsonl", ".gz"]:
-        return _from_lines(path, name, where)
+        return rows_of_lines(path, name, where)
     raise ConfigurationError(
         f"{where!r} ends in {path.suffix!r}, expected .jsonl, .jsonl.gz, .json or a folder"
     )
 
 
-def _from_lines(path: Path, name: str, where: str) -> Iterator[Row]:
+def rows_of_lines(path: Path, name: str, where: str) -> Iterator[Row]:
+    """The JSON objects of a file with one a line.
+
+    Args:
+        name: from which their ids begin.
+        where: the file, for messages.
+
+    Raises:
+        InvalidInstanceError: for something that is no JSON object, naming file and line.
+    """
     with _open(path) as stream:
         for number, line in enumerate(stream, start=1):
             if number == 1:
@@ -108,7 +117,7 @@ def _from_lines(path: Path, name: str, where: str) -> Iterator[Row]:
 def _from_array(path: Path, name: str, where: str) -> Iterator[Row]:
     data = path.read_bytes()
     if _has_lines(data):
-        yield from _from_lines(path, name, where)
+        yield from rows_of_lines(path, name, where)
         return
     rows = _parse(data, where)
     if not isinstance(rows, list):

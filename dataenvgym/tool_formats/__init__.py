@@ -4,10 +4,15 @@ formats        `TOOL_FORMATS`, the formats by name, and `read_reply`, which read
 interface      what a format is: `flatten` and `parse`
 text           a format in which everything is text: the same turns for prompts and for training
 hermes         calls are JSON between `<tool_call>` tags: Qwen, Hermes and others
+llama3         calls are bare JSON: Llama 3
+mistral        calls are a JSON list behind `[TOOL_CALLS]`: Mistral
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
-pocket         calls are a few words: the pocket students
-native         for API models: the server is sent tools and calls apart from the text
-json_objects   JSON objects in the middle of a text
+pocket         calls are a few words: the pocket student of tools
+native         the server is sent tools and calls apart from the text
+malformed      what is wrong with a call that cannot be read
+json_objects   JSON in the middle of a text
+json_calls     ... which is a call
+json_faults    ... and why it is none
 
 A predictor has one format. It flattens with it what the student is asked and what it is trained
 on, so both have the same tokens. What the student says stays text until a task environment reads
@@ -18,20 +23,26 @@ from dataenvgym.tool_formats.formats import (
     DEFAULT,
     TOOL_FORMATS,
     read_reply,
+    text_formats,
     tool_format,
     training_format,
 )
 from dataenvgym.tool_formats.hermes import HERMES, as_function, as_reply, calls_text
 from dataenvgym.tool_formats.interface import ToolFormat
+from dataenvgym.tool_formats.llama3 import LLAMA3, llama3
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
+from dataenvgym.tool_formats.malformed import malformed_call
+from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
 from dataenvgym.tool_formats.pocket import POCKET
-from dataenvgym.tool_formats.text import TextFormat, spoken
+from dataenvgym.tool_formats.text import TextFormat, is_plain, spoken
 
 __all__ = [
     "DEFAULT",
     "HERMES",
+    "LLAMA3",
     "LLAMA_FACTORY",
+    "MISTRAL",
     "NATIVE",
     "POCKET",
     "TOOL_FORMATS",
@@ -40,8 +51,12 @@ __all__ = [
     "as_function",
     "as_reply",
     "calls_text",
+    "is_plain",
+    "llama3",
+    "malformed_call",
     "read_reply",
     "spoken",
+    "text_formats",
     "tool_format",
     "training_format",
 ]

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.records import Conversation, Message
+from dataenvgym.records import Conversation, Message, Tool, ToolCall
 from dataenvgym.tool_formats.hermes import HERMES
 from dataenvgym.tool_formats.interface import ToolFormat
+from dataenvgym.tool_formats.llama3 import LLAMA3
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
+from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
 from dataenvgym.tool_formats.pocket import POCKET
 
 DEFAULT = "llama_factory"
 """The format of students, unless their predictor says otherwise."""
 
-# The order is that in which replies are read: JSON between tags is never mistaken for lines.
+# The order is that in which replies are read: JSON between tags is never mistaken for lines, and
+# lines that are quoted in JSON are part of it. `as_reply` writes in the first.
 TOOL_FORMATS: dict[str, ToolFormat] = {
     "hermes": HERMES,
-    "llama_factory": LLAMA_FACTORY,
+    "mistral": MISTRAL,
     "native": NATIVE,
+    "llama3": LLAMA3,
+    "llama_factory": LLAMA_FACTORY,
     "pocket": POCKET,
 }
 """All formats; add your own under a name of its own."""
+
+_ANY = ("",)  # is in every text
 
 
 def tool_format(name: str) -> ToolFormat:
@@ -37,6 +46,11 @@ def tool_format(name: str) -> ToolFormat:
     return TOOL_FORMATS[name]
 
 
+def text_formats() -> list[str]:
+    """The names of the formats in which everything is text."""
+    return [name for name in TOOL_FORMATS if name != "native"]
+
+
 def training_format(name: str) -> ToolFormat:
     """The format of that name, for a student that is trained: everything it sees is text.
 
@@ -46,15 +60,45 @@ def training_format(name: str) -> ToolFormat:
     if name == "native":
         raise ConfigurationError(
             "tool_format is 'native', which is for API models: a student is trained on text, "
-            f"so take one of {', '.join(n for n in TOOL_FORMATS if n != 'native')}"
+            f"so take one of {', '.join(text_formats())}"
         )
     return tool_format(name)
 
 
 def read_reply(conversation: Conversation, text: str) -> Message:
-    """What the student says to the conversation; calls are read if it declares tools."""
-    if conversation and conversation[0].tools:
-        for known in TOOL_FORMATS.values():
-            if (message := known.parse(text)).tool_calls:
+    """What the student says to the conversation; calls are read if it declares tools.
+
+    Bare JSON is a call only if it names one of these tools: else it is an answer that is JSON.
+    """
+    tools = conversation[0].tools if conversation else ()
+    if tools:
+        for known in formats_in(text):
+            message = known.parse(text)
+            if message.tool_calls and (not is_bare(known) or _names(tools, message.tool_calls)):
                 return message
     return Message(role="assistant", content=text)
+
+
+def formats_in(text: str) -> list[ToolFormat]:
+    """The formats of which the text may hold or try a call."""
+    found = []
+    for known in TOOL_FORMATS.values():
+        for mark in getattr(known, "marks", ()) or _ANY:
+            if mark in text:
+                found.append(known)
+                break
+    return found
+
+
+def is_bare(known: ToolFormat) -> bool:
+    """Whether a call of the format counts only if it names a declared tool."""
+    return getattr(known, "is_bare", False)
+
+
+def _names(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> bool:
+    """Whether one of the calls is of one of the tools, and not its declaration again."""
+    declared = {tool.name: tool.parameters for tool in tools}
+    return any(
+        call.name in declared and (call.arguments != declared[call.name] or not call.arguments)
+        for call in calls
+    )

@@ -14,9 +14,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.records import Message, Tool, ToolCall
+from dataenvgym.tool_formats.json_faults import fault_at
 from dataenvgym.tool_formats.json_objects import read_object, to_json
 from dataenvgym.tool_formats.text import Span, TextFormat
 
+MARK, _END = "<tool_call>", "</tool_call>"
 _OPEN = re.compile(r"<tool_call>\s*+")
 _CLOSE = re.compile(r"\s*+</tool_call>")
 
@@ -88,11 +90,17 @@ def _spans(text: str, at: int) -> Iterator[Span]:
             yield opening.start(), at, call
 
 
+def _fault(text: str, at: int) -> str | None:
+    opening = _OPEN.search(text, at)
+    return fault_at(text, opening.end(), MARK, closing=_END) if opening else None
+
+
 def _call(value: dict[str, Any]) -> ToolCall | None:
     try:
-        return ToolCall(name=value["name"], arguments=value["arguments"])
+        given = value["arguments"] if "arguments" in value else value["parameters"]
+        return ToolCall(name=value["name"], arguments=given)
     except (KeyError, ValidationError):
         return None
 
 
-HERMES = TextFormat(_tools, _calls, _results, _spans)
+HERMES = TextFormat(_tools, _calls, _results, _spans, marks=(MARK,), fault=_fault)

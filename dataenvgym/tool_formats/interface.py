@@ -8,7 +8,10 @@ from dataenvgym.records import Conversation, Message
 
 
 class ToolFormat(Protocol):
-    """Writes tools into conversations, and reads calls."""
+    """Writes tools into conversations, and reads calls.
+
+    It may also have the `marks` and `is_bare` of a `TextFormat`, for `read_reply`.
+    """
 
     def flatten(self, conversation: Conversation) -> Conversation:
         """The conversation as a chat template (or an API) takes it.

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tool_formats.json_faults import fault_at, shown
 from dataenvgym.tool_formats.json_objects import read_object, to_json
 from dataenvgym.tool_formats.text import Span, TextFormat
 
@@ -20,6 +21,8 @@ _NAME, _INPUT = "Action:", "Action Input:"
 # the prompt shows an input between such marks, and students repeat them
 _OPEN = re.compile(r"\s*+(?:```(?:json)?\s*+)?")
 _CLOSE = re.compile(r"(?:\s*+```)?")
+# a tool's name in lower case at the end: "Action: Refunded" is what an answer may say
+_LONE = re.compile(r"(?:^|\n)Action: *+([a-z_][\w.-]*+)\s*+\Z")
 
 _TOOLS = """\
 You have access to the following tools:
@@ -59,8 +62,8 @@ def _calls(calls: Sequence[ToolCall]) -> str:
     return "\n".join(f"{_NAME} {call.name}\n{_INPUT} {to_json(call.arguments)}" for call in calls)
 
 
-def _results(results: Sequence[str]) -> str:
-    # LLaMA-Factory joins results so whatever the format is
+def join_results(results: Sequence[str]) -> str:
+    """Results in a row, as LLaMA-Factory joins them whatever the format is."""
     return "\n</tool_response>\n<tool_response>\n".join(results)
 
 
@@ -74,6 +77,21 @@ def _spans(text: str, at: int) -> Iterator[Span]:
             closing = _CLOSE.match(text, found[1])
             at = closing.end() if closing else found[1]
             yield start, at, call
+
+
+def _fault(text: str, at: int) -> str | None:
+    marker = text.find(_INPUT, at)
+    if marker < 0:
+        lone = _LONE.search(text, at)
+        return f'"{_NAME} {shown(lone[1])}" has no "{_INPUT}" behind it' if lone else None
+    start = text.rfind(_NAME, at, marker)
+    name = text[start + len(_NAME) : marker].strip() if start >= 0 else ""
+    if not name:
+        return f'"{_INPUT}" has no "{_NAME}" with the name of a tool before it'
+    if "\n" in name:
+        return f'the name of the tool after "{_NAME}" is not in one line'
+    opening = _OPEN.match(text, marker + len(_INPUT))
+    return fault_at(text, opening.end() if opening else marker, _INPUT, arguments=True)
 
 
 def _call(name: str, arguments: dict[str, Any]) -> ToolCall | None:
@@ -92,4 +110,6 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-LLAMA_FACTORY = TextFormat(_tools, _calls, _results, _spans)
+LLAMA_FACTORY = TextFormat(
+    _tools, _calls, join_results, _spans, marks=(_NAME, _INPUT), fault=_fault
+)

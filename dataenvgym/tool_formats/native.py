@@ -1,17 +1,23 @@
-"""For API models: the server is sent tools, calls and results apart from the text.
+"""For servers that are sent tools, calls and results apart from the text.
 
-Calls in its answers are written back as text in the form of `hermes`, for a reply is text.
+Calls in their answers are written back as text in the form of `hermes`, for a reply is text. An
+answer that is OpenAI's JSON of a message, `{"tool_calls": [...]}`, is read as well.
 """
 
 from __future__ import annotations
 
-from dataenvgym.records import Conversation, Message
+from typing import Any
+
+from dataenvgym.records import Conversation, Message, ToolCall
 from dataenvgym.tool_formats.hermes import HERMES
-from dataenvgym.tool_formats.text import spoken
+from dataenvgym.tool_formats.json_calls import last_spans, listed_calls
+from dataenvgym.tool_formats.text import end_of_thought, message_of, spoken
 
 
 class NativeFormat:
     """Leaves conversations as they are, but for names, which servers take in no common form."""
+
+    marks = (*HERMES.marks, '"tool_calls"')
 
     def flatten(self, conversation: Conversation) -> Conversation:
         """The conversation with the names of users in their text."""
@@ -24,7 +30,23 @@ class NativeFormat:
 
     def parse(self, text: str) -> Message:
         """The assistant's message that the text is."""
-        return HERMES.parse(text)
+        message = HERMES.parse(text)
+        return message if message.tool_calls else _parse_message(text)
+
+
+def _parse_message(text: str) -> Message:
+    said = []
+
+    def calls_in(value: Any) -> list[ToolCall]:
+        if calls := listed_calls(value):
+            said.append(value.get("content"))
+        return calls
+
+    message = message_of(text, last_spans(text, end_of_thought(text), calls_in))
+    content = "".join([message.content, *(one for one in said if isinstance(one, str))])
+    return (
+        message if content == message.content else message.model_copy(update={"content": content})
+    )
 
 
 NATIVE = NativeFormat()

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tool_formats.json_faults import shown
 from dataenvgym.tool_formats.text import Span, TextFormat
 
 _WORD = r"[^\W\d][\w.\-]*+"
@@ -25,6 +26,7 @@ _NUMBER = r"-?\d[\d.eE+\-]*+"
 _NAME = re.compile(rf'{_WORD}|(?=")')
 _PLAIN = re.compile(rf"{_WORD}|{_NUMBER}")
 _OPEN = re.compile(r"(?<!#)##(?!#)")
+_ALONE = re.compile(r'##["a-z_]')
 _END = re.compile(r" *+(?:\n|$)")
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -112,4 +114,12 @@ def _read_value(line: str, at: int) -> tuple[Any, int]:
     return _CONSTANTS.get(found[0], found[0]), found.end()
 
 
-POCKET = TextFormat(_tools, _calls, _results, _spans)
+def _fault(text: str, at: int) -> str | None:
+    """A reply that is one line with a call, and nothing else, tries to be one."""
+    line = text[at:].strip()
+    if "\n" in line or not _ALONE.match(line) or _call(line[2:]):
+        return None
+    return f'"{shown(line)}" is not a call: write ##tool, then each argument as its name and value'
+
+
+POCKET = TextFormat(_tools, _calls, _results, _spans, ("##",), is_bare=True, fault=_fault)

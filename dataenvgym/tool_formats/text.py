@@ -16,25 +16,39 @@ Span = tuple[int, int, ToolCall]
 """Where a call begins and ends in a text, and the call."""
 
 
+def _no_fault(text: str, at: int) -> str | None:
+    """Nothing is known of texts that try a call."""
+    return None
+
+
 @dataclass(frozen=True)
 class TextFormat:
-    """A `ToolFormat` made of four functions.
+    """A `ToolFormat` made of four functions, and what is known of the texts of calls.
 
     Attributes:
         tools: the text that declares tools; it follows on the system message.
         calls: the text of calls; it follows on the assistant's text.
         results: the text of results in a row.
         spans: the calls in a text from a place on, in their order.
+        marks: a text without any of these neither has nor tries a call, so that nothing need be
+            looked for; empty if there is nothing of the kind.
+        is_bare: a call looks like what an answer may be, such as JSON: `read_reply` takes it for
+            a call only if it names a declared tool.
+        fault: what is wrong with a call that cannot be read, in a text from a place on, in one
+            sentence of 200 characters at most; None for a text that tries no call.
     """
 
     tools: Callable[[Sequence[Tool]], str]
     calls: Callable[[Sequence[ToolCall]], str]
     results: Callable[[Sequence[str]], str]
     spans: Callable[[str, int], Iterable[Span]]
+    marks: tuple[str, ...] = ()
+    is_bare: bool = False
+    fault: Callable[[str, int], str | None] = _no_fault
 
     def flatten(self, conversation: Conversation) -> Conversation:
         """The conversation in plain turns of system, user and assistant."""
-        if all(map(_is_plain, conversation)):
+        if is_plain(conversation):
             return conversation
         first = conversation[0]
         leads = first.role == "system"
@@ -51,16 +65,11 @@ class TextFormat:
 
     def parse(self, text: str) -> Message:
         """The assistant's message that the text is; a thought at its beginning calls nothing."""
-        calls, pieces, at = [], [], 0
-        for start, end, call in self.spans(text, _end_of_thought(text)):
-            calls.append(call)
-            pieces.append(text[at:start])
-            at = end
-        if not calls:
-            return Message(role="assistant", content=text)
-        first, *others = [*pieces, text[at:]]
-        content = first + "".join(piece for piece in others if piece.strip())
-        return Message(role="assistant", content=content, tool_calls=tuple(calls))
+        return message_of(text, self.spans(text, end_of_thought(text)))
+
+    def malformed(self, text: str) -> str | None:
+        """What is wrong with a call in the text that cannot be read; None if none is tried."""
+        return self.fault(text, end_of_thought(text))
 
     def _written(self, message: Message) -> Message:
         calls = self.calls(message.tool_calls) if message.tool_calls else ""
@@ -74,16 +83,36 @@ class TextFormat:
                 yield from map(spoken, run)
 
 
+def message_of(text: str, spans: Iterable[Span]) -> Message:
+    """The assistant's message that the text is, with the calls in these places."""
+    calls, pieces, at = [], [], 0
+    for start, end, call in spans:
+        calls.append(call)
+        pieces.append(text[at:start])
+        at = end
+    if not calls:
+        return Message(role="assistant", content=text)
+    first, *others = [*pieces, text[at:]]
+    content = first + "".join(piece for piece in others if piece.strip())
+    return Message(role="assistant", content=content, tool_calls=tuple(calls))
+
+
 def spoken(message: Message) -> str:
     """The message's text, after the name of the user who says it."""
     return f"{message.name}: {message.content}" if message.name else message.content
 
 
-def _end_of_thought(text: str) -> int:
+def end_of_thought(text: str) -> int:
+    """Where a thought at the beginning of a reply ends; 0 if there is none."""
     if not text.lstrip().startswith("<think>"):
         return 0
     end = text.find("</think>")
     return end if end >= 0 else len(text)
+
+
+def is_plain(conversation: Conversation) -> bool:
+    """Whether every format leaves it as it is: no tools, calls, results and names are in it."""
+    return all(map(_is_plain, conversation))
 
 
 def _is_plain(message: Message) -> bool:

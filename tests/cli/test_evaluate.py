@@ -302,6 +302,20 @@ def test_calls_that_failed_are_drawn_again_when_asked_for(dataenvgym, talkative)
     assert metric(result.out, "error_rate") == 0.0
 
 
+def test_failures_are_counted_by_whose_fault_they_are(dataenvgym, talkative):
+    gold = {"gold": [{"name": "cancel_order", "arguments": {"order_id": "order_1"}}]}
+    model = {"kind": "model", "instructions": "You are Ann."}  # and there is no such speaker
+    rows = [{"id": f"i{k}", "instruction": f"Order {k}?", **gold} for k in range(3)]
+    rows += [{"id": "j", "instruction": "Well?", "user": model, **gold}]
+    write_jsonl(talkative / "own.jsonl", rows)
+    task = ("task=shop", "task.sources={validation: own.jsonl}")
+    guesser = ("predictor=custom", "predictor._target_=talkative.Guesser")
+    result = dataenvgym("eval", *task, *guesser)
+    assert result.code == 0
+    line = "not solved, by whose fault: 1 infrastructure, 3 student"
+    assert line in result.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

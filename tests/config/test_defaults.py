@@ -126,7 +126,9 @@ def is_filled_in(value: Any) -> bool:
 def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    return None if value == {} else value  # Python has no constant that is an empty mapping
+    if isinstance(value, dict):  # Python has no constant that is an empty one
+        return {name: plain(item) for name, item in value.items()} or None
+    return value
 
 
 def sections(section: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

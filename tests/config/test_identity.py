@@ -41,6 +41,18 @@ def test_runs_of_versions_without_the_key_keep_their_names():
     assert run_name(compose(["predictor.tool_format=null"])) == name
     assert run_name(compose(["predictor.tool_format=hermes"])) != name
     assert run_name(compose(["agent.policy.choose=most_common"])) != name
+    assert "task.sampling.stop" not in values
+    assert run_name(compose(["task.sampling.stop=[]"])) == name
+    assert run_name(compose(["task.sampling.stop=[x]"])) != name
+
+
+def test_a_server_without_a_tool_parser_names_the_run_as_before():
+    values = decisive_values(compose(["predictor=vllm"]))
+    assert "predictor.tool_parser" not in values
+    parsing = compose(["predictor=vllm", "predictor.tool_parser=hermes"])
+    assert decisive_values(parsing)["predictor.tool_parser"] == "hermes"
+    speaker = compose(["+predictor@task.others.judge=vllm"])
+    assert "task.others.judge.tool_parser" not in decisive_values(speaker)
 
 
 def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from dataenvgym.episodes.report import render_report, write_report
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import RunDirectoryError, SpeakerError
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
 
@@ -116,3 +116,33 @@ def test_named_scores_are_in_summary_and_report(play, tmp_path, echo_task):
     assert re.search(r"\| whisper \| .* \| - \| - \| 4 \|", text)
     read = read_summary(tmp_path / "run")
     assert read == summary
+
+
+class RudeEnvironment(TellingEnvironment):
+    """Its user fails where something is to be whispered."""
+
+    def respond(self, instance, conversation):
+        if instance.skill == "whisper":
+            raise SpeakerError("user: it shouted")
+        return super().respond(instance, conversation)
+
+
+def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path, echo_task):
+    class Rude(echo_task):
+        def make_environment(self):
+            return RudeEnvironment()
+
+    summary = play(tmp_path / "run", iterations=1, task=Rude())
+    assert [(one.n_errors, one.faults) for one in summary.iterations] == [(4, {"user": 4})] * 2
+    assert read_summary(tmp_path / "run") == summary
+    assert '"faults"' in (tmp_path / "run" / "summary.json").read_text()
+    assert "| 4 (4 user) |" in write_report(tmp_path / "run").read_text()
+    assert "<th>failed calls</th>" in summary._repr_html_()
+    assert "<td>4 (4 user)</td>" in summary._repr_html_()
+    frame = pytest.importorskip("pandas") and summary.to_pandas()
+    assert frame["n_errors_user"].tolist() == [4, 4]
+
+
+def test_without_errors_nothing_is_said_of_faults(finished_run):
+    assert "fault" not in (finished_run / "summary.json").read_text()
+    assert "failed calls" not in read_summary(finished_run)._repr_html_()

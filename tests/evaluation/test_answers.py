@@ -6,6 +6,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.evaluation.answers import answers_of, classes_of, sameness_of
+from dataenvgym.records import ToolCall
 
 
 class Reader:
@@ -65,3 +66,15 @@ def test_the_task_compares_what_differs_as_text(completed):
 
     same = sameness_of(Caseless(), completed("").instance)
     assert classes_of(["Yes", "no", "yes"], same) == (["Yes", "no"], [0, 1, 0])
+
+
+def test_replies_with_other_calls_are_other_answers(completed):
+    one = completed("")
+    said = [
+        one.transcript[-1].model_copy(update={"tool_calls": (ToolCall(name=name),)})
+        for name in ("add", "add", "sub")
+    ]
+    tries = [one.model_copy(update={"transcript": (*one.transcript[:-1], m)}) for m in said]
+    first, second, third = (answer for answer, _ in answers_of(object(), tries))
+    assert first == second
+    assert first != third

@@ -2,6 +2,8 @@
 
 The same conversations are given to LLaMA-Factory twice: as other people give them, with tools,
 calls and results apart, which it then formats; and as our datasets have them, all text.
+
+Where its own tokens cannot be ours, `DIFFERENCES` says which they are.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +23,15 @@ from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.pocket import student_path
 from dataenvgym.predictors.prompts import encode_prompts
 from dataenvgym.records import ChatDatum, Conversation, Message, Tool, ToolCall
-from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat, as_function
-from dataenvgym.trainers.examples import supervised_examples
+from dataenvgym.tool_formats import (
+    HERMES,
+    LLAMA_FACTORY,
+    MISTRAL,
+    ToolFormat,
+    as_function,
+    llama3,
+)
+from dataenvgym.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.trainers.student import load_tokenizer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
@@ -31,8 +41,29 @@ CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+LLAMA3_CHAT = (
+    "{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m['role'] + "
+    "'<|end_header_id|>\n\n' + m['content'] + '<|eot_id|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+    "{% endif %}"
+)
+MISTRAL_CHAT = (
+    "{{ bos_token }}{% for m in messages %}"
+    "{% if m['role'] == 'system' %}{{ '[SYSTEM_PROMPT]' + m['content'] + '[/SYSTEM_PROMPT]' }}"
+    "{% elif m['role'] == 'user' %}{{ '[INST]' + m['content'] + '[/INST]' }}"
+    "{% else %}{{ m['content'] + eos_token }}{% endif %}{% endfor %}"
+)
+# LLaMA-Factory wants the processor of images that models with this template have
+MISTRAL_FILES = {
+    "processor_config.json": {"processor_class": "PixtralProcessor", "patch_size": 16},
+    "preprocessor_config.json": {
+        "processor_class": "PixtralProcessor",
+        "image_processor_type": "PixtralImageProcessor",
+        "patch_size": {"height": 16, "width": 16},
+        "size": {"longest_edge": 64},
+    },
+}
 SYSTEM = "Help.\n"
-SPECIAL = ("<|im_start|>", "<|im_end|>")
 TOOLS = (
     Tool(
         name="weather",
@@ -143,7 +174,10 @@ def write_apart(folder: Path, formatting: str, records: list[ChatDatum]) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """Tokens and labels of the same records: by LLaMA-Factory's formatter, and by ours."""
+    """Tokens and labels of the same records: by LLaMA-Factory's formatter, and by ours.
+
+    `theirs` has been through `as_ours`.
+    """
 
     student: Path
     theirs: Mapping[str, Any]
@@ -151,33 +185,124 @@ class Written:
     ours: Mapping[str, Any]
 
 
-FORMATS: Mapping[str, tuple[ToolFormat, str | None]] = {
-    "llama_factory": (LLAMA_FACTORY, None),  # it takes the tokenizer's own template
-    "hermes": (HERMES, "qwen"),
+@dataclass(frozen=True)
+class Family:
+    """Models with a chat template that LLaMA-Factory knows.
+
+    Attributes:
+        template: its name there.
+        special: special tokens, of which the first ends a turn.
+        begins: a special token that begins every conversation.
+        files: more files of its folder.
+    """
+
+    template: str
+    chat: str
+    special: tuple[str, ...]
+    begins: str | None = None
+    files: Mapping[str, Any] = field(default_factory=dict)
+
+
+FAMILIES = {
+    "hermes": Family("qwen", CHATML, ("<|im_end|>", "<|im_start|>")),
+    "llama3": Family(
+        "llama3",
+        LLAMA3_CHAT,
+        ("<|eot_id|>", "<|eom_id|>", "<|start_header_id|>", "<|end_header_id|>"),
+        begins="<|begin_of_text|>",
+    ),
+    "mistral": Family(
+        "mistral_small",
+        MISTRAL_CHAT,
+        (
+            *("</s>", "[INST]", "[/INST]", "[TOOL_CALLS]"),
+            *("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[IMG]", "[IMG_BREAK]", "[IMG_END]"),
+            *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+        ),
+        begins="<s>",
+        files=MISTRAL_FILES,
+    ),
+}
+FORMATS: Mapping[str, ToolFormat] = {
+    "llama_factory": LLAMA_FACTORY,  # it takes the tokenizer's own template
+    "hermes": HERMES,
+    "llama3": llama3(datetime.now().strftime("%d %b %Y")),  # LLaMA-Factory writes the day
+    "mistral": MISTRAL,
+}
+# Results are turns of the user's in our text, and calls come behind what is said beside them.
+HEADER = "<|start_header_id|>{}<|end_header_id|>"
+DIFFERENCES: Mapping[str, list[tuple[str, str]]] = {
+    "llama3": [(HEADER.format("ipython"), HEADER.format("user"))],
+    "mistral": [
+        ("[TOOL_RESULTS]", "[INST][TOOL_RESULTS]"),
+        ("[/TOOL_RESULTS]", "[/TOOL_RESULTS][/INST]"),
+        ("[TOOL_CALLS]Let me see.\n", "Let me see.\n[TOOL_CALLS]"),
+    ],
 }
 
 
 @pytest.fixture(scope="module")
-def chatml_student(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = make_student(
-        tmp_path_factory.mktemp("students") / "chatml", words=SPECIAL, chat_template=CHATML
-    )
-    tokenizer = load_tokenizer(str(folder))
-    tokenizer.add_special_tokens(
-        {"eos_token": "<|im_end|>", "additional_special_tokens": list(SPECIAL)}
-    )
-    tokenizer.save_pretrained(folder)
-    return folder
+def students(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """A student for each format."""
+    from tokenizers.processors import TemplateProcessing
+
+    found = {"llama_factory": student_path()}
+    for name, family in FAMILIES.items():
+        begins = (family.begins,) if family.begins else ()
+        folder = make_student(
+            tmp_path_factory.mktemp("students") / name,
+            words=(*family.special, *begins),
+            chat_template=family.chat,
+        )
+        tokenizer = load_tokenizer(str(folder))
+        named = {"eos_token": family.special[0], "additional_special_tokens": list(family.special)}
+        tokenizer.add_special_tokens(named)
+        if family.begins:
+            tokenizer.add_special_tokens({"bos_token": family.begins})
+            tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+                single=f"{family.begins} $A",
+                special_tokens=[(family.begins, tokenizer.bos_token_id)],
+            )
+        tokenizer.save_pretrained(folder)
+        for file, content in family.files.items():
+            (folder / file).write_text(json.dumps(content))
+        found[name] = folder
+    return found
+
+
+def as_ours(examples: Mapping[str, Any], student: Path, name: str) -> Mapping[str, Any]:
+    """LLaMA-Factory's examples with our tokens in the places that differ."""
+    tokenizer = load_tokenizer(str(student))
+    pairs = [
+        [tokenizer(text, add_special_tokens=False)["input_ids"] for text in pair]
+        for pair in DIFFERENCES.get(name, ())
+    ]
+    tokens, labels = [], []
+    for ids, learned in zip(examples["input_ids"], examples["labels"], strict=True):
+        found, marked, at = [], [], 0
+        while at < len(ids):
+            theirs, ours = next(
+                (pair for pair in pairs if ids[at : at + len(pair[0])] == pair[0]),
+                (ids[at : at + 1],) * 2,
+            )
+            found += ours
+            marked += [IGNORED] * len(ours) if learned[at] == IGNORED else ours
+            at += len(theirs)
+        tokens.append(found)
+        labels.append(marked)
+    return {"input_ids": tokens, "labels": labels}
 
 
 @pytest.fixture(scope="module")
 def written(
-    llama_factory_python: Path, chatml_student: Path, tmp_path_factory: pytest.TempPathFactory
+    llama_factory_python: Path,
+    students: Mapping[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Mapping[tuple[str, str], Written]:
     home = tmp_path_factory.mktemp("llama_factory")
     trainings, ours = [], {}
-    for name, (form, template) in FORMATS.items():
-        student = chatml_student if template else student_path()
+    for name, form in FORMATS.items():
+        student = students[name]
         for formatting, records in RECORDS.items():
             folder = home / name / formatting
             folder.mkdir(parents=True)
@@ -186,7 +311,7 @@ def written(
             for kind, dataset in (("apart", apart), ("flat", flat)):
                 config = TrainingConfig(
                     model_name_or_path=student,
-                    template=template,
+                    template=FAMILIES[name].template if name in FAMILIES else None,
                     stage="sft",
                     dataset=dataset,
                     dataset_dir=folder / kind,
@@ -204,8 +329,8 @@ def written(
     measured = iter(measure(llama_factory_python, home, trainings))
     return {
         key: Written(
-            chatml_student if FORMATS[key[0]][1] else student_path(),
-            next(measured)["examples"],
+            students[key[0]],
+            as_ours(next(measured)["examples"], students[key[0]], key[0]),
             next(measured)["examples"],
             examples,
         )
@@ -244,7 +369,7 @@ def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(
 def test_prompts_have_the_tokens_that_llama_factory_trains_on(
     written: Mapping[tuple[str, str], Written], name: str, formatting: str
 ) -> None:
-    one, form = written[name, formatting], FORMATS[name][0]
+    one, form = written[name, formatting], FORMATS[name]
     tokenizer = load_tokenizer(str(one.student))
     for record, tokens in zip(RECORDS[formatting], one.theirs["input_ids"], strict=True):
         whole = record.conversation

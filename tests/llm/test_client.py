@@ -22,7 +22,7 @@ from aiohttp import web
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm import ChatClient, ask_all, scouting
-from dataenvgym.llm.payloads import RequestForm
+from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
 from dataenvgym.tool_formats import HERMES, NATIVE
 
@@ -213,7 +213,9 @@ def test_a_pause_beyond_the_timeout_is_a_failure(server, connect):
 def test_when_all_tries_are_used_up_the_failure_says_how_many(server, connect):
     server.respond = status(503, {"error": {"message": "overloaded"}})
     reply = ask(connect(retries=2))
-    assert reply == Failure(reason="gave up after 3 tries, the last: HTTP 503: overloaded")
+    assert reply == Failure(
+        reason="gave up after 3 tries, the last: HTTP 503: overloaded", outage=True
+    )
     assert len(server.requests) == 3
 
 
@@ -222,7 +224,9 @@ def test_an_answer_that_does_not_come_in_time_is_tried_again(server, connect):
     assert ask(connect(timeout=0.2)) == Reply(text="hello")
     server.respond = never
     reply = ask(connect(timeout=0.05, retries=1))
-    assert reply == Failure(reason="gave up after 2 tries, the last: no answer within 0.05 s")
+    assert reply == Failure(
+        reason="gave up after 2 tries, the last: no answer within 0.05 s", outage=True
+    )
 
 
 @pytest.mark.parametrize("lose", [hang_up, die_mid_answer])
@@ -446,6 +450,21 @@ def test_tool_calls_and_their_results_name_each_other(server, connect):
     assert called == answered == ["call_0", "call_1", "call_2"]
 
 
+def test_what_a_tool_says_of_a_call_that_could_not_be_read_is_sent_as_the_users():
+    """Servers refuse a tool's message that answers no call."""
+    conversation = (
+        Message(role="user", content="When?", tools=(Tool(name="clock"),)),
+        Message(role="assistant", content="", tool_calls=({"name": "clock"},)),
+        Message(role="tool", content="noon"),
+        Message(role="tool", content="Error: cut off"),
+        Message(role="assistant", content="<tool_call>{"),
+        Message(role="tool", content="Error: cut off"),
+    )
+    assert [m["role"] for m in to_messages(conversation)] == [
+        *("user", "assistant", "tool", "user", "assistant", "user")
+    ]
+
+
 @pytest.mark.parametrize("form", [NATIVE, HERMES], ids=["native", "hermes"])
 def test_tools_are_sent_apart_from_the_text_or_as_text(server, connect, form):
     tool = Tool(name="clock", parameters={"type": "object"})
@@ -664,7 +683,7 @@ def test_closing_hangs_up_and_fails_what_is_open(server, connect):
     client.close()
     client.close()
     assert {f.result(0) for f in futures} == {
-        Failure(reason="the client was closed before an answer came")
+        Failure(reason="the client was closed before an answer came", outage=True)
     }
     assert hung_up.wait(SOON)
     with pytest.raises(PredictionError, match="is closed: make a new one"):

@@ -161,6 +161,12 @@ def test_it_knows_nothing_of_other_questions_and_keeps_to_no_schema():
         student.predict([], SamplingParameters(json_schema={}))
 
 
+def test_its_answers_end_where_they_are_to_stop():
+    student = SimulatedPredictor(TASK)
+    asked = [(Message(role="user", content="Who?"),)]
+    assert student.predict(asked, SamplingParameters(stop=("?",))) == [Reply(text="#### ")]
+
+
 def test_a_folder_without_its_state_is_refused(tmp_path):
     with pytest.raises(AdapterError, match="no student of these curves"):
         SimulatedPredictor(TASK).load(tmp_path)

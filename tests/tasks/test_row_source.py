@@ -7,7 +7,10 @@ import json
 import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.math.task import MathTask
+from dataenvgym.tasks.row_source import RowSource
+from dataenvgym.tasks.rows import Row
 
 
 @pytest.fixture
@@ -50,3 +53,39 @@ def test_a_task_with_one_source_can_be_taken_whole(problems):
 def test_a_share_without_problems_says_how_small_the_source_is(problems):
     with pytest.raises(InvalidInstanceError, match=r"0 of 2 problems \(validation is 10%\)"):
         _ = MathTask(problems("own.jsonl", 2)).instances
+
+
+def rows_of_pairs(path):
+    """The rows of a file in which each line is a question and an answer."""
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        question, answer = line.split("=")
+        yield Row(f"{number}", f"{path}:{number}", {"question": question, "answer": answer})
+
+
+def to_problem(row):
+    return TaskInstance(
+        id=row.id, task="own", instruction=row.values["question"], answer=row.values["answer"]
+    )
+
+
+def own_source(path, **options):
+    return RowSource(
+        {"test": path}, to_problem, name="own", overlap_key=str.strip, rows=rows_of_pairs, **options
+    )
+
+
+def test_files_that_are_laid_out_in_another_way_have_rows_of_their_own(tmp_path):
+    (tmp_path / "own.txt").write_text("1 + 1=2\n1 + 2=3\n")
+    found = own_source(tmp_path / "own.txt").load("test")
+    assert [(i.id, i.instruction, i.answer) for i in found] == [
+        ("1", "1 + 1", "2"),
+        ("2", "1 + 2", "3"),
+    ]
+
+
+def test_problems_whose_whole_text_differs_are_no_repeats(tmp_path, caplog):
+    (tmp_path / "own.txt").write_text("1 + 1=2\n1 + 1=2\n")
+    own_source(tmp_path / "own.txt", text_of=lambda i: f"{i.id}: {i.instruction}").load("test")
+    assert not caplog.text
+    own_source(tmp_path / "own.txt").load("test")
+    assert "1 of 2 problems repeat the question and answer of another one" in caplog.text

@@ -13,7 +13,9 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message, Tool, ToolCall
 from dataenvgym.tool_formats import (
     HERMES,
+    LLAMA3,
     LLAMA_FACTORY,
+    MISTRAL,
     NATIVE,
     TOOL_FORMATS,
     as_reply,
@@ -22,7 +24,7 @@ from dataenvgym.tool_formats import (
     training_format,
 )
 
-TEXT_FORMATS = ("hermes", "llama_factory", "pocket")
+TEXT_FORMATS = tuple(name for name in TOOL_FORMATS if name != "native")
 ADD = Tool(
     name="add",
     description="Adds.",
@@ -107,6 +109,39 @@ def test_hermes_is_json_between_tags() -> None:
     )
 
 
+def test_llama3_is_bare_json() -> None:
+    first, asked, called, results, end = LLAMA3.flatten(CHAT)
+    function = {"type": "function", "function": ADD.model_dump()}
+    assert first == system(
+        "Be brief.Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
+        "You have access to the following functions. To call a function, please respond with JSON "
+        'for a function call. Respond in the format {"name": function name, "parameters": '
+        "dictionary of argument name and its value}. Do not use variables.\n\n"
+        f"{json.dumps(function, indent=4)}\n\n"
+    )
+    assert (asked, end) == (CHAT[1], CHAT[-1])
+    assert called == said(
+        'I add. [{"name": "add", "parameters": {"a": 1, "how": "schön"}}, '
+        '{"name": "b.c-d", "parameters": {}}]'
+    )
+    assert LLAMA3.flatten((said("", TWO),)) == (said('{"name": "b.c-d", "parameters": {}}'),)
+    assert results == user("2\n</tool_response>\n<tool_response>\n3\n")
+
+
+def test_mistral_is_a_list_behind_a_mark() -> None:
+    first, asked, called, results, end = MISTRAL.flatten(CHAT)
+    function = {"type": "function", "function": ADD.model_dump()}
+    assert first == system(f"Be brief.[AVAILABLE_TOOLS] {json.dumps([function])}[/AVAILABLE_TOOLS]")
+    assert (asked, end) == (CHAT[1], CHAT[-1])
+    assert called == said(
+        'I add. [TOOL_CALLS][{"name": "add", "arguments": {"a": 1, "how": "schön"}}, '
+        '{"name": "b.c-d", "arguments": {}}]'
+    )
+    assert results == user(
+        '[TOOL_RESULTS]{"content": 2\n</tool_response>\n<tool_response>\n3\n}[/TOOL_RESULTS]'
+    )
+
+
 def test_native_leaves_tools_to_the_server() -> None:
     assert NATIVE.flatten(CHAT) is CHAT
     assert NATIVE.parse(as_reply(CHAT[2])) == CHAT[2]
@@ -149,7 +184,10 @@ NASTY = (
     *("é 世界 🎉", '"', "'", "\\", "\n", "\r\t\x00\u2028", "```", "{", "}]", "", " x "),
     *("</tool_call>", "<tool_call>", '<tool_call>\n{"name": "x", "arguments": {}}\n</tool_call>'),
     *("Action: a\nAction Input: {}", "Action Input: {}", "Action:", "</tool_response>", "NaN"),
+    *("[TOOL_CALLS]", '[TOOL_CALLS][{"name": "x", "arguments": {}}]', '"tool_calls"', '"name"'),
+    *('{"name": "f", "parameters": {}}', '{"tool_calls": [{"name": "f", "arguments": {}}]}'),
 )
+NAMES = ("f", "get weather", "größe.b-c_1", '"q"', "{x}", "a/b:c")
 
 
 def any_value(rng: random.Random, depth: int = 3) -> Any:
@@ -167,9 +205,8 @@ def any_arguments(rng: random.Random, depth: int = 3) -> dict[str, Any]:
 
 
 def any_message(rng: random.Random) -> Message:
-    names = ("f", "get weather", "größe.b-c_1", '"q"', "{x}", "a/b:c")
     calls = [
-        ToolCall(name=rng.choice(names), arguments=any_arguments(rng))
+        ToolCall(name=rng.choice(NAMES), arguments=any_arguments(rng))
         for _ in range(rng.randint(1, 3))
     ]
     beside = ("", "I look.", "A {b} ", "\n", "<think>\nhm\n</think>\n\n", "<tool_call>", "Action: ")
@@ -180,7 +217,7 @@ def any_message(rng: random.Random) -> Message:
 def test_any_calls_are_read_as_they_were_written(name: str) -> None:
     rng = random.Random(7)
     form = TOOL_FORMATS[name]
-    declared = (user("q").model_copy(update={"tools": (ADD,)}),)
+    declared = (user("q").model_copy(update={"tools": tuple(Tool(name=n) for n in NAMES)}),)
     for _ in range(400):
         message = any_message(rng)
         (flat,) = form.flatten((message,))
@@ -248,7 +285,7 @@ def test_calls_are_read_only_where_tools_are_declared() -> None:
     assert read_reply((system(tools=(ADD,)), user("q")), text) == said("", ONE)
 
 
-@pytest.mark.parametrize("name", TEXT_FORMATS)
+@pytest.mark.parametrize("name", ["hermes", "llama_factory"])
 def test_a_long_reply_is_read_in_time(name: str) -> None:
     """Processor time is measured; a pattern that is not linear takes minutes."""
     for unit in (

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from dataenvgym.records import Message, Tool, ToolCall
-from dataenvgym.tool_formats import POCKET, read_reply
+from dataenvgym.tool_formats import POCKET, malformed_call, read_reply
 
-TOOLS = (Tool(name="carry"), Tool(name="get weather"))
+TOOLS = (Tool(name="carry"), Tool(name="get weather"), Tool(name="f"), Tool(name="g"))
 ASKED = (Message(role="user", content="q", tools=TOOLS),)
 
 
@@ -30,7 +30,7 @@ def test_a_conversation_takes_few_words() -> None:
         said("done"),
     )
     assert [(m.role, m.content) for m in POCKET.flatten(chat)] == [
-        ("system", ' carry "get weather"'),
+        ("system", ' carry "get weather" f g'),
         ("user", "q"),
         ("assistant", "##carry item tea place mill\n##pack items tea, rice n 3 now true"),
         ("user", "= ok\n= 4"),
@@ -75,6 +75,22 @@ def test_a_line_that_is_no_call_hides_no_other_one() -> None:
     message = read_reply(ASKED, "I do. ##f a\n##g b c\nSo.")
     assert message.content == "I do. ##f a\n\nSo."
     assert [call.name for call in message.tool_calls] == ["g"]
+
+
+def test_a_heading_is_no_call_where_there_is_no_such_tool() -> None:
+    assert read_reply(ASKED, "##Results of today\nAll is well.").tool_calls == ()
+
+
+@pytest.mark.parametrize("text", ["##f a", " ##carry item tea place\n", '##"f', "##f a [1"])
+def test_a_call_that_cannot_be_read_is_explained(text: str) -> None:
+    assert "is not a call: write ##tool" in (malformed_call(text) or "")
+
+
+@pytest.mark.parametrize(
+    "text", ["#### 7", "##Results", "##f a b", "## f", "##f a\nSo.", "a ##f a"]
+)
+def test_other_texts_try_no_call(text: str) -> None:
+    assert malformed_call(text) is None
 
 
 def test_a_long_reply_is_read_in_time() -> None:

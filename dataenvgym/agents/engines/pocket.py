@@ -99,8 +99,7 @@ class PocketEngine:
             exercise = self._family.draw(skill, "train", rng, phrasing=phrasing)
             if exercise.question not in questions:
                 questions.add(exercise.question)
-                template = task_of(self._task).domain.prompt_template
-                return self._family.record(exercise, template, provenance)
+                return self._family.record(exercise, task_of(self._task).domain, provenance)
         return None
 
     def _wanted(

@@ -18,13 +18,14 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface
 from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, generated
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
     PreferenceDatum,
     SupervisedDatum,
     TrainingDatum,
 )
 from dataenvgym.tasks.adapted import attemptable, task_of
-from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.lessons import preference_of, problem_of
 
 
 class PreferenceEngine:
@@ -93,7 +94,6 @@ class PreferenceEngine:
             BudgetSpentError: if the other engine's budget is spent before there is any pair.
             ConfigurationError: if the other engine's records are of another kind.
         """
-        template = self._task.domain.prompt_template
         wanted = sum(assignment.count for assignment in plan)
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
@@ -111,19 +111,22 @@ class PreferenceEngine:
                 break
             if not written:
                 break
-            framed = map(template.frame, _supervised(written))
-            records = [record for record in framed if record.instruction not in tried]
-            tried.update(record.instruction for record in records)
+            framed = map(self._framed, _answered(written))
+            records = [record for record in framed if _question(record) not in tried]
+            tried.update(map(_question, records))
             for pair in self._errors(records, predictor, rng):
-                pairs[pair.instruction] = pair
+                pairs[_question(pair)] = pair
             error_rate = max(len(pairs) / max(len(tried), 1), 0.05)
         found = list(pairs.values())
         chosen = sorted(rng.permutation(len(found))[:wanted].tolist())
         return [found[i] for i in chosen]
 
+    def _framed(self, record: SupervisedDatum | ChatDatum) -> SupervisedDatum | ChatDatum:
+        return record if isinstance(record, ChatDatum) else self._task.domain.frame(record)
+
     def _errors(
         self,
-        records: Sequence[SupervisedDatum],
+        records: Sequence[SupervisedDatum | ChatDatum],
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[PreferenceDatum]:
@@ -139,10 +142,17 @@ class PreferenceEngine:
         ]
 
     def _pair(
-        self, record: SupervisedDatum, tried: CompletedTaskInstance
+        self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
-        """The record's answer before the student's; None if it said nothing, or the same."""
+        """The record's answer before the student's; None if it said nothing, or the same.
+
+        In a conversation, these are the messages in which the student leaves the record.
+        """
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
+        if isinstance(record, ChatDatum):
+            right = tried.model_copy(update={"transcript": record.conversation})
+            pair = preference_of(right, tried, prompt)
+            return pair and pair.model_copy(update={"provenance": record.provenance})
         answer = tried.transcript[len(prompt)].content
         if answer in ("", record.output):
             return None
@@ -170,11 +180,22 @@ def _scaled(plan: Plan, total: int) -> Plan:
     return tuple(a.of(n) for a, n in zip(plan, counts, strict=True) if n)
 
 
-def _supervised(records: Sequence[TrainingDatum]) -> list[SupervisedDatum]:
-    supervised = [record for record in records if isinstance(record, SupervisedDatum)]
-    if records and not supervised:
+def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
+    """What tells problems apart: all that comes before the answer."""
+    prompt = record.conversation[:-1] if isinstance(record, ChatDatum) else record.prompt
+    return "\n".join(message.model_dump_json() for message in prompt)
+
+
+def _answered(records: Sequence[TrainingDatum]) -> list[SupervisedDatum | ChatDatum]:
+    """Those that teach an answer to a prompt: supervised ones, and chats with tools."""
+    found = [
+        record
+        for record in records
+        if isinstance(record, SupervisedDatum) or (isinstance(record, ChatDatum) and record.tools)
+    ]
+    if records and not found:
         raise ConfigurationError(
             f"the preference engine needs supervised records to try the student on, and the "
             f"engine in it writes records of kind {records[0].kind!r}"
         )
-    return supervised
+    return found

@@ -58,15 +58,19 @@ class RecordPool:
         if self._path is None:
             found = gold_records(self._task, self._task.on("train").instances)
         else:
-            template = self._task.domain.prompt_template
-            found = [
-                record if isinstance(record, ChatDatum | ScoredDatum) else template.frame(record)
-                for record in _read(self._path)
-            ]
+            found = [self._framed(record) for record in _read(self._path)]
         if not found:
             source = self._path or "the task's train split"
             raise ConfigurationError(f"the pool is empty: there are no usable records in {source}")
         return tuple(found)
+
+    def _framed(self, record: PromptedDatum) -> PromptedDatum:
+        domain = self._task.domain
+        if isinstance(record, ChatDatum | ScoredDatum):
+            return record
+        if isinstance(record, SupervisedDatum):
+            return domain.frame(record)
+        return domain.prompt_template.frame(record)
 
     @property
     def skills(self) -> tuple[str, ...]:

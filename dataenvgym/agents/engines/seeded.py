@@ -9,7 +9,8 @@ with a right answer, and what was written before, is tried again with another se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import cycle
 from pathlib import Path
 
@@ -74,7 +75,7 @@ class SeededEngine:
             ConfigurationError: if not.
         """
         self.seeds.prepare()
-        if not any(self.rewriter.reads(seed) for seed in self._supervised):
+        if not any(self.rewriter.reads(seed) for seed in self._plain if seed):
             raise ConfigurationError(
                 f"{type(self.rewriter).__name__} can rewrite none of the "
                 f"{len(self.seeds.records)} seeds, such as "
@@ -90,7 +91,6 @@ class SeededEngine:
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
         """
-        template = self._domain.prompt_template
         turns = [self._in_turns(assignment, rng) for assignment in plan]
         slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
         written: dict[int, TrainingDatum] = {}
@@ -109,7 +109,7 @@ class SeededEngine:
             for slot, record in zip(asked, rewrites, strict=True):
                 if record is not None and (key := _key(record)) not in self._written:
                     self._written.add(key)
-                    written[slot] = credited(template.frame(record), plan[slots[slot]])
+                    written[slot] = credited(self._domain.frame(record), plan[slots[slot]])
             fruitless = fruitless + 1 if len(written) == before else 0
         return [written[slot] for slot in sorted(written)]
 
@@ -121,24 +121,20 @@ class SeededEngine:
         assert isinstance(written, list)
         self._written = {str(key) for key in written}
 
-    @property
-    def _supervised(self) -> list[SupervisedDatum]:
-        return self._without_template(self.seeds.records)
-
-    def _without_template(self, seeds: Iterable[TrainingDatum]) -> list[SupervisedDatum]:
-        """The supervised ones among the seeds, as problems alone."""
-        template = self._domain.prompt_template
-        plain = (template.unframe(seed) for seed in seeds)
-        return [seed for seed in plain if isinstance(seed, SupervisedDatum)]
+    @cached_property
+    def _plain(self) -> list[SupervisedDatum | None]:
+        """Each seed as a problem alone; None for one of another kind."""
+        plain = map(self._domain.unframe, self.seeds.records)
+        return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]
 
     def _in_turns(
         self, assignment: Assignment, rng: np.random.Generator
     ) -> Iterator[SupervisedDatum]:
         """The seeds that fit, in random order, again and again."""
-        usable = np.array([isinstance(seed, SupervisedDatum) for seed in self.seeds.records])
+        usable = np.array([seed is not None for seed in self._plain])
         positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
-        seeds = [self.seeds.records[i] for i in rng.permutation(positions).tolist()]
-        return cycle(self._without_template(seeds))
+        seeds = (self._plain[i] for i in rng.permutation(positions).tolist())
+        return cycle([seed for seed in seeds if seed is not None])
 
 
 def _key(record: SupervisedDatum) -> str:

@@ -21,6 +21,7 @@ from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.tasks.adapted import attemptable
 from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.replies import last_reply
 
 
 @runtime_checkable
@@ -144,7 +145,7 @@ class UncertaintySelection:
         if len(answered) < 2:
             return 1.0
         read = zip(answers_of(self._task, answered), answered, strict=True)
-        answers = Counter(answer or f"\n{c.response}" for (answer, _), c in read)
+        answers = Counter(answer or f"\n{last_reply(c)}" for (answer, _), c in read)
         return answers.most_common(1)[0][1] / len(answered)
 
 

@@ -8,9 +8,11 @@ import uuid
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors.vllm.blank import write_hollow
 from dataenvgym.predictors.vllm.options import Asking
 from dataenvgym.predictors.vllm.server import VllmServer
+from dataenvgym.records import Message, Tool
 
 
 class AttachedServer(VllmServer):
@@ -22,7 +24,8 @@ class AttachedServer(VllmServer):
         start_timeout: seconds that it may be away for a restart.
 
     Raises:
-        ConfigurationError: if it serves another model, takes no adapters, or only smaller ones.
+        ConfigurationError: if it serves another model, takes no adapters, or only smaller ones;
+            or if it does not read calls of tools, and should.
         ServerError: if it does not answer.
     """
 
@@ -43,6 +46,8 @@ class AttachedServer(VllmServer):
             self._check_model(student)
             if rank is not None:
                 self._check_rank(rank)
+            if asking.tool_format == "native":
+                self._check_tools()
         except BaseException:
             self.close()
             raise
@@ -108,6 +113,18 @@ class AttachedServer(VllmServer):
                 self._unload(probe)
             except ServerError as error:
                 self._explain_refusal(error, rank)
+
+    def _check_tools(self) -> None:
+        """Ask for one token with a tool: a server that does not read calls refuses that."""
+        asked = (Message(role="user", content="?", tools=(Tool(name="f"),)),)
+        one = SamplingParameters(max_tokens=1)
+        reply = self._client.submit(asked, one, model=self.model).result()
+        if isinstance(reply, Failure) and "tool-call-parser" in reply.reason:
+            raise ConfigurationError(
+                f"the server at {self.base_url} reads no calls, as predictor.tool_format=native "
+                "wants: start it with --enable-auto-tool-choice --tool-call-parser hermes (or "
+                f"what fits the student), or set a format that is text ({reply.reason})"
+            )
 
     def _explain_refusal(self, error: ServerError, rank: int) -> None:
         text = str(error)

@@ -13,8 +13,9 @@ from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.llm import ChatClient
 from dataenvgym.llm.payloads import RequestForm
 from dataenvgym.predictors.checkpoints import kind_of
+from dataenvgym.records import ChatDatum, TrainingDatum
 from dataenvgym.storage import read_json
-from dataenvgym.tool_formats import training_format
+from dataenvgym.tool_formats import DEFAULT, is_plain, text_formats, tool_format
 
 
 class VllmOptions(TypedDict, total=False):
@@ -47,7 +48,11 @@ class VllmOptions(TypedDict, total=False):
         start_timeout: seconds that a server may take to come up; also one at `base_url` that
             is restarted meanwhile, which then gets its adapters again.
         tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory".
+            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory". With
+            "native" the server's chat template writes them, and the server reads the calls;
+            records with tools then cannot be trained on.
+        tool_parser: how a server that is started reads calls for "native": vLLM's
+            `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
     """
 
@@ -71,6 +76,7 @@ class VllmOptions(TypedDict, total=False):
     retries: int
     start_timeout: float
     tool_format: str | None
+    tool_parser: str | None
     options: Mapping[str, Any] | None
 
 
@@ -95,6 +101,7 @@ DEFAULTS: VllmOptions = {
     "retries": 4,
     "start_timeout": 900.0,
     "tool_format": None,
+    "tool_parser": None,
     "options": None,
 }
 
@@ -142,14 +149,14 @@ class Asking:
             concurrency=self.concurrency,
             timeout=self.timeout,
             retries=self.retries,
-            form=RequestForm(tool_format=training_format(self.tool_format)),
+            form=RequestForm(tool_format=tool_format(self.tool_format), call_id="call{:05}"),
             **options,
         )
 
 
 _FOR_A_START = (
     *("command", "variant", "port", "max_lora_rank", "max_model_len", "gpus"),
-    *("gpu_memory_utilization", "options"),
+    *("gpu_memory_utilization", "options", "tool_parser"),
 )
 
 _NOT_SERVED = {
@@ -180,6 +187,35 @@ def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
         raise ConfigurationError(
             f"finetuning_type {config.finetuning_type!r} makes whole students, which a server "
             "that runs already cannot take up: expected 'lora', or base_url=null"
+        )
+
+
+def check_tools(options: VllmOptions) -> None:
+    """Refuse a parser that has nothing to read, and calls that nobody reads."""
+    form, parser = options["tool_format"] or DEFAULT, options["tool_parser"]
+    tool_format(form)
+    if parser is not None and form != "native":
+        raise ConfigurationError(
+            f"tool_parser is {parser!r} and tool_format {form!r}, in which calls are part of the "
+            "text: leave tool_parser out, or set predictor.tool_format=native"
+        )
+    if form == "native" and parser is None and options["base_url"] is None:
+        raise ConfigurationError(
+            "tool_format is 'native', which is for API models and servers that read calls: set "
+            "predictor.tool_parser (hermes, llama3_json, mistral, ...) to start such a server; for "
+            f"a student that is trained with tools take one of {', '.join(text_formats())}"
+        )
+
+
+def check_records(records: Sequence[TrainingDatum], form: str) -> None:
+    """Refuse to train on tools that a server's chat template, which training lacks, would write."""
+    with_tools = [r for r in records if isinstance(r, ChatDatum) and not is_plain(r.conversation)]
+    if form == "native" and with_tools:
+        raise ConfigurationError(
+            f"{len(with_tools)} of {len(records)} records have tools, calls or results, and with "
+            "predictor.tool_format=native the server writes those in its own way, which training "
+            f"would not see: set predictor.tool_format to one of {', '.join(text_formats())} "
+            "(hermes has the words of Qwen's own template), and predictor.tool_parser=null"
         )
 
 

@@ -31,6 +31,8 @@ from dataenvgym.predictors.vllm.options import (
     Asking,
     VllmOptions,
     check_nothing_to_start,
+    check_records,
+    check_tools,
     check_trainer,
     chosen,
     lora_rank,
@@ -41,7 +43,7 @@ from dataenvgym.predictors.vllm.server import VllmServer
 from dataenvgym.predictors.vllm.sleeping import asleep
 from dataenvgym.predictors.vllm.starting import ServerOptions, server_options
 from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.tool_formats import training_format
+from dataenvgym.tool_formats import tool_format
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
 
@@ -82,7 +84,9 @@ class VllmPredictor:
         self.sleep = options["sleep"]
         self.tool_format = options["tool_format"] or own_tool_format(self.student)
         options["tool_format"] = self.tool_format
-        self._format = training_format(self.tool_format)
+        check_tools(options)
+        self._format = tool_format(self.tool_format)
+        self._parser = options["tool_parser"]
         self._asking = Asking(**chosen(options, Asking))
         self._port, self._key_variable = options["port"], options["api_key_variable"]
         self._start_timeout = options["start_timeout"]
@@ -155,10 +159,12 @@ class VllmPredictor:
         answers as before.
 
         Raises:
-            ConfigurationError: for records of several stages, or options that cannot work.
+            ConfigurationError: for records of several stages, options that cannot work, or records
+                with tools if `tool_format` is "native".
             UnsupportedStageError, TrainingError, AdapterError, ServerError: as the trainer and
                 `load` do.
         """
+        check_records(training_data, self.tool_format)
         self.connect()  # a server that cannot be is refused before the training
         with asleep(self, self.server) if self.sleep else nullcontext():
             folder = train_on(
@@ -207,7 +213,8 @@ class VllmPredictor:
         """Who the student is and how it learns, for the run directory."""
         name = type(self).__name__
         config = options_of(self.trainer)
-        return describe_learner(name, self.student, self.adapter, config, self.tool_format)
+        said = describe_learner(name, self.student, self.adapter, config, self.tool_format)
+        return said if self._parser is None else {**said, "tool_parser": self._parser}
 
     def close(self) -> None:
         """Take the adapter off the server, and be done with it; the next question starts anew."""

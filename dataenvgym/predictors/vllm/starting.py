@@ -37,6 +37,8 @@ _SET_BY_US = {
     "tensor_parallel_size": "tensor_parallel_size",
     "gpu_memory_utilization": "gpu_memory_utilization",
     "max_model_len": "max_model_len",
+    "enable_auto_tool_choice": "tool_parser",
+    "tool_call_parser": "tool_parser",
 }
 
 _NOT_FOR_THE_SERVER = ("PYTHONPATH", "PYTHONHOME", "VLLM_API_KEY")
@@ -81,6 +83,7 @@ class ServerOptions:
     gpu_memory_utilization: float | None
     cpu_cache_gib: int
     sleep: bool
+    tool_parser: str | None
     options: tuple[tuple[str, Any], ...]
 
     @property
@@ -115,6 +118,8 @@ class ServerOptions:
             "tensor-parallel-size": None if self.variant == "cpu" else self.tensor_parallel_size,
             "gpu-memory-utilization": self.gpu_memory_utilization,
             "enable-sleep-mode": self.sleep,
+            "enable-auto-tool-choice": self.tool_parser is not None,
+            "tool-call-parser": self.tool_parser,
             "enforce-eager": self.variant == "cpu",
             # 0.32 on CPU dies where it splits a prompt of a request with a seed of its own
             "no-enable-chunked-prefill": self.variant == "cpu",

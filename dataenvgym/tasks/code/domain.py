@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any, TypedDict, cast
 
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import SupervisedDatum, TaskInstance, TrainingDatum
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.tasks.base import TaskOptions
@@ -125,14 +125,14 @@ class CodeDomain(Domain):
         """
         return all_hold([self._holds(claim) for claim in claims_of(record)])
 
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a problem, with the tests that `judge_record` judges it by; or None."""
         if (plain := self.question_of_record(record)) is None:
             return None
         question = plain.instruction
         if (problem := self.known_problem(question)) is None:
             demanded = problem_in(question)
-            code = demanded and extract_code(record.output, demanded.entry_point)
+            code = demanded and extract_code(plain.answer or "", demanded.entry_point)
             problem = with_known_names(demanded, code) if demanded and code else None
         if problem is None:
             return None

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from dataenvgym.records import SupervisedDatum, TaskInstance
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.math.environment import MathEnvironment
@@ -61,9 +61,9 @@ class MathDomain(Domain):
         if instance.answer:
             yield f"#### {instance.answer}"
 
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a question with a final answer, if it is one."""
-        problem, answer = self.question_of_record(record), extract_final_answer(record.output)
-        if problem is None or answer is None:
+        if (problem := self.question_of_record(record)) is None:
             return None
-        return problem.model_copy(update={"answer": answer})
+        answer = extract_final_answer(problem.answer or "")
+        return None if answer is None else problem.model_copy(update={"answer": answer})

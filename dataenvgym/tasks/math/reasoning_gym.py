@@ -23,7 +23,7 @@ import orjson
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
+from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
@@ -215,7 +215,7 @@ class ReasoningGymDomain(Domain):
             yield f"#### {instance.answer}"
             yield f"<answer>{instance.answer}</answer>"
 
-    def problem_of_record(self, record: SupervisedDatum) -> TaskInstance | None:
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The known problem that the record puts: only what a family has made can be judged."""
         plain = self.question_of_record(record)
         return self._known_problems.get(plain.instruction) if plain else None

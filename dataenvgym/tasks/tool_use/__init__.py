@@ -7,11 +7,20 @@ time_limit    ends tool code that runs too long
 problem       ToolUseProblem: what an instance holds: gold calls, the user, the basis of its score
 prepared      a problem with its world, ready to be put many times
 components    the parts of the score, multiplied over the basis
+said          whether a text says what a user has to know
 users         the user on the other side: scripted, played by a model, or none
+user_seat     the user in one conversation
+user_rules    what a user played by a model has to keep
+user_judge    a judge of what rules cannot decide
+conversation_progress
+              what has happened so far in one conversation
 environment   ToolUseEnvironment: one conversation
 domain        ToolUseDomain: how problems of a world are put, judged and taught
 task          ToolUseTask: problems from files, or those that come with a world
 plans         a family of its own: which tools, in which order, with which arguments
+matching      whether calls are the gold ones: strictly, or leniently as BFCL compares them
+values        the same for the value of one argument
+calls         problems whose answer is the calls themselves: BFCL, API-Bank
 """
 
 from dataenvgym.tasks.tool_use.state import Row, State, Table

@@ -1,26 +1,29 @@
 """The score of a conversation: components, multiplied over the problem's basis.
 
-state       the final state equals the state after the gold calls
+state       the final state equals the state after the gold calls, those of the user included: a
+            world keeps the stores of both seats in one state
 assertions  the problem's assertions hold in the final state
-said        the student said what the user has to know
-calls       each gold call was made, whatever else was
+said        the student said what the user has to know, each thing in one message (see `said`);
+            messages that also have calls count
+calls       each gold call was made and succeeded, whatever else was called
+
+A component of the basis that cannot be evaluated is an error, and never holds by default.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from math import prod
 from typing import Any
 
+from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.tool_use.matching import GoldCall, call_matches, most_pairs
 from dataenvgym.tasks.tool_use.problem import Component, ToolUseProblem
+from dataenvgym.tasks.tool_use.said import says
 from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.world import World
-
-_NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d,]*\d)(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -41,53 +44,55 @@ class Ending:
 
 
 def score(problem: ToolUseProblem, ending: Ending) -> tuple[float, dict[str, float]]:
-    """The reward, and each component of the basis by name, all of them 1.0 or 0.0."""
+    """The reward, and each component of the basis by name, all of them 1.0 or 0.0.
+
+    Raises:
+        EvaluationError: if a component cannot be evaluated.
+    """
     parts: dict[str, float] = {
-        name: float(_COMPONENTS[name](problem, ending)) for name in problem.basis
+        name: float(_evaluated(name, problem, ending)) for name in problem.basis
     }
+    if not parts:
+        raise EvaluationError("the basis is empty, expected one component at least")
     return prod(parts.values()), parts
+
+
+def _evaluated(name: Component, problem: ToolUseProblem, ending: Ending) -> bool:
+    holds = _COMPONENTS[name](problem, ending) if name in _COMPONENTS else None
+    if not isinstance(holds, bool):
+        raise EvaluationError(
+            f"component {name!r} of the basis was not evaluated (it came to {holds!r}): give the "
+            "problem what it needs, or take it out of the basis"
+        )
+    return holds
 
 
 def _state(problem: ToolUseProblem, ending: Ending) -> bool:
     return bool(ending.world.state == ending.gold)
 
 
-def _assertions(problem: ToolUseProblem, ending: Ending) -> bool:
-    return all(ending.world.holds(a.check, a.arguments) == a.expected for a in problem.assertions)
+def _assertions(problem: ToolUseProblem, ending: Ending) -> bool | None:
+    found = [ending.world.holds(a.check, a.arguments) == a.expected for a in problem.assertions]
+    return all(found) if found else None
 
 
-def _said(problem: ToolUseProblem, ending: Ending) -> bool:
-    text = "\n".join(ending.said)
-    return all(says(text, each) for each in problem.said)
+def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
+    if not problem.said:
+        return None
+    return all(any(says(text, wanted) for text in ending.said) for wanted in problem.said)
 
 
-def _calls(problem: ToolUseProblem, ending: Ending) -> bool:
-    left = list(ending.calls)
-    for call in problem.gold:
-        if call not in left:
-            return False
-        left.remove(call)
-    return True
+def _calls(problem: ToolUseProblem, ending: Ending) -> bool | None:
+    if not problem.gold:
+        return None
+    wanted = [GoldCall.of(call) for call in problem.gold]
+    fits = [[call_matches(call, gold) for gold in wanted] for call in ending.calls]
+    return most_pairs(fits) == len(wanted)
 
 
-_COMPONENTS: Mapping[Component, Callable[[ToolUseProblem, Ending], bool]] = {
+_COMPONENTS: Mapping[Component, Callable[[ToolUseProblem, Ending], bool | None]] = {
     "state": _state,
     "assertions": _assertions,
     "said": _said,
     "calls": _calls,
 }
-
-
-def says(text: str, wanted: str) -> bool:
-    """Whether a text has these words, whatever the case and the space between them.
-
-    Numbers are compared by value: "10" is in "10.00 dollars", not in "100".
-    """
-    if _NUMBER.fullmatch(wanted.strip()):
-        return _value(wanted) in map(_value, _NUMBER.findall(text))
-    words = r"\s+".join(map(re.escape, wanted.split()))
-    return re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) is not None
-
-
-def _value(number: str) -> Decimal:
-    return Decimal(number.strip().replace(",", ""))

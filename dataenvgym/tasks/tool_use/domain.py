@@ -8,9 +8,11 @@ from functools import cache, partial
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
+    Conversation,
     Message,
     SupervisedDatum,
     TaskInstance,
@@ -18,8 +20,16 @@ from dataenvgym.records import (
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tasks.tool_use.environment import CountErrors, ToolUseEnvironment
+from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation
+from dataenvgym.tasks.tool_use.problem import problem_of
+from dataenvgym.tasks.tool_use.teaching import (
+    gold_output,
+    shown_try,
+    shown_world,
+    taught_problem,
+    written_problem,
+)
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world
@@ -33,7 +43,8 @@ class ToolUseDomain(Domain):
 
     Args:
         world: whose policy the student reads; also the world of problems that name it.
-        max_turns, max_errors, count_errors, template: see `ToolUseEnvironment`.
+        max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
+            `ToolUseEnvironment`.
         system_prompt: follows on the policy.
         world_of: gives the worlds that problems name.
     """
@@ -49,6 +60,8 @@ class ToolUseDomain(Domain):
         count_errors: CountErrors = "in_a_row",
         system_prompt: str = "",
         template: str = INSTRUCTION,
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
         world_of: Callable[[str], World[Any]] = find_world,
     ) -> None:
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
@@ -64,6 +77,8 @@ class ToolUseDomain(Domain):
             count_errors=count_errors,
             system_prompt=system,
             template=template,
+            user_sampling=user_sampling,
+            judge_users=judge_users,
         )
         self.make_environment()  # an impossible option is refused here
 
@@ -81,6 +96,64 @@ class ToolUseDomain(Domain):
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
         return self._environment(instances)
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first, without what a model that plays the user
+        says first."""
+        prepared = self.prepared(instance)
+        if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
+            return super().prompt(instance)
+        with closing(self.make_environment()) as environment:
+            return environment.opening(prepared, "")[:-1]
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The instruction, and after it what a user says or is."""
+        user = problem_of(instance).user
+        if user is None:
+            return instance.instruction
+        if isinstance(user, ModelUser):
+            more = [user.instructions]
+        else:
+            more = [line.say for lines in user.states.values() for line in lines]
+        return "\n".join(filter(None, (instance.instruction, *more)))
+
+    @property
+    def told(self) -> str:
+        """The policy, the tools and the initial state of the world."""
+        return shown_world(self.prompt_template.system, self.world)
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """The conversation from the student's first message on."""
+        return shown_try(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold calls, and the words that go with them."""
+        return gold_output(instance)
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """The conversation in which the calls of the record's output are carried out.
+
+        A record without calls, or whose calls fail, is put into the task's prompt as it is.
+        """
+        framed = self.prompt_template.frame(record)
+        if record.system or record.history:
+            return framed
+        request = self.prompt_template.instruction_in(record.prompt[-1].content)
+        problem = written_problem(request, record, self.world)
+        chat = None if problem is None else self.gold_record(problem)
+        return chat.model_copy(update={"provenance": record.provenance}) if chat else framed
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem that a conversation solves in the initial state of the world, or None.
+
+        None also if other results than those of the record come out.
+        """
+        if not isinstance(record, ChatDatum):
+            return None
+        request = self.prompt_template.instruction_in(record.messages[0].content)
+        problem = taught_problem(request, record, self.world)
+        solved = None if problem is None else self.gold_record(problem)
+        return problem if solved and _heard(solved) == _heard(record) else None
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.
@@ -130,3 +203,9 @@ class ToolUseDomain(Domain):
             was_correct=bool(info["was_correct"]),
             scores=info.get("scores", {}),
         )
+
+
+def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:
+    """The results of the calls in a record."""
+    messages = record.messages if isinstance(record, ChatDatum) else ()
+    return [message.content for message in messages if message.role == "tool"]

@@ -6,44 +6,48 @@ This is `dataenvgym/ToolUse-v0`; bare `gymnasium.make` works on the validation p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, Literal
 
 from dataenvgym.errors import ConfigurationError, SpeakerError
-from dataenvgym.interfaces import Ask
+from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.tool_use.components import Ending, score
+from dataenvgym.tasks.tool_use.components import score
+from dataenvgym.tasks.tool_use.conversation_progress import Progress
 from dataenvgym.tasks.tool_use.prepared import Prepared
-from dataenvgym.tasks.tool_use.users import STOP, ModelUser, ScriptedUser, seen_by_user
+from dataenvgym.tasks.tool_use.user_judge import judged
+from dataenvgym.tasks.tool_use.user_rules import MOST_WORDS
+from dataenvgym.tasks.tool_use.user_seat import ModelSeat, ScriptSeat, Spoken
+from dataenvgym.tasks.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tool_formats import malformed_call
 
 CountErrors = Literal["in_a_row", "total"]
-
-
-@dataclass
-class _Progress:
-    """What has happened so far in one conversation."""
-
-    prepared: Prepared
-    world: World[Any]
-    calls: list[ToolCall] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    n_errors: int = 0
-    user_state: str | None = None
+USER_SAMPLING = SamplingParameters(max_tokens=256)
+MOST_CALLS = 100
+"""Calls of one message that are run; each further one fails."""
 
 
 class ToolUseEnvironment(TaskEnvironment):
     """Reward: the product of the problem's components (see `components`), at the end.
 
     A message with calls runs them in order; their results come next. A message without any is for
-    the user, who answers or leaves; without a user it is the final answer. The conversation also
-    ends, with reward 0, when `max_errors` calls have failed.
+    the user, who answers or leaves; without a user it is the final answer.
+
+    The conversation also ends when `max_errors` calls have failed, or after `max_turns` messages of
+    the student. The reward is then 0, whatever the components: `scores` says which of them hold.
+
+    A user that breaks its role (see `user_rules`) is a `SpeakerError`: nothing is scored.
 
     Args:
         prepare: gives an instance's problem with its world, as `ToolUseDomain.prepared` does.
         max_errors: how many failed calls end the conversation.
-        count_errors: "in_a_row", or "total" as tau2-bench counts them (it ends at 10).
+        count_errors: "in_a_row", or "total" as tau2-bench counts them (it ends at 10, and after 200
+            messages).
+        user_sampling: how a user played by a model draws its replies.
+        judge_users: whether the speaker "judge" is asked whose fault an unsolved conversation with
+            such a user is; None is if there is one among `others`.
         options: those of `TaskEnvironment`.
     """
 
@@ -56,6 +60,8 @@ class ToolUseEnvironment(TaskEnvironment):
         prepare: Callable[[TaskInstance], Prepared],
         max_errors: int = 5,
         count_errors: CountErrors = "in_a_row",
+        user_sampling: SamplingParameters = USER_SAMPLING,
+        judge_users: bool | None = None,
         **options: Any,
     ):
         super().__init__(instances, **options)
@@ -68,61 +74,158 @@ class ToolUseEnvironment(TaskEnvironment):
         self._prepare = prepare
         self._max_errors = max_errors
         self._in_a_row = count_errors == "in_a_row"
+        self._user_sampling = SamplingParameters.model_validate(user_sampling)
+        self._judge_users = "judge" in self.others if judge_users is None else judge_users
 
-    def begin(self, instance: TaskInstance) -> Conversation:
+    # --- the beginning ---
+
+    def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
         prepared = self._prepare(instance)
-        self._progress = _Progress(prepared, prepared.world.at(prepared.state.fork()))
-        first, *rest = self.prompt_template.conversation(instance.instruction)
-        return (first.model_copy(update={"tools": prepared.world.tools()}), *rest)
+        world = prepared.world.at(prepared.state.fork())
+        seat = self._seat(prepared, world, instance.instruction)
+        self._progress = Progress(prepared, world, seat)
+        if instance.instruction or seat is None:
+            return self.opening(prepared, instance.instruction)
+        if isinstance(seat, ScriptSeat):
+            return self.opening(prepared, _first_words(seat.answer("")))
+        return self._user_begins(prepared, seat)
+
+    def opening(self, prepared: Prepared, words: str) -> Conversation:
+        """What the student sees first, if the user begins with these words."""
+        first, *rest = self.prompt_template.conversation(words)
+        return (first.model_copy(update={"tools": prepared.tools}), *rest)
+
+    def _seat(
+        self, prepared: Prepared, world: World[Any], opening: str
+    ) -> ScriptSeat | ModelSeat | None:
+        user = prepared.problem.user
+        if isinstance(user, ScriptedUser):
+            return ScriptSeat(user, world)
+        if isinstance(user, ModelUser):
+            return ModelSeat(user, world, opening, self._user_sampling)
+        return None
+
+    def _user_begins(
+        self, prepared: Prepared, seat: ModelSeat
+    ) -> Generator[Ask, str, Conversation]:
+        return self.opening(prepared, _first_words((yield from seat.answer(""))))
+
+    # --- a turn ---
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
     ) -> Outcome | Generator[Ask, str, Outcome]:
         said = conversation[-1]
-        if said.tool_calls:
-            return self._run(said.tool_calls)
-        self._progress.said.append(said.content)
-        user = self._progress.prepared.problem.user
-        if user is None:
-            return self._finished()
-        if isinstance(user, ScriptedUser):
-            line, self._progress.user_state = user.line(self._progress.user_state, said.content)
-            return self._heard(line.say, stops=line.stop)
-        return self._asked(user, conversation)
+        seat = self._progress.seat
+        if isinstance(seat, ModelSeat):
+            return self._with_model(seat, said)
+        if (response := self._called(said)) is not None:
+            return response
+        heard = self._progress.say(said.content)
+        return self._ended() if seat is None else self._heard(seat.answer(heard))
 
-    def _asked(self, user: ModelUser, conversation: Conversation) -> Generator[Ask, str, Outcome]:
-        text = yield Ask("user", seen_by_user(user, conversation))
-        text, stop, _ = text.partition(STOP)
-        if not (text := text.strip()) and not stop:
-            raise SpeakerError("user: the reply is empty, expected words or " + STOP)
-        return self._heard(text, stops=bool(stop))
+    def _with_model(self, seat: ModelSeat, said: Message) -> Generator[Ask, str, Outcome]:
+        restore = self._progress.saved()
+        try:
+            response = self._called(said)
+            if response is None:
+                response = self._heard((yield from seat.answer(self._progress.say(said.content))))
+            return response if isinstance(response, Outcome) else (yield from response)
+        except BaseException:  # a speaker that fails leaves the environment as it was
+            restore()
+            raise
 
-    def _heard(self, text: str, *, stops: bool) -> Outcome:
-        messages = (Message(role="user", content=text),) if text else ()
-        return self._finished(messages) if stops else Outcome(messages=messages, done=False)
+    def _called(self, said: Message) -> Outcome | Generator[Ask, str, Outcome] | None:
+        """What follows on the message's calls, those that cannot be read included; None without."""
+        malformed = malformed_call(said.content) if said.content else None
+        if not said.tool_calls and malformed is None:
+            return None
+        results = self._run(said.tool_calls)
+        if malformed is not None and not self._is_over:
+            results.append(self._failed(malformed))
+        elif said.content:
+            self._progress.say_beside_calls(said.content)
+        self._progress.n_words = 0
+        return self._continued(tuple(results))
 
-    def _run(self, calls: Sequence[ToolCall]) -> Outcome:
+    def _run(self, calls: Sequence[ToolCall]) -> list[Message]:
+        """The results of the calls, up to the last error that there may be."""
         progress = self._progress
         results: list[Message] = []
-        for call in calls:
+        for number, call in enumerate(calls):
+            if self._is_over:
+                break
+            if number >= MOST_CALLS:
+                results.append(self._failed(f"not run: a message has {MOST_CALLS} calls at most"))
+                continue
             result = progress.world.call(call)
             results.append(Message(role="tool", content=result.content))
-            if result.error is None:
-                progress.calls.append(call)
-                if self._in_a_row:
-                    progress.n_errors = 0
+            if result.error is not None:
+                progress.n_errors += 1
                 continue
-            progress.n_errors += 1
-            if progress.n_errors >= self._max_errors:
-                note = f"ended after {progress.n_errors} failed calls"
-                return Outcome(messages=tuple(results), info={"note": note})
-        return Outcome(messages=tuple(results), done=False)
+            progress.calls.append(call)
+            if self._in_a_row:
+                progress.n_errors = 0
+        return results
 
-    def _finished(self, messages: tuple[Message, ...] = ()) -> Outcome:
+    def _failed(self, reason: str) -> Message:
+        self._progress.n_errors += 1
+        return Message(role="tool", content=f"Error: {reason}")
+
+    @property
+    def _is_over(self) -> bool:
+        return self._progress.n_errors >= self._max_errors
+
+    def _heard(self, spoken: Spoken) -> Outcome | Generator[Ask, str, Outcome]:
+        messages = (Message(role="user", content=spoken.text),) if spoken.text else ()
+        return self._ended(messages) if spoken.stops else self._continued(messages)
+
+    # --- the end ---
+
+    def _continued(self, messages: tuple[Message, ...]) -> Outcome | Generator[Ask, str, Outcome]:
+        """The student's next turn, unless it has none left."""
+        if self._is_over:
+            which = "in a row" if self._in_a_row else "in all"
+            return self._ended(messages, f"ended after {self._progress.n_errors} errors {which}")
+        if self._turns + 1 >= self.max_turns:
+            return self._ended(messages, f"cut off after {self.max_turns} messages", cut=True)
+        return Outcome(messages=messages, done=False)
+
+    def _ended(
+        self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
+    ) -> Outcome | Generator[Ask, str, Outcome]:
+        """The outcome; with a `note`, of a conversation that ended too early.
+
+        Raises:
+            SpeakerError: if the user is at fault.
+        """
         progress = self._progress
-        ending = Ending(progress.world, progress.prepared.gold_state, progress.said, progress.calls)
-        reward, parts = score(progress.prepared.problem, ending)
-        return Outcome(messages, reward, was_correct=reward == 1.0, scores=parts)
+        problem, seat = progress.prepared.problem, progress.seat
+        reward, parts = score(problem, progress.ending())
+        if note is None and reward == 1.0:
+            return Outcome(messages, reward, was_correct=True, scores=parts)
+        if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
+            raise SpeakerError("user: it did not leave although its problem was solved")
+        info = {} if note is None else {"note": note}
+        outcome = Outcome(messages, 0.0 if note else reward, done=not cut, info=info, scores=parts)
+        if not isinstance(seat, ModelSeat):
+            return outcome
+        if not self._is_over and (withheld := seat.conduct.withheld()):
+            raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
+        return self._judged(outcome, seat) if self._judge_users else outcome
+
+    def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
+        user = self._progress.prepared.problem.user
+        assert isinstance(user, ModelUser)
+        reason = yield from judged(self._progress.prepared.problem, seat.view, user.instructions)
+        notes = [str(outcome.info["note"])] if "note" in outcome.info else []
+        return replace(outcome, info={"note": "; ".join((*notes, f"judge: {reason}"))})
+
+
+def _first_words(spoken: Spoken) -> str:
+    if not spoken.text or spoken.stops:
+        raise SpeakerError("user: it left, or said nothing, before the conversation began")
+    return spoken.text
 
 
 def make_default(

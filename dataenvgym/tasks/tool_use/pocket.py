@@ -24,6 +24,7 @@ from dataenvgym.records import (
     ChatDatum,
     Conversation,
     Message,
+    SupervisedDatum,
     TaskInstance,
     ToolCall,
     TrainingDatum,
@@ -43,7 +44,7 @@ from dataenvgym.tool_formats import as_reply
 VILLAGE = Village()
 DONE = "done"
 STUDENT = "pocket-tools-v1"
-GREEDY = SamplingParameters(max_tokens=12)
+GREEDY = SamplingParameters(max_tokens=64)
 _OPERAND = re.compile(rf"\b(?:(?P<good>{'|'.join(GOODS)})|(?P<place>{'|'.join(PLACES)})|[1-9])\b")
 
 
@@ -54,7 +55,8 @@ class PocketToolsTask(Task):
         n_train, n_validation, n_test: how many problems each split has.
         seed: which problems. The default evaluation sets are those of the published figures.
         max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
-        sampling: how the student answers; its longest message takes nine tokens.
+        sampling: how the student answers. The pocket student's longest message takes nine tokens, a
+            call as JSON about 40.
         options: those of `Task`; `student` is "pocket-tools-v1" by default.
     """
 
@@ -101,8 +103,10 @@ class PocketToolsDomain(ToolUseDomain):
     def family(self) -> PocketTools:
         return POCKET_TOOLS
 
-    def problem_of_chat(self, record: ChatDatum) -> TaskInstance | None:
-        """The problem of the family that the record's question puts, or None."""
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem of the family that a conversation begins with, or None."""
+        if not isinstance(record, ChatDatum):
+            return None
         asked = (m.content for m in record.messages if m.role == "user")
         question = self.prompt_template.instruction_in(next(asked))
         if (found := POCKET_TOOLS.find(question)) is None:
@@ -117,7 +121,7 @@ class PocketToolsDomain(ToolUseDomain):
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the calls and words of a chat solve its problem; None if that is unknown."""
-        if not isinstance(record, ChatDatum) or (problem := self.problem_of_chat(record)) is None:
+        if not isinstance(record, ChatDatum) or (problem := self.problem_of_record(record)) is None:
             return None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": problem})

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import TaskInstance, Tool
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, check_fits, problem_of
 from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.world import World
@@ -32,6 +32,11 @@ class Prepared:
         """The state that the conversation begins with; not to be changed."""
         state: State = self.world.state
         return state
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """The assistant's tools."""
+        return self.world.tools()
 
     @cached_property
     def gold_state(self) -> State:

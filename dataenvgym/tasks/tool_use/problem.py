@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import Json, Model, TaskInstance, Text, ToolCall
-from dataenvgym.tasks.tool_use.users import User
+from dataenvgym.tasks.tool_use.users import ScriptedUser, User
 from dataenvgym.tasks.tool_use.world import World
 
 Component = Literal["state", "assertions", "said", "calls"]
@@ -98,8 +98,20 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
         for number, call in enumerate(getattr(problem, field)):
             _check_known(f"{field}.{number}.name", "tool", call.name, known)
+    if isinstance(problem.user, ScriptedUser):
+        _check_script(problem.user, world)
     for number, assertion in enumerate(problem.assertions):
         _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
+
+
+def _check_script(script: ScriptedUser, world: World[Any]) -> None:
+    known = {tool.name for tool in world.tools("user")}
+    for number, call in enumerate(script.calls):
+        _check_known(f"user.calls.{number}.name", "tool of the user", call.name, known)
+        try:
+            world.methods[call.name].arguments.read(call.arguments)
+        except ValueError as error:
+            raise ValueError(f"field user.calls.{number}.arguments: {error}") from None
 
 
 def _check_known(field: str, kind: str, name: str, known: Mapping[str, Any] | set[str]) -> None:

@@ -14,7 +14,7 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
-from dataenvgym.tasks.tool_use.environment import CountErrors
+from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors
 from dataenvgym.tasks.tool_use.loaders import to_instance
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world, problems_of
@@ -33,7 +33,8 @@ class ToolUseTask(Task):
         sources: files of problems (see `loaders`); None: those that come with the world.
         name: of the task; None is the world's.
         fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
-        max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
+        max_turns, max_errors, count_errors, system_prompt, template, user_sampling: see
+            `ToolUseDomain`. Users played by models are judged if `others` has a judge.
         sampling: how the student draws its replies.
         options: those of `Task`.
     """
@@ -52,6 +53,7 @@ class ToolUseTask(Task):
         count_errors: CountErrors = "in_a_row",
         system_prompt: str = "",
         template: str = INSTRUCTION,
+        user_sampling: SamplingParameters = USER_SAMPLING,
         sampling: SamplingParameters = LONG_REPLIES,
         **options: Unpack[TaskOptions],
     ):
@@ -64,12 +66,15 @@ class ToolUseTask(Task):
             count_errors=count_errors,
             system_prompt=system_prompt,
             template=template,
+            user_sampling=user_sampling,
+            judge_users="judge" in (options.get("others") or {}),
         )
         source = RowSource(
             problems_of(world.name) if sources is None else sources,
             partial(to_instance, task=name, world=world.name),
             name=name,
             overlap_key=domain.overlap_key,
+            text_of=domain.text_of,
             complaints=partial(_complaints, domain),
             fractions=fractions,
             limit=limit,

@@ -1,4 +1,14 @@
-"""The user who speaks to the student: scripted, or played by a model."""
+"""Who speaks to the student: a script, a model, or nobody. Only data; see `user_seat`.
+
+    {"kind": "script", "states": {"start": [{"asked": ["which"], "say": "The lamp."},
+                                            {"asked": ["done"], "say": "Thanks.", "stop": true},
+                                            {"say": "Please cancel my order."}]}}
+
+    {"kind": "model", "instructions": "You are Ann. You want to cancel your lamp order.",
+     "facts": [{"asked": ["order number", "which order"], "tell": "order_7"}]}
+
+An instance's instruction is the user's first message; without one, the user speaks first.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +16,26 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dataenvgym.records import Conversation, Message, Model, Text
+from dataenvgym.records import Model, Text, ToolCall
+
+Words = Annotated[str, Field(min_length=1)]
 
 
 class Line(Model):
-    """What a scripted user says next.
+    """What a scripted user does next.
 
     Attributes:
         asked: it fits if one of these is in the student's message, whatever the case; without any,
             it always fits.
+        calls: of the user's own tools, made before it speaks. If the world refuses one, the user
+            says why in place of `say`, stays in its state, and does not leave.
         say: the words.
         then: the state afterwards; None is the same.
         stop: whether the user leaves with it.
     """
 
     asked: tuple[Text, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     say: Text = ""
     then: Text | None = None
     stop: bool = False
@@ -49,6 +64,11 @@ class ScriptedUser(Model):
                     raise ValueError(f"state {name!r}: there is no state {line.then!r}")
         return self
 
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """All calls that the script may make."""
+        return tuple(c for lines in self.states.values() for line in lines for c in line.calls)
+
     def line(self, state: str | None, heard: str) -> tuple[Line, str]:
         """What it says to that message in that state (None: the first), and the next state."""
         state = next(iter(self.states)) if state is None else state
@@ -59,32 +79,31 @@ class ScriptedUser(Model):
         raise AssertionError(state)  # the last line fits always
 
 
+class Fact(Model):
+    """Something that the user knows, and tells when it is asked for.
+
+    Attributes:
+        asked: it is asked for if one of these is in the student's message, whatever the case.
+        tell: what the user's words then have to say (see `said`), now or later.
+    """
+
+    asked: tuple[Words, ...] = Field(min_length=1)
+    tell: Text = Field(min_length=1)
+
+
 class ModelUser(Model):
-    """A user played by the speaker "user".
+    """A user played by the speaker "user" (see `user_rules` for what it has to keep).
 
     Attributes:
         instructions: who it is, what it wants and knows.
+        facts: what it has to tell when asked; its instructions need not repeat them.
+        must_not_say: what only the assistant may say, such as the result that it has to find.
     """
 
     kind: Literal["model"] = "model"
     instructions: Text = Field(min_length=1)
+    facts: tuple[Fact, ...] = ()
+    must_not_say: tuple[Words, ...] = ()
 
 
 User = Annotated[ScriptedUser | ModelUser, Field(discriminator="kind")]
-STOP = "###STOP###"
-"""What a user played by a model says when it has nothing more to say."""
-
-_ROLES = {"user": "assistant", "assistant": "user"}
-_PLAY = """\
-You are a user who speaks to an assistant. Say only what this user would say, in one short message.
-When your request is fulfilled, or the assistant cannot help you, say {stop}
-
-{instructions}"""
-
-
-def seen_by_user(user: ModelUser, conversation: Conversation) -> Conversation:
-    """The conversation from the user's side: no tools, no policy, the roles exchanged."""
-    system = Message(role="system", content=_PLAY.format(stop=STOP, instructions=user.instructions))
-    said = (m for m in conversation if m.role in _ROLES and m.content)
-    heard = (Message(role=_ROLES[m.role], content=m.content) for m in said)  # type: ignore[arg-type]
-    return (system, *heard)

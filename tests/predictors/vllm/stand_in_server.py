@@ -32,6 +32,7 @@ class Answer(NamedTuple):
     status: int = 200
 
 
+NO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
 Handler = Callable[[Any], Awaitable[Answer]]
 
 
@@ -74,6 +75,8 @@ class StandIn:
         model = asked["model"]
         if model not in (self.options.served_model_name, *self.adapters):
             return refused(404, f"The model `{model}` does not exist.")
+        if asked.get("tools") and not self.options.enable_auto_tool_choice:
+            return refused(400, NO_TOOLS)
         who = self.adapters.get(model, self.options.model)
         if model in self.stale or (self.has_slept and self.plan.get("corrupt")):
             who = "garbled"
@@ -194,6 +197,7 @@ def main() -> None:
     parser.add_argument("--served-model-name", default="base")
     parser.add_argument("--max-lora-rank", dest="rank", type=int, default=16)
     parser.add_argument("--enable-sleep-mode", action="store_true")
+    parser.add_argument("--enable-auto-tool-choice", action="store_true")
     options, _ = parser.parse_known_args()
     lives = options.state / "lives"
     with lives.open("a") as stream:

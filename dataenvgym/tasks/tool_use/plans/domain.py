@@ -65,6 +65,7 @@ class PlansDomain(Domain):
         self.prompt_template = PromptTemplate(
             system.replace(TOOLS, shown), template.replace(TOOLS, shown)
         )
+        self.answer_form = self.prompt_template.system or self.form.how_to_write
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> PlansEnvironment:
         return PlansEnvironment(

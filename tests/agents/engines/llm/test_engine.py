@@ -20,6 +20,8 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionEr
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, Provenance, TaskInstance
+from dataenvgym.tasks import Task
+from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -126,7 +128,10 @@ def test_examples_are_shown_with_what_the_student_said_and_the_gold_answer():
     assert "They teach this skill" not in text
 
 
-@pytest.mark.parametrize("prompt", ["records", "math_records", "code_records", "plan_records"])
+TEACHERS = ["records", "math_records", "code_records", "plan_records", "call_records"]
+
+
+@pytest.mark.parametrize("prompt", TEACHERS)
 @pytest.mark.parametrize("policy", [OpenEndedPolicy(), SkillListPolicy()])
 def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, prompt):
     completed = [wrong(i, skill="next") for i in range(9)]
@@ -363,7 +368,7 @@ def test_each_of_its_two_prompts_is_chosen_by_name():
     engine = build_agent(compose(overrides), task=task, teacher=teacher).engine
     assert engine.prompt == default_prompt("math_records")
     assert engine.subskill_prompt == default_prompt("propose_subskills")
-    with pytest.raises(ConfigurationError, match=r"\{instruction\}"):
+    with pytest.raises(ConfigurationError, match=r"has a \{answer_form\}"):
         build_agent(
             compose([*overrides, "prompt@subskill_prompt=solve"]), task=task, teacher=teacher
         )
@@ -399,3 +404,23 @@ def test_a_record_with_a_zero_byte_is_malformed_and_lone_surrogates_are_replaced
     records, malformed = records_in(reply, Provenance())
     assert [r.instruction for r in records] == ["Say \ufffd", "Say 1"]
     assert malformed == 1
+
+
+def test_a_teacher_reads_problems_as_the_domain_puts_them_and_its_records_are_framed():
+    class Shouting(MathDomain):
+        def text_of(self, instance):
+            return instance.instruction.upper()
+
+        def frame(self, record):
+            return record.model_copy(update={"instruction": f"{record.instruction}!"})
+
+    class OwnTask(Task):
+        domain = Shouting()
+
+        def load(self, split):
+            return PocketMathTask(split=split).instances
+
+    teacher = Teacher()
+    records, _ = generate(teacher, Assignment(2, examples=[wrong(7)]), task=OwnTask())
+    assert "WHICH NUMBER COMES AFTER 7?" in teacher.asked[0][0]
+    assert [record.instruction for record in records] == ["What is 0 + 0?!", "What is 1 + 1?!"]

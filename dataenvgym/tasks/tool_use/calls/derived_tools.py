@@ -1,0 +1,76 @@
+"""Descriptions of tools that nobody describes, from calls of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dataenvgym.records import Tool
+from dataenvgym.records.model import Json
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_FORMS = {
+    "YYYY-MM-DD HH:MM:SS": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
+    "YYYY-MM-DD": re.compile(r"\d{4}-\d\d-\d\d"),
+    "MM-DD": re.compile(r"\d\d-\d\d"),
+}
+_TYPES: Mapping[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+def derived_tools(calls: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Tool, ...]:
+    """A tool for each name, with the arguments that its calls have.
+
+    An argument that all calls have is required. Its type is that of its values, where they agree;
+    a form of dates that all of them have is its description.
+
+    Args:
+        calls: the arguments of each call, by the tool's name.
+    """
+    return tuple(_tool(name, calls[name]) for name in sorted(calls))
+
+
+def _tool(name: str, calls: Sequence[Mapping[str, Any]]) -> Tool:
+    names = list(dict.fromkeys(argument for call in calls for argument in call))
+    values = {n: [call[n] for call in calls if n in call] for n in names}
+    required: list[Json] = [n for n in names if len(values[n]) == len(calls)]
+    words = _HUMP.sub(" ", name).split()
+    described = " ".join([words[0].capitalize(), *(word.lower() for word in words[1:])])
+    return Tool(
+        name=name,
+        description=f"{described}.",
+        parameters={
+            "type": "object",
+            "properties": {n: _schema(values[n]) for n in names},
+            "required": required,
+        },
+    )
+
+
+def _schema(values: Sequence[Any]) -> dict[str, Json]:
+    schema: dict[str, Json] = {}
+    types = {_TYPES.get(type(value)) for value in values}
+    if types == {"integer", "number"}:
+        types = {"number"}
+    if len(types) == 1 and (only := types.pop()) is not None:
+        schema["type"] = only
+        items = [item for value in values if isinstance(value, list) for item in value]
+        if only == "array" and items:
+            schema["items"] = _schema(items)
+        if only == "object":
+            fields = dict.fromkeys(name for value in values for name in value)
+            schema["properties"] = {
+                name: _schema([value[name] for value in values if name in value]) for name in fields
+            }
+    texts = all(isinstance(value, str) for value in values)
+    for form, pattern in _FORMS.items():
+        if texts and all(pattern.fullmatch(value) for value in values):
+            schema["description"] = f"In the form {form}."
+    return schema

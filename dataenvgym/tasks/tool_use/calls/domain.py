@@ -1,0 +1,250 @@
+"""The domain of problems whose answer is calls of tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+
+from pydantic import ValidationError
+
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    Message,
+    Provenance,
+    SupervisedDatum,
+    TaskInstance,
+    Tool,
+    ToolCall,
+    TrainingDatum,
+)
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.tool_use.calls.environment import CallsEnvironment
+from dataenvgym.tasks.tool_use.calls.problem import (
+    CallsProblem,
+    bare,
+    canonical,
+    declaring,
+    problem_of,
+)
+from dataenvgym.tasks.tool_use.calls.schemas import complaint_about
+from dataenvgym.tasks.tool_use.calls.search import TOOL_SEARCHER, searching
+from dataenvgym.tasks.tool_use.calls.texts import as_text, from_text
+from dataenvgym.tasks.tool_use.matching import GoldCall, calls_match
+from dataenvgym.tool_formats import as_reply, read_reply
+
+
+class CallsDomain(Domain):
+    """Problems with tools of their own, whose calls are compared with gold calls.
+
+    Teachers read and write a problem as one text, with its tools behind it (see `texts`); students
+    are trained on chat records, in which the tools are declared.
+
+    Args:
+        known: gives problems whose gold calls judge the records that put them, such as those of a
+            training split; asked when a record is first judged.
+        catalog: gives the tools that the student has to search for; () declares a problem's own.
+        lenient, reply_threshold, system_prompt, template, max_turns: see `CallsEnvironment`.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[], Iterable[TaskInstance]] = tuple,
+        *,
+        catalog: Callable[[], Sequence[Tool]] = tuple,
+        lenient: bool = True,
+        reply_threshold: float = 0.5,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        max_turns: int | None = None,
+    ) -> None:
+        self.prompt_template = PromptTemplate(system_prompt, template)
+        self.lenient = lenient
+        self._known = known
+        self._catalog_of = catalog
+        self._reply_threshold = reply_threshold
+        self._max_turns = max_turns
+        CallsEnvironment(reply_threshold=reply_threshold, max_turns=max_turns)  # or is refused here
+
+    @cached_property
+    def _catalog(self) -> tuple[Tool, ...]:
+        return tuple(self._catalog_of())
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CallsEnvironment:
+        return CallsEnvironment(
+            instances,
+            lenient=self.lenient,
+            reply_threshold=self._reply_threshold,
+            catalog=self._catalog,
+            max_turns=self._max_turns,
+            system_prompt=self.prompt_template.system,
+            template=self.prompt_template.template,
+        )
+
+    # --- comparing ---
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The calls of the reply in canonical form; "[]" if it makes none.
+
+        Where the gold answer is a reply to the user, a reply without calls is its text.
+        """
+        problem = problem_of(instance)
+        said = read_reply(declaring(problem.messages, problem.tools), reply)
+        if problem.reply and not problem.gold and not said.tool_calls:
+            return said.content.strip() or None
+        return canonical(said.tool_calls)
+
+    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
+        """Whether two answers are the same calls, as the gold calls are compared."""
+        if one == other:
+            return True
+        calls = [_calls_in(answer) for answer in (one, other)]
+        if calls[0] is None or calls[1] is None:
+            return False
+        tools = problem_of(instance).tools
+        gold = [GoldCall.of(call) for call in calls[0]]
+        return calls_match(calls[1], gold, lenient=self.lenient, tools=tools)
+
+    # --- records ---
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The conversation so far with the problem's tools."""
+        problem = problem_of(instance)
+        return self._text(problem.messages, problem.tools)
+
+    def gold_record(self, instance: TaskInstance) -> ChatDatum | None:
+        """A record with the gold calls, or the gold reply."""
+        problem = problem_of(instance)
+        said = read_reply(declaring(problem.messages, problem.tools), problem.answer)
+        if said.tool_calls and problem.reply:
+            said = said.model_copy(update={"content": problem.reply})
+        prompt = self.prompt(instance)
+        if self._catalog and said.tool_calls:
+            prompt = (*prompt, *searching(said.tool_calls, self._catalog))
+        return _chat(prompt, said, Provenance(skill=instance.skill))
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        yield problem_of(instance).answer
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """The record with the tools in its text declared, and the calls in its output as calls.
+
+        A record without tools is put into the task's prompt as it is.
+        """
+        read = from_text(self.prompt_template.instruction_in(record.prompt[-1].content))
+        tools = (TOOL_SEARCHER,) if self._catalog else read[1] if read else ()
+        if read is None or not tools or record.system or record.history:
+            return self.prompt_template.frame(record)
+        prompt = self.make_environment().prompt(read[0], tools)
+        said = read_reply(prompt, record.output)
+        return _chat(prompt, said, record.provenance) or self.prompt_template.frame(record)
+
+    def unframe(self, record: TrainingDatum) -> TrainingDatum:
+        """A chat record with tools as an instruction and an output, in the form of `texts`."""
+        plain = self.prompt_template.unframe(record)
+        if not isinstance(plain, ChatDatum) or not plain.tools:
+            return plain
+        *before, last = plain.messages
+        if not (output := as_reply(last)):
+            return plain
+        return SupervisedDatum(
+            instruction=self._text(tuple(before), plain.tools),
+            system=plain.system,
+            output=output,
+            provenance=record.provenance,
+        )
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether the last answer of a record calls what it should.
+
+        A problem of the training split is judged by its gold calls. Otherwise calls that are not
+        declared, or whose arguments are not what the tool takes, are wrong; nobody can tell about
+        others, nor about an answer without calls.
+        """
+        if (read := self._read(record)) is None:
+            return None
+        messages, tools, said = read
+        if known := self._known_problems.get(self._text(messages, tools)):
+            return any(self.judge(problem, as_reply(said)) for problem in known)
+        declared = {tool.name: tool for tool in tools}
+        for call in () if self._catalog else said.tool_calls:
+            if call.name not in declared or complaint_about(call, declared[call.name]):
+                return False
+        return None
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The record as a problem, with the calls of its last answer for gold ones.
+
+        None without tools, and for an answer without calls, unless it is a known problem's.
+        """
+        if (read := self._read(record)) is None:
+            return None
+        messages, tools, said = read
+        source = record.provenance
+        if known := self._known_problems.get(self._text(messages, tools)):
+            right = next((one for one in known if self.judge(one, as_reply(said))), None)
+            named = {"id": source.id or "record", "task": "records"}
+            return right and right.model_copy(update=named)
+        if not said.tool_calls:
+            return None
+        try:
+            gold = tuple(GoldCall.of(call) for call in said.tool_calls)
+            problem = CallsProblem(tools=tools, messages=messages, gold=gold)
+        except ValidationError:
+            return None
+        return problem.instance(id=source.id or "record", task="records", skill=source.skill)
+
+    def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The same as `problem_of_record`: without its calls, a record's question is no problem."""
+        return self.problem_of_record(record)
+
+    @cached_property
+    def _known_problems(self) -> dict[str, list[TaskInstance]]:
+        """The known problems by their texts; several may have the same and other gold answers."""
+        found: dict[str, list[TaskInstance]] = {}
+        for known in self._known():
+            found.setdefault(self.text_of(known), []).append(known)
+        return found
+
+    def _text(self, messages: Conversation, tools: Sequence[Tool]) -> str:
+        return as_text(messages, () if self._catalog else tools)
+
+    def _read(self, record: TrainingDatum) -> tuple[Conversation, tuple[Tool, ...], Message] | None:
+        """What was said before the record's last answer, the tools, and the answer."""
+        plain = self.unframe(record)
+        if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
+            return None
+        if (read := from_text(plain.prompt[-1].content)) is None:
+            return None
+        messages, tools = read
+        if self._catalog:
+            tools = self._catalog
+        if not tools:
+            return None
+        return messages, tools, read_reply(declaring(messages, tools), plain.output)
+
+
+def _calls_in(answer: str) -> list[ToolCall] | None:
+    """The calls of an `answer_class`; None if it is a reply to the user."""
+    try:
+        found = [json.loads(call) for call in json.loads(answer)]
+        return [ToolCall(name=name, arguments=arguments) for name, arguments in found]
+    except (ValueError, TypeError):
+        return None
+
+
+def _chat(prompt: Conversation, said: Message, provenance: Provenance) -> ChatDatum | None:
+    """The chat record of that answer to the prompt; None if the turns are not those of a record."""
+    messages, tools = bare(prompt)
+    leads = messages[0].role == "system"
+    try:
+        return ChatDatum(
+            messages=(*messages, said)[leads:],
+            system=messages[0].content if leads else "",
+            tools=tools,
+            provenance=provenance,
+        )
+    except ValidationError:
+        return None

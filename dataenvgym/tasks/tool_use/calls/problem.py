@@ -1,0 +1,122 @@
+"""What an instance of these tasks holds in `data`, checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.records import Conversation, TaskInstance, Tool, ToolCall
+from dataenvgym.records.model import Model, Text
+from dataenvgym.tasks.tool_use.matching import GoldCall
+from dataenvgym.tool_formats import calls_text
+
+NO_CALL = "None of the tools can do this."
+"""The gold answer where no tool is to be called."""
+
+
+class CallsProblem(Model):
+    """Tools, what was said so far, and what the student is to do.
+
+    Attributes:
+        tools: what the student may call.
+        messages: what was said so far; a user or a tool spoke last.
+        gold: the calls to make.
+        reply: what a gold answer says to the user, beside its calls or in place of them; "" where
+            that is not compared.
+    """
+
+    tools: tuple[Tool, ...] = Field(min_length=1)
+    messages: Conversation = Field(min_length=1)
+    gold: tuple[GoldCall, ...] = ()
+    reply: Text = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.messages[0].role != "user":
+            raise ValueError(
+                f"messages[0] has role {self.messages[0].role!r}, expected 'user'; a system "
+                "message is the task's (system_prompt)"
+            )
+        if self.messages[-1].role not in ("user", "tool"):
+            raise ValueError("messages ends with the assistant's turn, expected another one's")
+        known = [tool.name for tool in self.tools]
+        if twice := next((name for name in known if known.count(name) > 1), None):
+            raise ValueError(f"tools has {twice!r} twice, expected one tool of each name")
+        for i, call in enumerate(self.gold):
+            if call.name not in known:
+                raise ValueError(
+                    f"gold[{i}] calls {call.name!r}, which is not declared: the tools are "
+                    f"{', '.join(known)}"
+                )
+        return self
+
+    @property
+    def answer(self) -> str:
+        """The gold answer as a reply of the student."""
+        calls = as_calls_text([gold.call for gold in self.gold])
+        return calls or self.reply or NO_CALL
+
+    def instance(self, **fields: Any) -> TaskInstance:
+        """The instance with that problem; its instruction is what the user has said so far."""
+        said = (message.content for message in self.messages if message.role == "user")
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        return TaskInstance(instruction="\n".join(said), answer=self.answer, data=data, **fields)
+
+
+def problem_of(instance: TaskInstance) -> CallsProblem:
+    """The problem of an instance.
+
+    Raises:
+        InvalidInstanceError: if it has none.
+    """
+    try:
+        return CallsProblem.model_validate(instance.data)
+    except ValidationError as error:
+        raise InvalidInstanceError(f"instance {instance.id!r}: {first_complaint(error)}") from None
+
+
+def first_complaint(error: ValidationError) -> str:
+    """The first thing that is wrong, after the field."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    message = first["msg"].removeprefix("Value error, ")
+    return f"field {field!r}: {message}" if field else message
+
+
+def as_calls_text(calls: Sequence[ToolCall]) -> str:
+    """The calls as a reply in which every format's reader finds them; "" for none."""
+    return calls_text((call.name, call.arguments) for call in calls)
+
+
+def canonical(calls: Sequence[ToolCall]) -> str:
+    """One text for calls that differ in nothing but their order and that of their arguments."""
+    return json.dumps(sorted(map(_canonical, calls)), ensure_ascii=False)
+
+
+def _canonical(call: ToolCall) -> str:
+    return json.dumps([call.name, _plain(call.arguments)], ensure_ascii=False, sort_keys=True)
+
+
+def _plain(value: Any) -> Any:
+    """The value with whole numbers as integers: 5.0 is 5."""
+    if isinstance(value, dict):
+        return {name: _plain(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def declaring(messages: Conversation, tools: Sequence[Tool]) -> Conversation:
+    """The conversation with the tools on its first message."""
+    first, *others = messages
+    return (first.model_copy(update={"tools": tuple(tools)}), *others)
+
+
+def bare(messages: Conversation) -> tuple[Conversation, tuple[Tool, ...]]:
+    """The conversation without the tools, and the tools."""
+    first, *others = messages
+    return (first.model_copy(update={"tools": ()}), *others), first.tools

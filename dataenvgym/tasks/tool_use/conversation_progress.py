@@ -1,0 +1,63 @@
+"""What has happened so far in one conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataenvgym.records import ToolCall
+from dataenvgym.tasks.tool_use.components import Ending
+from dataenvgym.tasks.tool_use.prepared import Prepared
+from dataenvgym.tasks.tool_use.user_seat import ModelSeat, ScriptSeat
+from dataenvgym.tasks.tool_use.world import World
+
+
+@dataclass
+class Progress:
+    """What has happened so far in one conversation.
+
+    Attributes:
+        unheard: what the student said beside calls, and the user has not answered yet.
+        n_words: messages to the user since the last call.
+    """
+
+    prepared: Prepared
+    world: World[Any]
+    seat: ScriptSeat | ModelSeat | None
+    calls: list[ToolCall] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    unheard: list[str] = field(default_factory=list)
+    n_errors: int = 0
+    n_words: int = 0
+
+    def saved(self) -> Callable[[], None]:
+        """Brings it back to how it is now, the world and a model's view included."""
+        kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
+        state, seat = self.world.state, self.seat
+        unseen = seat.saved() if isinstance(seat, ModelSeat) else None
+
+        def restore() -> None:
+            self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
+            self.world.state = state
+            if unseen is not None:
+                unseen()
+
+        return restore
+
+    def say(self, words: str) -> str:
+        """What the user hears of these words: before them, what was said beside calls."""
+        self.said.append(words)
+        self.n_words += 1
+        heard = "\n".join((*self.unheard, words))
+        self.unheard.clear()
+        return heard
+
+    def say_beside_calls(self, words: str) -> None:
+        """Keep what the user hears later."""
+        self.said.append(words)
+        self.unheard.append(words.strip())
+
+    def ending(self) -> Ending:
+        """What it has come to."""
+        return Ending(self.world, self.prepared.gold_state, self.said, self.calls)

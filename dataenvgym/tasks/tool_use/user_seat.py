@@ -1,0 +1,152 @@
+"""The user in one conversation: a script, or a model with a view of its own.
+
+A model in the user's seat sees its instructions and the talk with the roles exchanged: what the
+student says is "user" there. It sees neither the policy nor the student's calls. If the world has
+tools of the user's seat, it may call them: the calls are run in the world, and it sees their
+results before it speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+from dataenvgym.errors import SpeakerError
+from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.records import Message
+from dataenvgym.tasks.tool_use.user_rules import MOST_CHARACTERS, Conduct, shown
+from dataenvgym.tasks.tool_use.users import ModelUser, ScriptedUser
+from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tool_formats import malformed_call, read_reply
+
+STOP = "###STOP###"
+"""What a user played by a model says when it has nothing more to say."""
+MOST_CALLING = 10
+"""Replies with calls that such a user may give before it speaks."""
+_GREETING = "Hi! How can I help you today?"  # chat templates want a first turn of the other side
+_PLAY = """\
+You are a user who speaks to an assistant. Say only what this user would say, in one short \
+message; never speak for the assistant. When your request is fulfilled, or the assistant cannot \
+help you, say {stop}
+
+{instructions}"""
+_FACTS = "What you know, and tell only when you are asked for it:"
+
+
+class Spoken(NamedTuple):
+    """What the user says, and whether it leaves with it."""
+
+    text: str
+    stops: bool
+
+
+class ScriptSeat:
+    """A scripted user in one conversation."""
+
+    def __init__(self, script: ScriptedUser, world: World[Any]) -> None:
+        self._script, self._world = script, world
+        self._state: str | None = None
+
+    def answer(self, heard: str) -> Spoken:
+        """What it says to that; "" asks for its first message."""
+        line, state = self._script.line(self._state, heard)
+        for call in line.calls:
+            result = self._world.call(call, "user")
+            if result.error is not None:
+                return Spoken(result.content, stops=False)
+        self._state = state
+        return Spoken(line.say, line.stop)
+
+
+class ModelSeat:
+    """A user played by the speaker "user" in one conversation.
+
+    Args:
+        opening: its first message; "" if it speaks first.
+        sampling: how its replies are drawn.
+    """
+
+    def __init__(
+        self, user: ModelUser, world: World[Any], opening: str, sampling: SamplingParameters
+    ) -> None:
+        self.conduct = Conduct(user, opening)
+        self._world, self._sampling = world, sampling
+        self._tools = world.tools("user")
+        own = {tool.name for tool in self._tools}
+        self._assistants = tuple(tool for tool in world.tools() if tool.name not in own)
+        system = Message(role="system", content=_prompt(user), tools=self._tools)
+        declared = (*self._tools, *self._assistants)
+        self._declares = (system.model_copy(update={"tools": declared}),)
+        self._view = [system, Message(role="user", content=_GREETING)]
+        if opening:
+            self._view.append(Message(role="assistant", content=opening))
+
+    @property
+    def view(self) -> tuple[Message, ...]:
+        """The conversation as it sees it."""
+        return tuple(self._view)
+
+    def saved(self) -> Callable[[], None]:
+        """Brings its view back to what it is now."""
+        n_seen = len(self._view)
+
+        def restore() -> None:
+            del self._view[n_seen:]
+
+        return restore
+
+    def answer(self, heard: str) -> Generator[Ask, str, Spoken]:
+        """What it says to that; "" asks for its first message.
+
+        Raises:
+            SpeakerError: if it breaks a rule (see `user_rules`).
+        """
+        if self._view[-1].role != "user":
+            self._view.append(Message(role="user", content=heard or "(no words)"))
+        words: list[str] = []
+        for _ in range(MOST_CALLING + 1):
+            text, stop, _ = (yield Ask("user", self.view, self._sampling)).partition(STOP)
+            message = self._read(text)
+            words.append(message.content)
+            if self._ran(message) and not stop:
+                continue
+            said = "\n".join(part for each in words if (part := each.strip()))
+            complaint = self.conduct.complaint(heard, said, stops=bool(stop))
+            if complaint is not None:
+                raise SpeakerError(f"user: {complaint}")
+            if not message.tool_calls:
+                self._view.append(Message(role="assistant", content=message.content.strip()))
+            return Spoken(said, bool(stop))
+        raise SpeakerError(f"user: it called tools in {MOST_CALLING} replies and did not speak")
+
+    def _read(self, text: str) -> Message:
+        """Its message, with calls if it has tools."""
+        plain = Message(role="assistant", content=text)
+        if len(text) > MOST_CHARACTERS:
+            return plain
+        message = read_reply(self._declares, text)
+        names = {tool.name for tool in self._assistants}
+        for call in message.tool_calls:
+            if call.name in names:
+                reason = f"it called {call.name}, a tool of the assistant: {shown(text)}"
+                raise SpeakerError(f"user: {reason}")
+        return message if self._tools else plain
+
+    def _ran(self, message: Message) -> bool:
+        """Whether it has called tools; their results are in its view then."""
+        malformed = malformed_call(message.content) if self._tools else None
+        if not message.tool_calls and malformed is None:
+            return False
+        self._view.append(message)
+        results = [self._world.call(call, "user").content for call in message.tool_calls]
+        results += [] if malformed is None else [f"Error: {malformed}"]
+        self._view += [Message(role="tool", content=content) for content in results]
+        return True
+
+
+def _prompt(user: ModelUser) -> str:
+    text = _PLAY.format(stop=STOP, instructions=user.instructions)
+    if not user.facts:
+        return text
+    facts = (f"- {fact.asked[0]}: {fact.tell}" for fact in user.facts)
+    return "\n".join((text, "", _FACTS, *facts))

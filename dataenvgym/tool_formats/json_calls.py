@@ -1,0 +1,118 @@
+"""Calls that are JSON without any mark around it, as models write them in many forms.
+
+{"name": "search", "arguments": {"query": "x"}}      also "parameters", as Llama 3 has it
+[{"name": ...}, {"name": ...}]                       several, also one after another
+{"type": "function", "function": {"name": ..., "arguments": "{}"}}       OpenAI's
+{"role": "assistant", "content": null, "tool_calls": [{"function": ...}]}    its message
+
+An answer may hold such JSON, too. It is a call only at the end of a text, in a ```json fence or
+not, and only if it has nothing but what a call has. `read_reply` also asks for the name of a
+declared tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from dataenvgym.records import ToolCall
+from dataenvgym.tool_formats.json_faults import call_fault, fault_at
+from dataenvgym.tool_formats.json_objects import parse_json, read_value, tokens_end
+from dataenvgym.tool_formats.text import Span
+
+_KEYS = {"name", "arguments", "parameters", "id", "type", "index"}
+_WRAPPER_KEYS = {"function", "id", "type", "index"}
+_OPEN = re.compile(
+    r"(Action Input:\s*+)?+"  # then it is the input of another format's call
+    r"(?:<\|python_tag\|>\s*+)?+(?:```(?:json)?\s*+)?+"
+    r'((?:\[\s{0,99}+)?+\{\s{0,99}+"(?:name|tool_calls|type|function|id|role|content'
+    r'|arguments|parameters)"\s{0,9}+:)'
+)
+_FIRST = re.compile(
+    r"\s*+(?:<\|python_tag\|>\s*+)?+(?:```(?:json)?\s*+)?+"
+    r'(?=(?:\[\s{0,99}+)?+\{\s{0,99}+"(?:name|tool_calls|type|function)"\s{0,9}+:)'
+)
+_ARGUMENTS = re.compile(r'"(?:arguments|parameters|tool_calls)"\s{0,9}+:')
+_BETWEEN = re.compile(r"\s*+(?:```)?+[\s,;]*+")
+_LAST = ("}", "]", "```")
+
+
+def last_spans(text: str, at: int, read: Callable[[Any], Sequence[ToolCall]]) -> Iterator[Span]:
+    """The calls with which the text ends; None of them if it ends otherwise.
+
+    Args:
+        read: the calls that a value is; none if it is something else.
+    """
+    if not text.rstrip().endswith(_LAST):
+        return
+    spans: list[Span] = []
+    while opening := _OPEN.search(text, at):
+        start, found = opening.start(), read_value(text, opening.start(2))
+        calls = read(found[0]) if found and not opening[1] else ()
+        if spans and start != spans[-1][1]:
+            spans.clear()
+        if found is None or not calls:
+            spans.clear()
+            at = found[1] if found else max(tokens_end(text, opening.start(2))[0], start + 1)
+            continue
+        closing = _BETWEEN.match(text, found[1])
+        at = closing.end() if closing else found[1]
+        spans += [(start, at, calls[0]), *((at, at, call) for call in calls[1:])]
+    if spans and spans[-1][1] == len(text):
+        yield from spans
+
+
+def calls_of(value: Any) -> list[ToolCall]:
+    """The calls that an object, or a list of such objects, stands for; none if it is no call."""
+    calls = [_call(one) for one in value] if isinstance(value, list) else [_call(value)]
+    return [] if None in calls else [call for call in calls if call is not None]
+
+
+def listed_calls(value: Any) -> list[ToolCall]:
+    """The calls of a message of OpenAI's, `{"tool_calls": [...]}`."""
+    listed = value.get("tool_calls") if isinstance(value, dict) else None
+    return calls_of(listed) if isinstance(listed, list) else []
+
+
+def bare_fault(text: str, at: int) -> str | None:
+    """What is wrong with a text that begins as a call does, has arguments, and cannot be read."""
+    first = _FIRST.match(text, at) or _FIRST.match(text, max(text.find("```", at), at))
+    if not first or not _ARGUMENTS.search(text, first.end()):
+        return None
+    if not (found := read_value(text, first.end())):
+        return fault_at(text, first.end(), "the text", several=True)
+    value, end = found
+    if calls_of(value) or listed_calls(value):
+        has_more = text[end:].strip("` \t\r\n")
+        return "text follows the JSON of the call, which must come last" if has_more else None
+    listed = value.get("tool_calls", value) if isinstance(value, dict) else value
+    unwrapped = list(map(_unwrap, listed if isinstance(listed, list) else [listed]))
+    is_call = all(isinstance(one, dict) and one.keys() <= _KEYS for one in unwrapped)
+    return call_fault(unwrapped) if is_call else None
+
+
+def _unwrap(value: Any) -> Any:
+    is_wrapper = isinstance(value, dict) and "function" in value and value.keys() <= _WRAPPER_KEYS
+    return value["function"] if is_wrapper else value
+
+
+def _call(value: Any) -> ToolCall | None:
+    value = _unwrap(value)
+    if not isinstance(value, dict) or not value.keys() <= _KEYS:
+        return None
+    given = [value[name] for name in ("arguments", "parameters") if name in value]
+    name: Any = value.get("name")
+    if len(given) != 1:
+        return None
+    try:
+        return ToolCall(name=name, arguments=_arguments(given[0]))
+    except (ValidationError, ValueError, RecursionError):
+        return None
+
+
+def _arguments(given: Any) -> Any:
+    """Arguments may be JSON text, as OpenAI has them."""
+    return parse_json(given) if isinstance(given, str) else given

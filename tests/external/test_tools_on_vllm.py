@@ -1,0 +1,171 @@
+"""Tools, calls and stop texts on the real vLLM, from one server that reads Hermes calls."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llama_factory import read_dataset, write_dataset
+from dataenvgym.llm.payloads import RequestForm, chat_payload
+from dataenvgym.pocket import student_path
+from dataenvgym.predictors import InProcessPredictor, VllmPredictor
+from dataenvgym.predictors.prompts import encode_prompts
+from dataenvgym.records import ChatDatum, Conversation, Message, Tool, ToolCall
+from dataenvgym.tool_formats import malformed_call, read_reply, text_formats, tool_format
+from dataenvgym.trainers.examples import supervised_examples
+from dataenvgym.trainers.student import load_tokenizer
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(900)]
+
+GREEDY = SamplingParameters(max_tokens=80)
+ADD = Tool(name="add", description="Adds.", parameters={"properties": {"a": {"type": "integer"}}})
+CALL = ToolCall(name="add", arguments={"a": 2})
+# no server writes a call so: what comes back shows that it was read, and written again
+SAID = {
+    "Add two.": '<tool_call>{"name":"add","arguments":{"a":2}}</tool_call>',
+    "Add it.": '<tool_call>{"name":"add","arguments":{"a":</tool_call>',
+    "Say it.": "Two is it. Observation: two",
+}
+MESSAGES = (
+    Message(role="user", content="1 + 1? "),
+    Message(role="assistant", content="I add. ", tool_calls=(CALL,)),
+    Message(role="tool", content="2\n"),
+    Message(role="assistant", content="", tool_calls=(CALL, CALL)),
+    Message(role="tool", content="2"),
+    Message(role="tool", content="3"),
+    Message(role="user", content="Well?", name="Ann"),
+    Message(role="assistant", content="2, 3."),
+)
+
+
+def said(reply: Reply | Failure) -> str:
+    assert isinstance(reply, Reply), reply
+    return reply.text
+
+
+def asked(text: str, *tools: Tool) -> Conversation:
+    return (Message(role="user", content=text, tools=tools),)
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pocket student, all of whose weights have learned to say these things."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    folder = tmp_path_factory.mktemp("students") / "sayer"
+    shutil.copytree(student_path(), folder)
+    tokenizer = load_tokenizer(str(folder))
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    examples = []
+    for question, answer in SAID.items():
+        chat = ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
+        text = tokenizer.apply_chat_template(chat, tokenize=False)
+        examples.append(torch.tensor([tokenizer(text, add_special_tokens=False)["input_ids"]]))
+    for _ in range(120):
+        optimizer.zero_grad()
+        for example in examples:
+            model(input_ids=example, labels=example).loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder)
+    replies = InProcessPredictor(folder).predict([asked(text) for text in SAID], GREEDY)
+    assert list(map(said, replies)) == list(SAID.values())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def make(
+    vllm_python: Path, student: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., VllmPredictor]]:
+    """Makes students that vLLM serves, with leases of their own; closed at the end."""
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DATAENVGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        words = [str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
+
+        def make(**options: Any) -> VllmPredictor:
+            if "base_url" not in options:
+                options["command"] = words
+            made.append(VllmPredictor(student, **options))
+            return made[-1]
+
+        yield make
+        for predictor in made:
+            predictor.close()
+
+
+@pytest.fixture(scope="module")
+def native(make: Callable[..., VllmPredictor]) -> VllmPredictor:
+    return make(tool_format="native", tool_parser="hermes")
+
+
+def test_a_server_that_reads_calls_sends_them_apart_and_they_are_read_again(
+    native: VllmPredictor,
+) -> None:
+    conversation = asked("Add two.", ADD)
+    (reply,) = native.predict([conversation], GREEDY)
+    assert said(reply) == '<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>'
+    assert read_reply(conversation, said(reply)).tool_calls == (CALL,)
+
+
+def test_a_call_that_the_server_cannot_read_comes_as_text(native: VllmPredictor) -> None:
+    (reply,) = native.predict([asked("Add it.", ADD)], GREEDY)
+    assert said(reply) == SAID["Add it."]
+    assert str(malformed_call(said(reply))).startswith("the JSON of the call ends too early")
+
+
+def test_calls_and_results_are_sent_back_to_the_server(native: VllmPredictor) -> None:
+    first = MESSAGES[0].model_copy(update={"tools": (ADD,)})
+    (reply,) = native.predict([(first, *MESSAGES[1:-1])], GREEDY)
+    assert isinstance(reply, Reply), reply
+
+
+def test_a_running_server_that_reads_calls_is_attached_to(
+    make: Callable[..., VllmPredictor], native: VllmPredictor
+) -> None:
+    attached = make(base_url=native.server.base_url, tool_format="native")
+    (reply,) = attached.predict([asked("Add two.", ADD)], GREEDY)
+    assert said(reply).startswith("<tool_call>\n")
+
+
+def test_replies_stop_where_the_student_in_this_process_stops(
+    make: Callable[..., VllmPredictor], native: VllmPredictor, student: Path
+) -> None:
+    here = InProcessPredictor(student)
+    there = make(base_url=native.server.base_url)
+    conversations = [asked(text) for text in SAID]
+    for stop in ((" Observation:",), ("it", "<tool_"), ("}",), ("not said",)):
+        sampling = GREEDY.model_copy(update={"stop": stop})
+        expected = here.predict(conversations, sampling)
+        assert list(map(said, expected)) == list(map(sampling.until_stop, SAID.values()))
+        found = there.predict(conversations, sampling)
+        assert [(said(r), r.finish_reason) for r in found if isinstance(r, Reply)] == [
+            (said(r), r.finish_reason) for r in expected if isinstance(r, Reply)
+        ]
+
+
+@pytest.mark.parametrize("name", text_formats())
+def test_the_server_sees_the_tokens_that_were_trained_on(
+    native: VllmPredictor, tmp_path: Path, name: str
+) -> None:
+    form = tool_format(name)
+    record = ChatDatum(messages=MESSAGES, system="Help.", tools=(ADD,))
+    dataset = write_dataset(tmp_path, [record], tool_format=form)
+    tokenizer = load_tokenizer(str(student_path()))
+    records: Any = list(read_dataset(tmp_path, dataset.name))
+    (example,) = supervised_examples(records, tokenizer, 100_000)
+    whole = record.conversation
+    prompts = [whole[:i] for i, message in enumerate(whole) if message.role == "assistant"]
+    here = encode_prompts(tokenizer, prompts, form, context=None)
+    for prompt, tokens in zip(prompts, here, strict=True):
+        sent = chat_payload(prompt, GREEDY, model="student", form=RequestForm(tool_format=form))
+        messages = orjson.loads(sent)["messages"]
+        found = native.server._call("POST", "/tokenize", {"model": "student", "messages": messages})
+        assert found["tokens"] == tokens == example.tokens[: len(found["tokens"])]

@@ -1,0 +1,90 @@
+"""Whose fault it is that an instance was not solved, in records, reports and files."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from dataenvgym.environments.iteration_result import IterationResult
+from dataenvgym.episodes.summary import IterationSummary
+from dataenvgym.episodes.texts import by_fault
+from dataenvgym.evaluation.samples import Sample
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.records.faults import count_faults, fault_of
+from dataenvgym.tasks.reports import report_on
+
+INSTANCE = TaskInstance(id="i", task="t", instruction="?")
+
+
+def completed(error=None, fault=None, *, right=False):
+    return CompletedTaskInstance(
+        instance=INSTANCE,
+        transcript=(),
+        reward=float(right),
+        was_correct=right,
+        error=error,
+        fault=fault,
+    )
+
+
+MIXED = [
+    completed(right=True),
+    completed(),
+    completed(),
+    completed("user: the reply is empty", "user"),
+    completed("user: ConnectionError: refused", "infrastructure"),
+    completed("user: HTTP 503", "user"),
+]
+
+
+def test_a_wrong_answer_is_the_students_and_a_solved_instance_nobodys():
+    assert [fault_of(c) for c in MIXED[:3]] == [None, "student", "student"]
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        ("user: HTTP 503", "user"),
+        ("judge: no", "judge"),
+        ("environment: ValueError: x", "environment"),
+        ("predictor: ValueError: x", "infrastructure"),
+        ("HTTP 503: user: x", "infrastructure"),
+        ("", "infrastructure"),
+    ],
+)
+def test_files_of_earlier_versions_say_it_by_the_name_at_the_beginning_of_the_error(error, fault):
+    assert fault_of(completed(error)) == fault
+
+
+def test_a_fault_without_an_error_is_refused():
+    with pytest.raises(ValidationError, match="fault is 'user' without an error"):
+        completed(fault="user")
+
+
+def test_reports_count_errors_by_fault_and_failures_with_the_students():
+    report = report_on("t", MIXED)
+    assert (report.n, report.n_errors) == (6, 3)
+    assert report.faults == {"infrastructure": 1, "user": 2} == count_faults(MIXED)
+    assert report.failures == {"student": 2, "infrastructure": 1, "user": 2}
+    assert report.skills[0].faults == report.faults
+    assert by_fault(report.n_errors, report.faults) == "3 (1 infrastructure, 2 user)"
+    view = IterationSummary.of(IterationResult(iteration=0, report=report))
+    assert view.faults == report.faults
+    assert IterationSummary.model_validate_json(view.model_dump_json()) == view
+
+
+def test_files_without_faults_have_no_trace_of_them():
+    report = report_on("t", MIXED[:3])
+    view = IterationSummary.of(IterationResult(iteration=0, report=report))
+    for record in (MIXED[1], report, view):
+        assert "fault" not in record.model_dump_json()
+    sample = {"instance_id": "i", "sample": 0, "seed": 0, "transcript": ()}
+    assert "fault" not in Sample(**sample, reward=0.0, was_correct=False).model_dump_json()
+    assert by_fault(0, {}) == "0"
+
+
+def test_faults_survive_files():
+    for record in MIXED:
+        assert CompletedTaskInstance.model_validate_json(record.model_dump_json()) == record
+    report = report_on("t", MIXED)
+    assert PerformanceReport.model_validate_json(report.model_dump_json()) == report

@@ -1,0 +1,39 @@
+"""Small files in the formats of BFCL and API-Bank, and the data sets themselves."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ....calls_files import write_bfcl, write_dialogues
+
+
+@pytest.fixture
+def bfcl_files(tmp_path) -> Path:
+    """A folder in BFCL's layout: 8 simple problems, and 4 of each other subset."""
+    return write_bfcl(tmp_path / "bfcl")
+
+
+@pytest.fixture
+def dialogues(tmp_path) -> Path:
+    """A folder with three dialogues in API-Bank's format."""
+    return write_dialogues(tmp_path / "api-bank")
+
+
+def outside_data(name: str) -> Path:
+    folder = Path(os.environ.get("DATAENVGYM_DATA", "/nonexistent")) / name
+    if not folder.is_dir():
+        pytest.skip(f"needs {name} in the folder that DATAENVGYM_DATA names")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bfcl() -> Path:
+    """The folder with BFCL's files; skips the test where it is absent."""
+    return outside_data("bfcl")
+
+
+@pytest.fixture(scope="session")
+def api_bank() -> Path:
+    """The folder with API-Bank's dialogues; skips the test where it is absent."""
+    return outside_data("api-bank/level-1-given-desc")
