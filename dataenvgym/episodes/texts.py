@@ -105,7 +105,7 @@ def record(datum: TrainingDatum) -> str:
             wanted = "desirable" if datum.desirable else "undesirable"
             return f"{conversation(datum.prompt)}\nassistant ({wanted}): {datum.output}"
         case PreferenceDatum():
-            chosen, rejected = map(_said, datum.answers)
+            chosen, rejected = map(_answer, datum.answers)
             return f"{conversation(datum.prompt)}\nchosen: {chosen}\nrejected: {rejected}"
         case ChatDatum():
             return conversation(datum.conversation)
@@ -126,6 +126,11 @@ def _scored(datum: ScoredDatum) -> str:
         return f"assistant ({how}): {_said(message)}"
 
     return "\n".join(map(shown, datum.conversation))
+
+
+def _answer(answer: Conversation) -> str:
+    first, *more = answer
+    return "\n  ".join([_said(first), *map(_turn, more)])
 
 
 def _turn(message: Message) -> str:

@@ -130,10 +130,7 @@ def _supervised_row(record: SupervisedDatum) -> Row:
 
 
 def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
-    chosen, rejected = (
-        answer if isinstance(answer, str) else tool_format.flatten(answer)[0].content
-        for answer in (record.chosen, record.rejected)
-    )
+    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.answers)
     row = {
         "instruction": record.instruction,
         "input": record.input,
@@ -143,6 +140,17 @@ def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
         "history": [list(turn) for turn in record.history],
     }
     return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
+
+
+def _answer(messages: Conversation) -> str | list[dict[str, str]]:
+    """The text of an answer; a segment as turns, which no loader of LLaMA-Factory takes."""
+    return messages[0].content if len(messages) == 1 else _turns(messages)
+
+
+def _turns(messages: Conversation) -> list[dict[str, str]]:
+    return [
+        {"from": "gpt" if m.role == "assistant" else "human", "value": m.content} for m in messages
+    ]
 
 
 def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
@@ -176,10 +184,7 @@ def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
     return {
-        "conversations": [
-            {"from": "gpt" if m.role == "assistant" else "human", "value": m.content}
-            for m in messages[leads:]
-        ],
+        "conversations": _turns(messages[leads:]),
         "system": messages[0].content if leads else "",
         "tools": "",
     }
@@ -202,7 +207,8 @@ def as_sharegpt(row: Row) -> Row:
     new: Row = {"conversations": turns, "system": row["system"], "tools": ""}
     for side in ("chosen", "rejected"):
         if side in row:
-            new[side] = {"from": "gpt", "value": row[side]}
+            answer = row[side]
+            new[side] = {"from": "gpt", "value": answer} if isinstance(answer, str) else answer
     if "kto_tag" in row:
         new["kto_tag"] = row["kto_tag"]
     return new

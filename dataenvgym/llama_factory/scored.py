@@ -27,6 +27,8 @@ from dataenvgym.records import (
 from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
 
 ScoredAs = Literal["sft", "kto", "dpo"]
+Segment = int | Literal["tail"]
+"""How many turns a pair has from the first that differs: a number, or as many as both have."""
 
 
 def without_weights(
@@ -34,6 +36,7 @@ def without_weights(
     scored_as: ScoredAs,
     *,
     threshold: float = 0.5,
+    segment: Segment = 1,
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> list[TrainingDatum]:
     """The records, the scored ones turned into records of that stage; others stay, and come first.
@@ -43,6 +46,8 @@ def without_weights(
 
     Args:
         threshold: the mean weight from which on a dialogue is taken (`sft`).
+        segment: how many turns of the assistant are compared, from the first that differs on
+            (`dpo`). LLaMA-Factory knows pairs of one turn only.
         tool_format: writes tools and calls as text (`kto`).
     """
     records = list(records)
@@ -54,7 +59,7 @@ def without_weights(
         case "kto":
             return [*others, *_judged_turns(scored, tool_format)]
         case "dpo":
-            return [*others, *_pairs(scored)]
+            return [*others, *_pairs(scored, segment)]
 
 
 def _good_dialogues(records: Iterable[ScoredDatum], threshold: float) -> Iterator[ChatDatum]:
@@ -105,22 +110,32 @@ class _Reply:
         self.weights: list[float] = []
 
     @property
-    def message(self) -> Message:
-        return self.record.messages[self.at]
+    def segment(self) -> list[Conversation]:
+        """The turns from this reply on, each with what others say before it."""
+        turns: list[Conversation] = []
+        start = self.at
+        for end, message in enumerate(self.record.messages[self.at :], start=self.at + 1):
+            if message.role != "assistant":
+                continue
+            if not _says_something(message):
+                break
+            turns.append(self.record.messages[start:end])
+            start = end
+        return turns
 
     @property
     def weight(self) -> float:
         return fmean(self.weights)
 
 
-def _pairs(records: Iterable[ScoredDatum]) -> Iterator[PreferenceDatum]:
+def _pairs(records: Iterable[ScoredDatum], segment: Segment) -> Iterator[PreferenceDatum]:
     """Pairs of different replies to the same beginning: the best with the worst, and so on inwards,
     so that each reply is in one pair at most."""
     beginnings: dict[str, dict[str, _Reply]] = {}
     for record in records:
         keys = _beginnings(record)
         for i, weight in _turns(record.messages, record.weights):
-            if weight is None or not (record.messages[i].content or record.messages[i].tool_calls):
+            if weight is None or not _says_something(record.messages[i]):
                 continue
             replies = beginnings.setdefault(keys[i], {})
             replies.setdefault(keys[i + 1], _Reply(record, i)).weights.append(weight)
@@ -128,14 +143,21 @@ def _pairs(records: Iterable[ScoredDatum]) -> Iterator[PreferenceDatum]:
         ordered = sorted(replies.values(), key=lambda reply: reply.weight, reverse=True)
         both = zip(ordered, reversed(ordered), strict=True)
         for better, worse in takewhile(lambda pair: pair[0].weight > pair[1].weight, both):
+            turns = better.segment, worse.segment
+            n = min(map(len, turns)) if segment == "tail" else min(segment, *map(len, turns))
+            chosen, rejected = (tuple(m for turn in side[:n] for m in turn) for side in turns)
             yield PreferenceDatum(
                 messages=better.record.messages[: better.at],
                 system=better.record.system,
                 tools=better.record.tools,
-                chosen=(better.message,),
-                rejected=(worse.message,),
+                chosen=chosen,
+                rejected=rejected,
                 provenance=better.record.provenance,
             )
+
+
+def _says_something(message: Message) -> bool:
+    return bool(message.content or message.tool_calls)
 
 
 def _beginnings(record: ScoredDatum) -> list[str]:

@@ -165,6 +165,7 @@ def _learnable(
         training_data,
         options.scored_as,
         threshold=options.scored_threshold,
+        segment=options.scored_segment,
         tool_format=tool_format,
     )
     if training_data and not kept:

@@ -97,16 +97,20 @@ class ChatDatum(_Datum):
         return self
 
 
-def _one_answer(answer: str | Conversation) -> str | Conversation:
+def _shortest(answer: str | Conversation) -> str | Conversation:
     """An answer as text, where it is no more than that."""
     if isinstance(answer, str):
         return answer
-    (message,) = answer
-    if message.role != "assistant" or message.tools or message.name:
-        raise ValueError(f"it has role {message.role!r}, tools or a name, expected an assistant's")
-    if not message.content and not message.tool_calls:
+    for message in (answer[0], answer[-1]):
+        if message.role != "assistant" or message.tools or message.name:
+            raise ValueError(
+                f"it has role {message.role!r}, tools or a name, expected an assistant's"
+            )
+    if any(m.role == "assistant" and not m.content and not m.tool_calls for m in answer):
         raise ValueError("it is empty, expected text or calls of tools")
-    return answer if message.tool_calls else message.content
+    _check_turns(answer, first="assistant")
+    is_text = len(answer) == 1 and not answer[0].tool_calls
+    return answer[0].content if is_text else answer
 
 
 def _form_of_answer(value: Any) -> str:
@@ -115,11 +119,12 @@ def _form_of_answer(value: Any) -> str:
 
 Answer = Annotated[
     Annotated[Text, Field(min_length=1), Tag("text")]
-    | Annotated[Conversation, Field(min_length=1, max_length=1), Tag("messages")],
+    | Annotated[Conversation, Field(min_length=1), Tag("messages")],
     Discriminator(_form_of_answer),
-    AfterValidator(_one_answer),
+    AfterValidator(_shortest),
 ]
-"""What the assistant answers: text, or the message itself, in a tuple, where it calls tools."""
+"""What the assistant answers: text; or the message itself, in a tuple, where it calls tools; or a
+segment of the conversation, from a turn of the assistant to another one."""
 
 
 class PreferenceDatum(_PromptedDatum):
@@ -128,6 +133,9 @@ class PreferenceDatum(_PromptedDatum):
     The prompt is an instruction with what belongs to it; or, where tools are called or users are
     named, the conversation so far: `messages` as `ChatDatum` has them, up to the turn that is to
     be answered, and `tools`. Calls stay calls: a tool format writes them when a student is trained.
+
+    An answer may be a segment of several turns, what others say between them included (SDPO). Both
+    answers then have the same number of the assistant's turns. LLaMA-Factory has no such pairs.
     """
 
     kind: Literal["preference"] = "preference"
@@ -146,9 +154,9 @@ class PreferenceDatum(_PromptedDatum):
         return _opened(self.system, self.messages, self.tools)
 
     @property
-    def answers(self) -> tuple[Message, Message]:
-        """The chosen and the rejected answer as messages."""
-        return _message_of(self.chosen), _message_of(self.rejected)
+    def answers(self) -> tuple[Conversation, Conversation]:
+        """The chosen and the rejected answer as messages; more than one if they are segments."""
+        return _messages_of(self.chosen), _messages_of(self.rejected)
 
     @model_validator(mode="after")
     def _has_one_prompt(self) -> PreferenceDatum:
@@ -171,6 +179,12 @@ class PreferenceDatum(_PromptedDatum):
     def _differ(self) -> PreferenceDatum:
         if self.chosen == self.rejected:
             raise ValueError("chosen and rejected are the same text, expected two different ones")
+        better, worse = (sum(m.role == "assistant" for m in answer) for answer in self.answers)
+        if better != worse:
+            raise ValueError(
+                f"chosen has {better} turns of the assistant and rejected {worse}, expected the "
+                "same number"
+            )
         return self
 
 
@@ -235,14 +249,14 @@ def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Con
     return (first.model_copy(update={"tools": tools}) if tools else first, *others)
 
 
-def _message_of(answer: str | Conversation) -> Message:
-    return Message(role="assistant", content=answer) if isinstance(answer, str) else answer[0]
+def _messages_of(answer: str | Conversation) -> Conversation:
+    return (Message(role="assistant", content=answer),) if isinstance(answer, str) else answer
 
 
-def _check_turns(messages: Conversation) -> None:
-    """Raise ValueError unless turns of others and of the assistant alternate, a user's first."""
-    if messages[0].role != "user":
-        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected 'user'")
+def _check_turns(messages: Conversation, *, first: str = "user") -> None:
+    """Raise ValueError unless turns of others and of the assistant alternate, from `first` on."""
+    if messages[0].role != first:
+        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected {first!r}")
     for i, message in enumerate(messages):
         if message.role == "system" or message.tools:
             what = "role 'system'" if message.role == "system" else "tools"

@@ -13,6 +13,7 @@ from typing import Any
 
 from dataenvgym.records import (
     ChatDatum,
+    Conversation,
     KTODatum,
     Message,
     PreferenceDatum,
@@ -81,14 +82,13 @@ def supervised_examples(
 def preference_examples(
     records: Sequence[PreferenceDatum], tokenizer: Any, cutoff: int
 ) -> list[Pair]:
-    """Stage `dpo`."""
+    """Stage `dpo`. Of segments, turns that do not fit are left out on both sides."""
     form = ChatFormat.parse(tokenizer)
     sides = [
-        (form.last_turn((*record.prompt, chosen)), form.last_turn((*record.prompt, rejected)))
+        tuple(_segment(form, record.prompt, answer) for answer in record.answers)
         for record in records
-        for chosen, rejected in [record.answers]
     ]
-    pieces = _Pieces(tokenizer, (turn for pair in sides for turn in pair))
+    pieces = _Pieces(tokenizer, (turn for both in sides for turns in both for turn in turns))
     return [_pair(chosen, rejected, pieces, cutoff) for chosen, rejected in sides]
 
 
@@ -203,11 +203,18 @@ def _scored(
     return scored
 
 
-def _pair(chosen: Turn, rejected: Turn, pieces: _Pieces, cutoff: int) -> Pair:
-    prompt = pieces.of(chosen.prompt)
-    better, worse = pieces.of(chosen.response), pieces.of(rejected.response)
+def _segment(form: ChatFormat, prompt: Conversation, answer: Conversation) -> list[Turn]:
+    """The turns of an answer; the first one has the whole prompt."""
+    first = form.last_turn((*prompt, answer[0]))
+    n_more = sum(message.role == "assistant" for message in answer[1:])
+    return [first, *form.turns((*prompt, *answer))[-n_more:]] if n_more else [first]
+
+
+def _pair(chosen: Sequence[Turn], rejected: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Pair:
+    prompt = pieces.of(chosen[0].prompt)
+    better, worse = pieces.of(chosen[0].response), pieces.of(rejected[0].response)
     n_prompt, n_response = shared_room(len(prompt), max(len(better), len(worse)), cutoff)
-    return Pair(
+    pair = Pair(
         *(
             Example(
                 prompt[:n_prompt] + response[:n_response],
@@ -216,6 +223,15 @@ def _pair(chosen: Turn, rejected: Turn, pieces: _Pieces, cutoff: int) -> Pair:
             for response in (better, worse)
         )
     )
+    for both in zip(chosen[1:], rejected[1:], strict=True):
+        more = [(pieces.of(turn.prompt), pieces.of(turn.response)) for turn in both]
+        sides = list(zip((pair.chosen, pair.rejected), more, strict=True))
+        if any(len(side.tokens) + len(p) + len(r) > cutoff for side, (p, r) in sides):
+            break
+        for side, (heard, said) in sides:
+            side.tokens.extend(heard + said)
+            side.labels.extend([IGNORED] * len(heard) + said)
+    return pair
 
 
 def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:

@@ -7,7 +7,9 @@ times the sum of `loss` over the parts.
 - `sft`, `pt`: mean cross-entropy over all labeled tokens of an update.
 - `dpo` (Rafailov et al. 2023): -log sigmoid(beta * ((chosen - its reference) - (rejected - its
   reference))), log-probabilities summed over a response; plus `pref_ftx` times the mean
-  negative log-probability of the chosen tokens.
+  negative log-probability of the chosen tokens. Where answers are segments of several turns, the
+  sums are over all of the assistant's turns in them: SDPO (Kong et al. 2025), and, if the segments
+  are whole dialogues, ETO (Song et al. 2024).
 - `kto` (Ethayarajh et al. 2024): 1 - sigmoid(beta * (margin - KL)) for desirable answers and
   1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability less
   its reference, KL the mean margin of mismatched answers over the batch, at least 0.

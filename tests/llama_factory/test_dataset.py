@@ -14,7 +14,14 @@ import pytest
 
 import dataenvgym
 from dataenvgym.errors import ConfigurationError, DatasetFormatError
-from dataenvgym.llama_factory import read_dataset, write_dataset
+from dataenvgym.llama_factory import (
+    dataset_info_entry,
+    format_records_for_llama_factory_dpo,
+    read_dataset,
+    write_dataset,
+)
+from dataenvgym.llama_factory.entries import DatasetEntry
+from dataenvgym.llama_factory.parsing import parse_row
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
@@ -66,6 +73,14 @@ BATCHES: dict[str, list[TrainingDatum]] = {
         KTODatum(instruction="a", output="b", desirable=False),
     ],
     "text": [TextDatum(text=NASTY), TextDatum(text="\n")],
+    "segments": [
+        PreferenceDatum(
+            instruction="q",
+            chosen=PLAIN_CHAT["messages"][1:],
+            rejected=(PLAIN_CHAT["messages"][3], *PLAIN_CHAT["messages"][2:]),
+        ),
+        PreferenceDatum(instruction="q", chosen="yes", rejected="no"),
+    ],
     "scored": [
         ScoredDatum(**PLAIN_CHAT, weights=(-0.5, None)),
         ScoredDatum(**PLAIN_CHAT, weights=(0.0, 1e-9)),
@@ -86,6 +101,14 @@ def test_every_kind_survives_being_written_and_read(kind: str, tmp_path: Path) -
     written = write_dataset(tmp_path, iter(BATCHES[kind]))
     assert list(read_dataset(tmp_path, written.name)) == [*map(flattened, BATCHES[kind])]
     assert written.count == len(BATCHES[kind])
+
+
+@pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
+def test_segments_are_read_back_in_both_formattings(formatting: Any) -> None:
+    records = BATCHES["segments"]
+    rows = format_records_for_llama_factory_dpo(records, formatting=formatting)
+    entry = DatasetEntry.parse(dataset_info_entry("dpo", formatting, "a.jsonl"))
+    assert [parse_row(row, entry) for row in rows] == records
 
 
 @pytest.mark.parametrize(

@@ -120,3 +120,38 @@ def test_without_two_replies_that_compare_there_is_no_pair(others):
 def test_other_records_stay_as_they_are(scored_as):
     other = SupervisedDatum(instruction="q", output="a")
     assert without_weights([other], scored_as) == [other]
+
+
+def turns(answer) -> list[str]:
+    return [message.content for message in answer]
+
+
+GOOD = dialogue("a", "A", "b", "B", "c", "C", "d", "D", weights=(0.5, 0.9, 0.8, 0.7), name="good")
+BAD = dialogue("a", "A", "b", "X", "y", "Y", weights=(0.5, 0.1, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("segment", "chosen", "rejected"),
+    [
+        (1, ["B"], ["X"]),
+        (2, ["B", "c", "C"], ["X", "y", "Y"]),
+        (9, ["B", "c", "C"], ["X", "y", "Y"]),
+        ("tail", ["B", "c", "C"], ["X", "y", "Y"]),
+    ],
+)
+def test_a_segment_has_as_many_turns_on_both_sides(segment, chosen, rejected):
+    (pair,) = without_weights([BAD, GOOD], "dpo", segment=segment)
+    assert [turns(answer) for answer in pair.answers] == [chosen, rejected]
+    assert turns(pair.messages) == ["a", "A", "b"]
+
+
+def test_dialogues_that_differ_from_the_first_turn_on_are_compared_whole():
+    other = dialogue("a", "Z", "y", "Y", weights=(0.0, 0.0))
+    (pair,) = without_weights([other, GOOD], "dpo", segment="tail")
+    assert [turns(answer) for answer in pair.answers] == [["A", "b", "B"], ["Z", "y", "Y"]]
+
+
+def test_a_segment_ends_before_an_empty_reply():
+    silent = dialogue("a", "A", "b", "X", "y", "", weights=(0.5, 0.1, 0.2))
+    (pair,) = without_weights([silent, GOOD], "dpo", segment="tail")
+    assert [turns(answer) for answer in pair.answers] == [["B"], ["X"]]

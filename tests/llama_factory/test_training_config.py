@@ -22,7 +22,10 @@ PLACES: dict[str, Any] = {
 
 
 def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_records() -> None:
-    scored = {"scored_as", "scored_threshold", "scored_clip", "scored_reduction"}
+    scored = {
+        *("scored_as", "scored_threshold", "scored_segment"),
+        *("scored_clip", "scored_reduction"),
+    }
     assert not scored & KNOWN_OPTIONS
     assert TrainingConfig.model_fields.keys() - {"extra"} - scored <= KNOWN_OPTIONS
 
@@ -31,8 +34,10 @@ def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_r
 def test_a_file_for_llama_factory_has_no_options_of_scored_records(
     tmp_path: Path, stage: Any
 ) -> None:
-    options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_clip": 0.2}
-    config = TrainingConfig(**PLACES, stage=stage, scored_reduction="sum", **options)
+    options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_segment": "tail"}
+    config = TrainingConfig(
+        **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, **options
+    )
     config.write(tmp_path / "training.yaml")
     assert yaml.safe_load((tmp_path / "training.yaml").read_text()).keys() <= KNOWN_OPTIONS
 

@@ -309,3 +309,21 @@ def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
     assert (config.stage, config.scored_as) == (stage, None)
     kinds = [r.kind for r in read_dataset(tmp_path / "dataset", config.dataset or "")]
     assert kinds == {"sft": ["chat"], "kto": ["kto", "kto"], "dpo": ["preference"]}[stage]
+
+
+def test_pairs_of_several_turns_are_refused_with_what_to_do_instead(
+    make, tiny_student, tmp_path
+) -> None:
+    records = [
+        ScoredDatum(
+            messages=tuple(
+                Message(role="assistant" if i % 2 else "user", content=text)
+                for i, text in enumerate(("q", reply, "and?", "so"))
+            ),
+            weights=(weight, weight),
+        )
+        for reply, weight in (("yes", 1.0), ("no", -1.0))
+    ]
+    predictor = InProcessPredictor(tiny_student, make(scored_as="dpo", scored_segment="tail"))
+    with pytest.raises(UnsupportedStageError, match="set scored_segment"):
+        predictor.train(records, TrainingRun(directory=tmp_path))
