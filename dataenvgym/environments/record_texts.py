@@ -25,7 +25,7 @@ def record_parts(record: TrainingDatum) -> list[str]:
         case SupervisedDatum() | KTODatum():
             return [*(m.content for m in record.prompt), record.output]
         case PreferenceDatum():
-            said = (*record.prompt, *record.answers[0], *record.answers[1])
+            said = (*record.prompt, *record.segments[0], *record.segments[1])
             return [*(m.content for m in said), *_calls(said)]
         case ChatDatum() | ScoredDatum():
             contents = (m.content for m in record.messages)

@@ -150,7 +150,7 @@ def _row(record: TrainingDatum) -> dict[str, Any]:
     """Provenance first, then the record's own fields as its columns have them."""
     fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
     if isinstance(record, PreferenceDatum) and record.messages:
-        sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.answers, strict=True)}
+        sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
         fields = {"system": record.system} | sides
     if isinstance(record, ChatDatum | ScoredDatum | PreferenceDatum) and record.messages:
         fields["tools"] = _json([tool.model_dump(mode="json") for tool in record.tools])

@@ -105,7 +105,7 @@ def record(datum: TrainingDatum) -> str:
             wanted = "desirable" if datum.desirable else "undesirable"
             return f"{conversation(datum.prompt)}\nassistant ({wanted}): {datum.output}"
         case PreferenceDatum():
-            chosen, rejected = map(_answer, datum.answers)
+            chosen, rejected = map(_answer, datum.segments)
             return f"{conversation(datum.prompt)}\nchosen: {chosen}\nrejected: {rejected}"
         case ChatDatum():
             return conversation(datum.conversation)

@@ -130,7 +130,7 @@ def _supervised_row(record: SupervisedDatum) -> Row:
 
 
 def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
-    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.answers)
+    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.segments)
     row = {
         "instruction": record.instruction,
         "input": record.input,

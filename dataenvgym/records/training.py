@@ -154,8 +154,14 @@ class PreferenceDatum(_PromptedDatum):
         return _opened(self.system, self.messages, self.tools)
 
     @property
-    def answers(self) -> tuple[Conversation, Conversation]:
-        """The chosen and the rejected answer as messages; more than one if they are segments."""
+    def answers(self) -> tuple[Message, Message]:
+        """The chosen and the rejected answer as messages; the first ones of segments."""
+        chosen, rejected = self.segments
+        return chosen[0], rejected[0]
+
+    @property
+    def segments(self) -> tuple[Conversation, Conversation]:
+        """The chosen and the rejected answer as conversations, most often of one message."""
         return _messages_of(self.chosen), _messages_of(self.rejected)
 
     @model_validator(mode="after")
@@ -179,7 +185,7 @@ class PreferenceDatum(_PromptedDatum):
     def _differ(self) -> PreferenceDatum:
         if self.chosen == self.rejected:
             raise ValueError("chosen and rejected are the same text, expected two different ones")
-        better, worse = (sum(m.role == "assistant" for m in answer) for answer in self.answers)
+        better, worse = (sum(m.role == "assistant" for m in segment) for segment in self.segments)
         if better != worse:
             raise ValueError(
                 f"chosen has {better} turns of the assistant and rejected {worse}, expected the "

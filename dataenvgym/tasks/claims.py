@@ -53,9 +53,9 @@ def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
         case KTODatum():
             return (Claim(record.prompt, record.output, is_right=record.desirable),)
         case PreferenceDatum(messages=()):
-            if len(record.answers[0]) > 1:
+            if len(record.segments[0]) > 1:
                 return ()
-            (chosen,), (rejected,) = record.answers
+            chosen, rejected = record.answers
             return (
                 Claim(record.prompt, chosen.content),
                 Claim(record.prompt, rejected.content, is_right=False),

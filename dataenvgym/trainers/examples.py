@@ -85,7 +85,7 @@ def preference_examples(
     """Stage `dpo`. Of segments, turns that do not fit are left out on both sides."""
     form = ChatFormat.parse(tokenizer)
     sides = [
-        tuple(_segment(form, record.prompt, answer) for answer in record.answers)
+        tuple(_segment(form, record.prompt, answer) for answer in record.segments)
         for record in records
     ]
     pieces = _Pieces(tokenizer, (turn for both in sides for turns in both for turn in turns))

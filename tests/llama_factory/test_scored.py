@@ -141,17 +141,17 @@ BAD = dialogue("a", "A", "b", "X", "y", "Y", weights=(0.5, 0.1, 0.2))
 )
 def test_a_segment_has_as_many_turns_on_both_sides(segment, chosen, rejected):
     (pair,) = without_weights([BAD, GOOD], "dpo", segment=segment)
-    assert [turns(answer) for answer in pair.answers] == [chosen, rejected]
+    assert [turns(answer) for answer in pair.segments] == [chosen, rejected]
     assert turns(pair.messages) == ["a", "A", "b"]
 
 
 def test_dialogues_that_differ_from_the_first_turn_on_are_compared_whole():
     other = dialogue("a", "Z", "y", "Y", weights=(0.0, 0.0))
     (pair,) = without_weights([other, GOOD], "dpo", segment="tail")
-    assert [turns(answer) for answer in pair.answers] == [["A", "b", "B"], ["Z", "y", "Y"]]
+    assert [turns(answer) for answer in pair.segments] == [["A", "b", "B"], ["Z", "y", "Y"]]
 
 
 def test_a_segment_ends_before_an_empty_reply():
     silent = dialogue("a", "A", "b", "X", "y", "", weights=(0.5, 0.1, 0.2))
     (pair,) = without_weights([silent, GOOD], "dpo", segment="tail")
-    assert [turns(answer) for answer in pair.answers] == [["B"], ["X"]]
+    assert [turns(answer) for answer in pair.segments] == [["B"], ["X"]]

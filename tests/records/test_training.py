@@ -114,7 +114,7 @@ def test_a_preference_for_a_turn_of_a_conversation_keeps_its_calls_and_tools():
     )
     declared = Message(role="system", content="s", tools=(Tool(name="f"),))
     assert pair.prompt == (declared, *TURNS)
-    assert pair.answers == ((SAYS_IT,), (CALLS_AGAIN,))
+    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
     assert parse_training_datum(pair.model_dump(mode="json")) == pair
 
 
@@ -165,7 +165,8 @@ def test_an_answer_may_be_a_segment_of_several_turns():
     pair = PreferenceDatum(
         messages=TURNS, chosen=(SAYS_IT, AGAIN, SAYS_IT), rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT)
     )
-    assert [len(answer) for answer in pair.answers] == [3, 3]
+    assert [len(segment) for segment in pair.segments] == [3, 3]
+    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
     assert parse_training_datum(pair.model_dump(mode="json")) == pair
 
 

@@ -253,7 +253,7 @@ def _refuse_segments(config: TrainingConfig) -> None:
         return
     with suppress(DatasetFormatError):
         for record in read_dataset(Path(config.dataset_dir), config.dataset):
-            if isinstance(record, PreferenceDatum) and len(record.answers[0]) > 1:
+            if isinstance(record, PreferenceDatum) and len(record.segments[0]) > 1:
                 raise UnsupportedStageError(
                     "a preference record compares segments of several turns, and LLaMA-Factory "
                     "knows pairs of one turn only: set scored_segment (trainer.scored_segment) to "
