@@ -16,7 +16,7 @@ ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox figures student clean-venv
+  bench-sandbox bench-tools figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -89,6 +89,11 @@ bench-rollouts: setup
 # Teaching steps a second of the simulated student.
 bench-simulation: setup
 	$(BIN)/python -m benchmarks.simulation
+
+# Steps in the shop beside an environment that does nothing, forks of states; conversations with a
+# user; calls over MCP (needs the extra [mcp]).
+bench-tools: setup
+	for part in tools tools_users tools_mcp; do $(BIN)/python -m benchmarks.$$part || exit 1; done
 
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap

@@ -32,7 +32,7 @@ setup(
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
         "dataenvgym.pocket": ["weights/*/*"],
         "dataenvgym.simulation": ["fitted/*.json"],
-        "dataenvgym.tasks.tool_use": ["worlds/*.jsonl"],
+        "dataenvgym.tasks.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
     },
     entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
     install_requires=[
@@ -62,6 +62,7 @@ setup(
     ],
     extras_require={
         "datasets": ["datasets>=3.0"],
+        "mcp": ["mcp>=2.3,<3"],
         "pandas": ["pandas>=2.0"],
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],

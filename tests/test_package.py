@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("torch", "transformers", "datasets", "sympy", "peft", "matplotlib", "hydra", "math_verify")
+HEAVY = (
+    *("torch", "transformers", "datasets", "sympy", "peft", "matplotlib", "hydra", "math_verify"),
+    "mcp",
+)
 
 
 def test_importing_the_package_imports_nothing_heavy():

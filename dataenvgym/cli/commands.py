@@ -200,6 +200,27 @@ def add_commands(
         "--resolve", action="store_true", help="values in place of references such as ${seed}"
     )
 
+    worlds = command(
+        "worlds",
+        "list the worlds of tool use, or audit worlds with their problems",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym worlds list\n"
+            "  dataenvgym worlds audit                 all that come with the package\n"
+            "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n\n"
+            "An audit tries, for each problem, that the gold calls earn the full reward twice\n"
+            "alike, that doing nothing, a plan with one argument changed, and random calls get 0,\n"
+            "and that a verifier that is wrong on purpose is noticed. It ends with 1 if anything\n"
+            "does not hold."
+        ),
+    )
+    worlds.add_argument("action", metavar="audit|list", help="what to do")
+    worlds.add_argument(
+        "worlds", nargs="*", metavar="WORLD", help="a name, or a class as my_module.MyWorld"
+    )
+    worlds.add_argument("--tasks", metavar="FILE", help="problems (default: those of the world)")
+    worlds.add_argument("--seed", type=int, default=0, metavar="N", help="of the random calls")
+
     external = command(
         "external",
         "install LLaMA-Factory or vLLM, each in a pinned environment of its own",
@@ -215,6 +236,39 @@ def add_commands(
     external.add_argument("name", nargs="?", metavar="NAME", help="llamafactory or vllm")
     external.add_argument(
         "--variant", metavar="cpu|cuda", help="(default: cuda where there is a driver for it)"
+    )
+
+    serve = command(
+        "serve-world",
+        "serve the tools of a world to MCP clients, with a state for each session",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym serve-world shop\n"
+            "  dataenvgym serve-world shop --transport http --port 8000\n"
+            "  dataenvgym serve-world my_module.MyWorld --problems problems.jsonl --task pay-1\n\n"
+            "A session begins in the same state each time, and changes its own. Problems, gold\n"
+            "calls and scores are not served."
+        ),
+    )
+    serve.add_argument("world", metavar="WORLD", help="its name, or your class my_module.MyWorld")
+    serve.add_argument(
+        "--transport", choices=("stdio", "http"), default="stdio", help="(default: stdio)"
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8000, help="0 is a free one (default: 8000)")
+    serve.add_argument("--task", metavar="ID", help="begin in the state of this problem")
+    serve.add_argument(
+        "--problems", metavar="FILE", help="where the problem is (default: those of the world)"
+    )
+    serve.add_argument(
+        "--max-sessions", type=int, default=4096, metavar="N", help="open at once (default: 4096)"
+    )
+    serve.add_argument(
+        "--idle-timeout",
+        type=float,
+        default=1800.0,
+        metavar="S",
+        help="seconds without a request after which a session ends (default: 1800)",
     )
 
     doctor = command("doctor", "show what is there, what is missing, and what to run next")

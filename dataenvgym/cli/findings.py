@@ -36,7 +36,7 @@ _TELLING = (
     "deepspeed",
     "bitsandbytes",
 )
-_OPTIONAL = ("ray", "datasets", "reasoning-gym", "tensorboard", "wandb", "mlflow")
+_OPTIONAL = ("ray", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", "mlflow")
 _GB = 1e9
 _ROOM_FOR_ENVIRONMENTS = 15 * _GB
 _ROOM_FOR_RUNS = 0.5 * _GB

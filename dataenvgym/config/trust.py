@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 _TARGET = "_target_"
 _REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # with an odd number of backslashes it is a text
 _PROGRAMS = ("command", "environment", "options", "extra", "deepspeed")
-_SERVERS = ("base_url", "api_key_variable", "api_key_header")
+_SERVERS = ("base_url", "url", "headers", "variables", "api_key_variable", "api_key_header")
 _POWERS = {
     **dict.fromkeys(_PROGRAMS, "what programs run"),
     **dict.fromkeys(_SERVERS, "which server is asked, with which key"),
     "sandbox": "how code is confined",
+    "world": "code that is not dataenvgym's",
 }
 """Options by which a configuration could run or reach something, and what they choose."""
 

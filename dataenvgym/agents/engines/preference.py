@@ -150,7 +150,9 @@ class PreferenceEngine:
         """
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
         if isinstance(record, ChatDatum):
-            right = tried.model_copy(update={"transcript": record.conversation})
+            before, whole = len(prompt), record.conversation
+            way = whole[before:] if whole[:before] == prompt else whole[-1:]
+            right = tried.model_copy(update={"transcript": (*prompt, *way)})
             pair = preference_of(right, tried, prompt)
             return pair and pair.model_copy(update={"provenance": record.provenance})
         answer = tried.transcript[len(prompt)].content

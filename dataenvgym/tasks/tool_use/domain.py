@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
@@ -32,21 +32,19 @@ from dataenvgym.tasks.tool_use.teaching import (
 )
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
-from dataenvgym.tasks.tool_use.worlds import find_world
 from dataenvgym.tool_formats import as_reply
 
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
 
 class ToolUseDomain(Domain):
-    """Problems of worlds.
+    """Problems of one world.
 
     Args:
-        world: whose policy the student reads; also the world of problems that name it.
+        world: whose tools the student has, and whose policy it reads.
         max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
             `ToolUseEnvironment`.
         system_prompt: follows on the policy.
-        world_of: gives the worlds that problems name.
     """
 
     has_tools = True
@@ -62,13 +60,11 @@ class ToolUseDomain(Domain):
         template: str = INSTRUCTION,
         user_sampling: SamplingParameters = USER_SAMPLING,
         judge_users: bool | None = None,
-        world_of: Callable[[str], World[Any]] = find_world,
     ) -> None:
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
         self.world = world
         self.prompt_template = PromptTemplate(system, template)
-        other = cache(world_of)
-        self.prepared = Preparation(lambda name: world if name == world.name else other(name))
+        self.prepared = Preparation(world)
         self._environment = partial(
             ToolUseEnvironment,
             prepare=self.prepared,
@@ -203,6 +199,9 @@ class ToolUseDomain(Domain):
             was_correct=bool(info["was_correct"]),
             scores=info.get("scores", {}),
         )
+
+    def close(self) -> None:
+        self.world.close()
 
 
 def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:

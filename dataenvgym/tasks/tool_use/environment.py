@@ -53,6 +53,12 @@ class ToolUseEnvironment(TaskEnvironment):
 
     max_turns = 200
 
+    def close(self) -> None:
+        """Release what the world of the last conversation holds."""
+        if (progress := getattr(self, "_progress", None)) is not None:
+            progress.world.close()
+        super().close()
+
     def __init__(
         self,
         instances: Sequence[TaskInstance] = (),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.tool_use.audit import audit as audit_world
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors
 from dataenvgym.tasks.tool_use.loaders import to_instance
+from dataenvgym.tasks.tool_use.mcp.address import McpServer
+from dataenvgym.tasks.tool_use.mcp.world import McpWorld
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world, problems_of
 
@@ -31,10 +34,13 @@ class ToolUseTask(Task):
     Args:
         world: its name, or its class as `my_module.MyWorld`, or a `World`.
         sources: files of problems (see `loaders`); None: those that come with the world.
+        tools: "own", or "mcp": those of a server; `world` is then just a name.
+        mcp: the server (see `McpServer`).
         name: of the task; None is the world's.
         fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
         max_turns, max_errors, count_errors, system_prompt, template, user_sampling: see
             `ToolUseDomain`. Users played by models are judged if `others` has a judge.
+        audit: whether problems that fail a check of the audit (see `audit`) are refused.
         sampling: how the student draws its replies.
         options: those of `Task`.
     """
@@ -44,6 +50,8 @@ class ToolUseTask(Task):
         world: str | World[Any] = "shop",
         sources: Places | None = None,
         *,
+        tools: Literal["own", "mcp"] = "own",
+        mcp: McpServer | None = None,
         name: str | None = None,
         fractions: Mapping[Split, float] = HALVES,
         limit: int | None = None,
@@ -54,10 +62,11 @@ class ToolUseTask(Task):
         system_prompt: str = "",
         template: str = INSTRUCTION,
         user_sampling: SamplingParameters = USER_SAMPLING,
+        audit: bool = False,
         sampling: SamplingParameters = LONG_REPLIES,
         **options: Unpack[TaskOptions],
     ):
-        world = find_world(world) if isinstance(world, str) else world
+        world = _world(world, tools, mcp)
         name = world.name if name is None else name
         domain = ToolUseDomain(
             world,
@@ -75,7 +84,7 @@ class ToolUseTask(Task):
             name=name,
             overlap_key=domain.overlap_key,
             text_of=domain.text_of,
-            complaints=partial(_complaints, domain),
+            complaints=partial(_complaints, domain, audit),
             fractions=fractions,
             limit=limit,
             seed=seed,
@@ -83,13 +92,38 @@ class ToolUseTask(Task):
         super().__init__(source, domain, name=name, sampling=sampling, **options)
 
 
-def _complaints(domain: ToolUseDomain, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
-    return [_complaint(domain, instance) for instance in instances]
+def _complaints(
+    domain: ToolUseDomain, audit: bool, instances: Sequence[TaskInstance]
+) -> Sequence[str | None]:
+    complaints = [_complaint(domain, instance) for instance in instances]
+    if not audit or any(complaints):
+        return complaints
+    found: dict[str, str] = {}
+    for each in audit_world(domain.world, instances).violations:
+        if each.check != "verifier":  # one for which a split may be too small
+            problem = each.problem or instances[0].id
+            found.setdefault(problem, f"check {each.check!r} of the audit: {each.detail}")
+    return [found.get(instance.id) for instance in instances]
 
 
 def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
     try:
         _ = domain.prepared(instance).gold_state
     except DataEnvGymError as error:
-        return str(error)
+        return str(error).removeprefix(f"instance {instance.id!r}: ")
     return None
+
+
+def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
+    if tools not in ("own", "mcp"):
+        raise ConfigurationError(f"tools is {tools!r}, expected 'own' or 'mcp'")
+    if tools == "own":
+        if mcp is not None:
+            raise ConfigurationError("mcp names a server, and tools is 'own': set tools to 'mcp'")
+        return find_world(world) if isinstance(world, str) else world
+    if not isinstance(mcp, McpServer) or not isinstance(world, str):
+        raise ConfigurationError(
+            f"tools is 'mcp', mcp is {mcp!r} and world is {world!r}; expected a server and a name: "
+            "task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., mcp=McpServer(url=...))"
+        )
+    return McpWorld(mcp, world)

@@ -11,6 +11,7 @@ from dataenvgym.agents import Assignment, PocketEngine
 from dataenvgym.environments import RecordChecks
 from dataenvgym.evaluation.answers import answers_of
 from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.tasks.lessons import problem_of
 from dataenvgym.tasks.tool_use.pocket import (
@@ -145,6 +146,23 @@ def test_a_record_with_a_wrong_call_or_word_is_judged_wrong(task, records):
     asked = Message(role="user", content="Who are you?")
     other = said.model_copy(update={"messages": (asked, *said.messages[1:])})
     assert task.domain.judge_record(other) is None
+
+
+def test_checks_of_quality_drop_what_is_wrong_or_known_already(task, records):
+    asked = next(r for r in records if r.provenance.skill == "totaled")
+    wrong = Message(role="assistant", content="#### 99")
+    spoiled = asked.model_copy(update={"messages": (*asked.messages[:-1], wrong)})
+    assert WrongAnswerCheck(task).passes([asked, spoiled], None) == [True, False]
+    replies = [as_reply(m) for m in asked.messages if m.role == "assistant"]
+    student = ScriptedPredictor(
+        lambda c: (
+            replies[sum(m.role == "assistant" for m in c)]
+            if c[0].content == asked.messages[0].content
+            else "done"
+        )
+    )
+    other = next(r for r in records if r.provenance.skill == "bought")
+    assert AlreadyKnownCheck(task).passes([asked, other], student) == [False, True]
 
 
 def test_records_in_the_tasks_prompt_are_what_it_evaluates(task):

@@ -1,0 +1,110 @@
+"""A world whose tools are those of an MCP server."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any, Self
+
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.records import Tool, ToolCall
+from dataenvgym.tasks.tool_use.mcp.address import McpServer, require_mcp
+from dataenvgym.tasks.tool_use.state import State
+from dataenvgym.tasks.tool_use.world import CallResult, Seat, World
+
+_OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref")
+
+
+class McpWorld(World[State]):
+    """The tools of a server; each conversation has a session of its own, opened by its first call.
+
+    What is true behind the tools is not known here, so no problem's basis may have `state`. A
+    subclass may have tools and checks of its own beside the server's; a check can call tools.
+
+    Args:
+        server: asked once for its tools and instructions, which are the policy.
+        name: of the world.
+
+    Raises:
+        ConfigurationError: if the package mcp is not installed, or the server cannot be reached.
+    """
+
+    shows_state = False
+
+    def __init__(self, server: McpServer, name: str = "mcp") -> None:
+        require_mcp()
+        from dataenvgym.tasks.tool_use.mcp.client import Session, Sessions
+
+        self.name = name
+        super().__init__()
+        self._sessions = Sessions(server)
+        self._session: Session | None = None
+        self._is_first = True
+        try:
+            session = self._sessions.open()
+            try:
+                listed = session.tools()
+                self.policy = session.instructions
+            finally:
+                session.close()
+        except EvaluationError as error:
+            self._sessions.close()
+            raise ConfigurationError(str(error)) from error
+        self._tools = {tool.name: tool for tool in map(_read_tool, listed)}
+
+    def initial(self) -> State:
+        return State()
+
+    def at(self, state: State) -> Self:
+        world = super().at(state)
+        world._session = None
+        world._is_first = False
+        return world
+
+    def tools(self, by: Seat = "assistant") -> tuple[Tool, ...]:
+        own = super().tools(by)
+        theirs = (tool for name, tool in self._tools.items() if name not in self.methods)
+        return (*own, *theirs) if by == "assistant" else own
+
+    def call(self, call: ToolCall, by: Seat = "assistant") -> CallResult:
+        """Run one call; the server answers.
+
+        Raises:
+            EvaluationError: if the server fails, or does not answer in time.
+        """
+        tool = self._tools.get(call.name)
+        if tool is None or by != "assistant" or call.name in self.methods:
+            return super().call(call, by)
+        if wrong := _complaint(tool.parameters, call.arguments):
+            return CallResult(f"Error: {call.name}: {wrong}", wrong)
+        if self._session is None:
+            self._session = self._sessions.open()
+            weakref.finalize(self, self._session.close)
+        return self._session.call(call)
+
+    def close(self) -> None:
+        """End the conversation's session; of the world that was made first, all sessions."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+        if self._is_first:
+            self._sessions.close()
+
+
+def _read_tool(tool: Any) -> Tool:
+    return Tool(name=tool.name, description=tool.description or "", parameters=tool.input_schema)
+
+
+def _complaint(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
+    """What is wrong with the names of the arguments; their values are for the server to check."""
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in arguments:
+            return f"argument {name!r} is missing"
+    if any(schema.get(key) for key in _OPEN):
+        return None
+    for name in arguments:
+        if name not in properties:
+            known = ", ".join(properties) or "none"
+            return f"there is no argument {name[:100]!r}; the arguments are: {known}"
+    return None
