@@ -41,7 +41,7 @@ _ADDED: dict[str, Any] = {
     "agent.engine.prefixes": False,
     "trainer.scored_as": None,
     "trainer.scored_threshold": 0.5,
-    "trainer.scored_segment": 1,
+    "trainer.scored_segment": None,
     "trainer.scored_reduction": "mean",
     "trainer.scored_clip": None,
 }

@@ -79,7 +79,8 @@ class TrainingConfig(Model):
             that are good enough, "kto" each turn by the sign of its weight, "dpo" pairs of replies
             to the same beginning. None leaves them, for the trainer's own stage `scored`.
         scored_segment: how many turns each side of a pair has for `scored_as="dpo"`, from the first
-            that differs on: 1, more, or "tail" for all that both have. LLaMA-Factory knows 1 only.
+            that differs on: a number, or "tail" for all that both have; None is 1, the only one
+            that LLaMA-Factory knows.
         scored_threshold: the mean weight of a dialogue that is good enough for `scored_as="sft"`.
         quantization_bit: loads the student quantized to so many bits (QLoRA).
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
@@ -117,7 +118,7 @@ class TrainingConfig(Model):
     scored_clip: float | None = Field(default=None, gt=0.0, lt=1.0)
     scored_as: Literal["sft", "kto", "dpo"] | None = None
     scored_threshold: float = 0.5
-    scored_segment: Annotated[int, Field(ge=1)] | Literal["tail"] = 1
+    scored_segment: Annotated[int, Field(ge=1)] | Literal["tail"] | None = None
 
     dataset: NamesOption | None = None
     dataset_dir: PathOption | None = None

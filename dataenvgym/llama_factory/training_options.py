@@ -35,7 +35,7 @@ class TrainingOptions(TypedDict, total=False):
     scored_clip: float | None
     scored_as: Literal["sft", "kto", "dpo"] | None
     scored_threshold: float
-    scored_segment: int | Literal["tail"]
+    scored_segment: int | Literal["tail"] | None
 
     template: str | None
     cutoff_len: int

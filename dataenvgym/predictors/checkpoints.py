@@ -165,7 +165,7 @@ def _learnable(
         training_data,
         options.scored_as,
         threshold=options.scored_threshold,
-        segment=options.scored_segment,
+        segment=options.scored_segment or 1,
         tool_format=tool_format,
     )
     if training_data and not kept:
