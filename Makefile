@@ -16,7 +16,7 @@ ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox bench-tools figures student clean-venv
+  bench-sandbox bench-tools bench-social figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -94,6 +94,10 @@ bench-simulation: setup
 # user; calls over MCP (needs the extra [mcp]).
 bench-tools: setup
 	for part in tools tools_users tools_mcp; do $(BIN)/python -m benchmarks.$$part || exit 1; done
+
+# Look-ups among 10,000 profiles in Redis.
+bench-social: setup $(VENV)/.redis
+	$(BIN)/python -m benchmarks.social
 
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap

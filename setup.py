@@ -33,6 +33,7 @@ setup(
         "dataenvgym.pocket": ["weights/*/*"],
         "dataenvgym.simulation": ["fitted/*.json"],
         "dataenvgym.tasks.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
+        "dataenvgym.tasks.social": ["content/*.json"],
     },
     entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
     install_requires=[

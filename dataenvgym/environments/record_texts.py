@@ -8,6 +8,7 @@ from zlib import crc32
 
 from dataenvgym.records import (
     ChatDatum,
+    Conversation,
     KTODatum,
     PreferenceDatum,
     SupervisedDatum,
@@ -22,12 +23,17 @@ def record_parts(record: TrainingDatum) -> list[str]:
         case SupervisedDatum() | KTODatum():
             return [*(m.content for m in record.prompt), record.output]
         case PreferenceDatum():
-            return [*(m.content for m in record.prompt), record.chosen, record.rejected]
+            said = (*record.prompt, *record.answers)
+            return [*(m.content for m in said), *_calls(said)]
         case ChatDatum():
-            calls = [m.model_dump_json() for m in record.messages if m.tool_calls]
-            return [record.system, *(m.content for m in record.messages), *calls]
+            contents = (m.content for m in record.messages)
+            return [record.system, *contents, *_calls(record.messages)]
         case TextDatum():
             return [record.text]
+
+
+def _calls(messages: Conversation) -> list[str]:
+    return [m.model_dump_json() for m in messages if m.tool_calls]
 
 
 def record_questions(record: TrainingDatum) -> list[str]:

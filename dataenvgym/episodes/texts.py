@@ -104,9 +104,8 @@ def record(datum: TrainingDatum) -> str:
             wanted = "desirable" if datum.desirable else "undesirable"
             return f"{conversation(datum.prompt)}\nassistant ({wanted}): {datum.output}"
         case PreferenceDatum():
-            return (
-                f"{conversation(datum.prompt)}\nchosen: {datum.chosen}\nrejected: {datum.rejected}"
-            )
+            chosen, rejected = map(_said, datum.answers)
+            return f"{conversation(datum.prompt)}\nchosen: {chosen}\nrejected: {rejected}"
         case ChatDatum():
             return conversation(datum.conversation)
         case TextDatum():
@@ -114,9 +113,14 @@ def record(datum: TrainingDatum) -> str:
 
 
 def _turn(message: Message) -> str:
-    calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
+    return f"{message.name or message.role}: {_said(message)}"
+
+
+def _said(message: Message) -> str:
+    """The text of a message, with the tools that it declares and the calls that it makes."""
     tools = "".join(f"\n  may call {tool.name}: {tool.description}" for tool in message.tools)
-    return f"{message.name or message.role}: {message.content}{tools}{calls}"
+    calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
+    return f"{message.content}{tools}{calls}"
 
 
 def _spelt(c: str) -> str:

@@ -9,10 +9,10 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     pt      text                text
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
-system, tools). Its tools, calls and results are written as text, as the student is given them; so
-the tools column is empty, and LLaMA-Factory has nothing to format in its own way. Every other
-prompted record can be written in this formatting as well, with the same meaning to LLaMA-Factory,
-which is how a file can hold both supervised and chat records.
+system, tools). Tools, calls and results, also those of a preference record, are written as text, as
+the student is given them; so the tools column is empty, and LLaMA-Factory has nothing to format in
+its own way. Every other prompted record can be written in this formatting as well, with the same
+meaning to LLaMA-Factory, which is how a file can hold both supervised and chat records.
 
 All rows of a formatting have the same columns, whether a record uses them or not, because the
 loader takes a file's columns from its beginning. Provenance is no column: LLaMA-Factory has no
@@ -22,13 +22,13 @@ use for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, cast
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory.entries import Formatting, Stage
 from dataenvgym.records import (
     ChatDatum,
+    Conversation,
     DatumKind,
     KTODatum,
     PreferenceDatum,
@@ -74,14 +74,20 @@ def format_records_for_llama_factory_sft(
 
 
 def format_records_for_llama_factory_dpo(
-    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+    records: Iterable[TrainingDatum],
+    *,
+    formatting: Formatting = "alpaca",
+    tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Iterator[Row]:
     """Rows for stage `dpo` (`ranking: true`), one for each preference record.
+
+    Args:
+        tool_format: writes tools and calls as text.
 
     Raises:
         ConfigurationError: at a record of another kind.
     """
-    return _format(records, "dpo", formatting)
+    return _format(records, "dpo", formatting, tool_format)
 
 
 def format_records_for_llama_factory_kto(
@@ -117,14 +123,31 @@ def _supervised_row(record: SupervisedDatum) -> Row:
     }
 
 
-def _preference_row(record: PreferenceDatum) -> Row:
-    return {
+def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
+    chosen, rejected = (
+        answer if isinstance(answer, str) else tool_format.flatten(answer)[0].content
+        for answer in (record.chosen, record.rejected)
+    )
+    row = {
         "instruction": record.instruction,
         "input": record.input,
-        "chosen": record.chosen,
-        "rejected": record.rejected,
+        "chosen": chosen,
+        "rejected": rejected,
         "system": record.system,
         "history": [list(turn) for turn in record.history],
+    }
+    return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
+
+
+def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
+    """The columns of a conversation, whose plain turns alpaca's history can hold."""
+    messages = tool_format.flatten(prompt)
+    leads = messages[0].role == "system"
+    *earlier, last = (message.content for message in messages[leads:])
+    return {
+        "instruction": last,
+        "system": messages[0].content if leads else "",
+        "history": [list(turn) for turn in zip(earlier[::2], earlier[1::2], strict=True)],
     }
 
 
@@ -175,9 +198,12 @@ def as_sharegpt(row: Row) -> Row:
     return new
 
 
+_WITH_TOOLS: Mapping[str, Callable[[Any, ToolFormat], Row]] = {
+    "chat": _chat_row,
+    "preference": _preference_row,
+}
 _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
     "supervised": _supervised_row,
-    "preference": _preference_row,
     "kto": _kto_row,
     "text": _text_row,
 }
@@ -185,9 +211,9 @@ _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
 
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
     """Makes the row that the kind has by nature: sharegpt for chat records, alpaca otherwise."""
-    if kind == "chat":
-        return partial(_chat_row, tool_format=tool_format)
-    return _ROW_OF[kind]
+    if (writer := _WITH_TOOLS.get(kind)) is None:
+        return _ROW_OF[kind]
+    return lambda record: writer(record, tool_format)
 
 
 def _format(

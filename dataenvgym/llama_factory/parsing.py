@@ -52,16 +52,16 @@ class _Row:
         if self._answer_kind is None and "response" not in self._entry.columns:
             return {"kind": "text", "text": text}
         system, history, tools = self._text("system"), self._history(), self._tools()
+        turns = [*(turn for pair in history for turn in pair), text]
         if tools:
-            turns = [turn for pair in history for turn in pair]
-            turns += [text, self._needed_text("response")]
-            messages = [
-                {"role": "assistant" if i % 2 else "user", "content": turn}
-                for i, turn in enumerate(turns)
-            ]
+            messages = _messages([*turns, self._needed_text("response")])
             return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
-        values: dict[str, Any] = {"system": system, "history": history}
-        values |= {"instruction": prompt or query, "input": query if prompt else ""}
+        values: dict[str, Any] = {"system": system}
+        if self._answer_kind == "preference" and not text:  # such as a tool's empty result
+            values["messages"] = _messages(turns)
+        else:
+            values |= {"instruction": prompt or query, "input": query if prompt else ""}
+            values["history"] = history
         if self._answer_kind == "preference":
             values |= {side: self._needed_text(side) for side in ("chosen", "rejected")}
         else:
@@ -166,6 +166,13 @@ class _Row:
                 "no tools"
             )
         return [_tool(tool) for tool in tools]
+
+
+def _messages(turns: list[str]) -> list[dict[str, str]]:
+    """Turns of user and assistant, as mappings that `Message` takes."""
+    return [
+        {"role": "assistant" if i % 2 else "user", "content": turn} for i, turn in enumerate(turns)
+    ]
 
 
 def _tool(tool: Any) -> Any:

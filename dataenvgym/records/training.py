@@ -5,9 +5,10 @@ Each kind is a model of its own, told apart by `kind`, and each carries its `Pro
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from operator import not_
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from dataenvgym.records.conversations import (
     Conversation,
@@ -87,39 +88,85 @@ class ChatDatum(_Datum):
     @property
     def conversation(self) -> Conversation:
         """The conversation as a student has it: with the system message, and tools declared."""
-        system = [Message(role="system", content=self.system)] if self.system else []
-        first, *others = (*system, *self.messages)
-        return (first.model_copy(update={"tools": self.tools}) if self.tools else first, *others)
+        return _opened(self.system, self.messages, self.tools)
 
     @model_validator(mode="after")
     def _alternates(self) -> ChatDatum:
-        if self.messages[0].role != "user":
-            raise ValueError(f"messages[0] has role {self.messages[0].role!r}, expected 'user'")
+        _check_turns(self.messages)
         if self.messages[-1].role != "assistant":
             raise ValueError("messages ends with a turn of others, expected the assistant's")
-        for i, message in enumerate(self.messages):
-            if message.role == "system" or message.tools:
-                what = "role 'system'" if message.role == "system" else "tools"
-                raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
-            if message.tool_calls and message.role != "assistant":
-                raise ValueError(
-                    f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
-                )
-        for start, turn in turns_of(self.messages):
-            if len(turn) > 1 and not is_one_turn(turn):
-                raise ValueError(
-                    f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
-                    f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
-                )
         return self
 
 
+def _one_answer(answer: str | Conversation) -> str | Conversation:
+    """An answer as text, where it is no more than that."""
+    if isinstance(answer, str):
+        return answer
+    (message,) = answer
+    if message.role != "assistant" or message.tools or message.name:
+        raise ValueError(f"it has role {message.role!r}, tools or a name, expected an assistant's")
+    if not message.content and not message.tool_calls:
+        raise ValueError("it is empty, expected text or calls of tools")
+    return answer if message.tool_calls else message.content
+
+
+def _form_of_answer(value: Any) -> str:
+    return "messages" if isinstance(value, list | tuple) else "text"
+
+
+Answer = Annotated[
+    Annotated[Text, Field(min_length=1), Tag("text")]
+    | Annotated[Conversation, Field(min_length=1, max_length=1), Tag("messages")],
+    Discriminator(_form_of_answer),
+    AfterValidator(_one_answer),
+]
+"""What the assistant answers: text, or the message itself, in a tuple, where it calls tools."""
+
+
 class PreferenceDatum(_PromptedDatum):
-    """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`)."""
+    """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`).
+
+    The prompt is an instruction with what belongs to it; or, where tools are called or users are
+    named, the conversation so far: `messages` as `ChatDatum` has them, up to the turn that is to
+    be answered, and `tools`. Calls stay calls: a tool format writes them when a student is trained.
+    """
 
     kind: Literal["preference"] = "preference"
-    chosen: Text = Field(min_length=1)
-    rejected: Text = Field(min_length=1)
+    instruction: Text = ""
+    # files and hashes of records without them are those of versions that did not have them
+    messages: Conversation = Field(default=(), exclude_if=not_)
+    tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
+    chosen: Answer
+    rejected: Answer
+
+    @property
+    def prompt(self) -> Conversation:
+        """The conversation up to the answer, with the system message, and tools declared."""
+        if not self.messages:
+            return super().prompt
+        return _opened(self.system, self.messages, self.tools)
+
+    @property
+    def answers(self) -> tuple[Message, Message]:
+        """The chosen and the rejected answer as messages."""
+        return _message_of(self.chosen), _message_of(self.rejected)
+
+    @model_validator(mode="after")
+    def _has_one_prompt(self) -> PreferenceDatum:
+        if not self.messages:
+            if not self.instruction:
+                raise ValueError("instruction is empty, expected text in it, or messages")
+            if self.tools:
+                raise ValueError("tools without messages, expected the prompt in messages")
+            return self
+        if self.instruction or self.input or self.history:
+            raise ValueError(
+                "messages beside an instruction, an input or a history, expected one prompt"
+            )
+        _check_turns(self.messages)
+        if self.messages[-1].role == "assistant":
+            raise ValueError("messages ends with the assistant's turn, expected one to answer")
+        return self
 
     @model_validator(mode="after")
     def _differ(self) -> PreferenceDatum:
@@ -148,3 +195,34 @@ TrainingDatum = Annotated[
     Field(discriminator="kind"),
 ]
 DatumKind = Literal["supervised", "chat", "preference", "kto", "text"]
+
+
+def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Conversation:
+    """The messages behind the system message, with the tools declared in the first one."""
+    opening = [Message(role="system", content=system)] if system else []
+    first, *others = (*opening, *messages)
+    return (first.model_copy(update={"tools": tools}) if tools else first, *others)
+
+
+def _message_of(answer: str | Conversation) -> Message:
+    return Message(role="assistant", content=answer) if isinstance(answer, str) else answer[0]
+
+
+def _check_turns(messages: Conversation) -> None:
+    """Raise ValueError unless turns of others and of the assistant alternate, a user's first."""
+    if messages[0].role != "user":
+        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected 'user'")
+    for i, message in enumerate(messages):
+        if message.role == "system" or message.tools:
+            what = "role 'system'" if message.role == "system" else "tools"
+            raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
+        if message.tool_calls and message.role != "assistant":
+            raise ValueError(
+                f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
+            )
+    for start, turn in turns_of(messages):
+        if len(turn) > 1 and not is_one_turn(turn):
+            raise ValueError(
+                f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
+                f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
+            )

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from dataenvgym.agents.engines.record_pool import question_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.pocket.recipes import read_exercise
-from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
+from dataenvgym.records import TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.adapted import known_instances, task_of
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS
@@ -81,8 +82,7 @@ def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str
         return named
     if isinstance(record, TextDatum):
         return None
-    asked = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
-    exercise = read_exercise(asked.content)
+    exercise = read_exercise(question_of(record))
     return exercise.skill if exercise else None
 
 

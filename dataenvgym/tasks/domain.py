@@ -89,6 +89,24 @@ class Domain(ABC):
         """
         return instance.instruction
 
+    # --- what teachers read ---
+
+    @property
+    def told(self) -> str:
+        """What holds for all problems, as a teacher is told it once: here, the system message."""
+        return self.prompt_template.system
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """What the student said to a problem; None if it never answered.
+
+        Here, its last message.
+        """
+        return last_reply(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold answer, as a record's output would have it, or None."""
+        return instance.answer
+
     # --- comparing ---
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:

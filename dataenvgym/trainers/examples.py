@@ -74,11 +74,9 @@ def preference_examples(
     """Stage `dpo`."""
     form = ChatFormat.parse(tokenizer)
     sides = [
-        (
-            form.last_turn((*record.prompt, _reply(record.chosen))),
-            form.last_turn((*record.prompt, _reply(record.rejected))),
-        )
+        (form.last_turn((*record.prompt, chosen)), form.last_turn((*record.prompt, rejected)))
         for record in records
+        for chosen, rejected in [record.answers]
     ]
     pieces = _Pieces(tokenizer, (turn for pair in sides for turn in pair))
     return [_pair(chosen, rejected, pieces, cutoff) for chosen, rejected in sides]

@@ -16,8 +16,8 @@ from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 
 REFUSED_FOR_TOOLS = {
     "llm": "solved by calling tools",
-    "execution": "solved by calling tools",
-    "execution_preference": "solved by calling tools",
+    "execution": "task's sandbox",
+    "execution_preference": "task's sandbox",
     "seeded": "can rewrite none of the",
     "seeded_teacher": "can rewrite none of the",
 }
@@ -98,7 +98,8 @@ def check_pair(setting, policy, engine, build):
             written(*setting, policy, engine, build)
     else:
         records = written(*setting, policy, engine, build)
-        assert bool(records) == (engine != "none")
+        # this student says the same each time, so no try of its own is right beside a wrong one
+        assert bool(records) == (engine not in ("none", "contrast"))
 
 
 @pytest.mark.parametrize("setting", ["math", "code", "tools"], indirect=True)

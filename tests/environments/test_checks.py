@@ -7,8 +7,10 @@ from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
     Message,
+    PreferenceDatum,
     SupervisedDatum,
     TextDatum,
+    ToolCall,
     parse_training_data,
 )
 from dataenvgym.tasks.math.pocket import PocketMathTask
@@ -130,6 +132,19 @@ def test_the_same_answer_judged_otherwise_is_another_record():
 
     pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
     assert RecordChecks().check(pair).reasons == {}
+
+
+def test_preferences_for_the_same_turn_are_told_apart_by_the_calls_in_their_answers():
+    def call(n):
+        called = ToolCall(name="f", arguments={"n": n})
+        return (Message(role="assistant", content="", tool_calls=(called,)),)
+
+    asked = (Message(role="user", content="Call it."),)
+    pairs = [
+        PreferenceDatum(messages=asked, chosen=call(right), rejected=call(wrong))
+        for right, wrong in ((1, 2), (1, 3), (2, 1), (1, 2))
+    ]
+    assert RecordChecks().check(pairs).reasons == {"duplicate": 1}
 
 
 def judge_by(reasons_of: dict[str, str]):

@@ -44,6 +44,9 @@ MIXED = (
     {"instruction": "q1", "output": "2024-01-01", "history": [["u", "a"], ["v", "b"]]},
     {"instruction": "when", "output": "2024-01-02"},
     {"kind": "preference", "instruction": "q2", "chosen": "yes", "rejected": "no"},
+    {"kind": "preference", "messages": [{"role": "user", "content": "q4"}],
+     "tools": [{"name": "add"}], "chosen": "yes",
+     "rejected": [{"role": "assistant", "content": "", "tool_calls": [{"name": "add"}]}]},
     {"kind": "kto", "instruction": "q3", "output": "so", "desirable": False},
     {"kind": "text", "text": "2024-01-01 once upon a time"},
     {"kind": "chat", "messages": [
@@ -68,6 +71,10 @@ def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, make_
     assert supervised["output"][:] == ["2024-01-01", "2024-01-02"]  # text, and no date
     assert supervised["history"][:] == [[["u", "a"], ["v", "b"]], []]
     assert load(folder, "preference")[0]["rejected"] == "no"
+    assert load(folder, "preference").num_rows == 1
+    turn = load(folder, "preference_chat")[0]
+    assert [m["content"] for m in (*turn["messages"], *turn["chosen"])] == ["q4", "yes"]
+    assert turn["rejected"][0]["tool_calls"] == '[{"name":"add","arguments":{}}]'
     assert load(folder, "kto")[0]["desirable"] is False
     assert load(folder, "text")[0]["text"] == "2024-01-01 once upon a time"
     chat = load(folder, "chat")[0]

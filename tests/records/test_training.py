@@ -12,6 +12,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     Tool,
     ToolCall,
+    parse_training_datum,
 )
 
 RECORD = SupervisedDatum(instruction="q", input="x", system="s", history=(("a", "b"),), output="y")
@@ -94,3 +95,63 @@ def test_the_prompt_has_system_history_and_input_in_their_places():
         ("assistant", "b"),
         ("user", "q\nx"),
     ]
+
+
+CALL = ToolCall(name="f", arguments={"x": 1})
+TURNS = (
+    Message(role="user", content="q"),
+    Message(role="assistant", content="", tool_calls=(CALL,)),
+    Message(role="tool", content="3"),
+)
+SAYS_IT = Message(role="assistant", content="3")
+CALLS_AGAIN = Message(role="assistant", content="", tool_calls=(CALL,))
+
+
+def test_a_preference_for_a_turn_of_a_conversation_keeps_its_calls_and_tools():
+    pair = PreferenceDatum(
+        messages=TURNS, tools=(Tool(name="f"),), system="s", chosen="3", rejected=(CALLS_AGAIN,)
+    )
+    declared = Message(role="system", content="s", tools=(Tool(name="f"),))
+    assert pair.prompt == (declared, *TURNS)
+    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
+    assert parse_training_datum(pair.model_dump(mode="json")) == pair
+
+
+def test_an_answer_that_calls_nothing_is_its_text():
+    one, other = (
+        PreferenceDatum(instruction="q", chosen=chosen, rejected="n")
+        for chosen in ("3", [SAYS_IT.model_dump()])
+    )
+    assert one == other
+    with pytest.raises(ValidationError, match="same text"):
+        PreferenceDatum(instruction="q", chosen="3", rejected=(SAYS_IT,))
+
+
+def test_a_preference_with_an_instruction_is_written_as_before_there_were_conversations():
+    written = PreferenceDatum(instruction="q", chosen="a", rejected="b").model_dump(mode="json")
+    assert {*written} == {
+        *("provenance", "kind", "instruction", "input", "system", "history"),
+        *("chosen", "rejected"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"messages": ()}, "instruction is empty, expected text in it, or messages"),
+        ({"messages": (), "instruction": "q", "tools": (Tool(name="f"),)}, "tools without"),
+        ({"instruction": "q"}, "expected one prompt"),
+        ({"history": (("a", "b"),)}, "expected one prompt"),
+        ({"messages": TURNS[:2]}, "messages ends with the assistant's turn"),
+        ({"messages": TURNS[1:]}, r"messages\[0\] has role 'assistant', expected 'user'"),
+        ({"chosen": ""}, "at least 1"),
+        ({"chosen": (TURNS[0],)}, "it has role 'user'"),
+        ({"chosen": (Message(role="assistant", content=""),)}, "it is empty"),
+        ({"chosen": (CALLS_AGAIN, CALLS_AGAIN)}, "at most 1"),
+        ({"chosen": 3}, "valid string"),
+    ],
+)
+def test_a_preference_that_cannot_be_is_refused(changes, said):
+    fields = {"messages": TURNS, "chosen": "3", "rejected": (CALLS_AGAIN,), **changes}
+    with pytest.raises(ValidationError, match=said):
+        PreferenceDatum(**fields)

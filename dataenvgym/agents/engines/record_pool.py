@@ -132,8 +132,9 @@ class RecordPool:
 
 def question_of(record: PromptedDatum) -> str:
     """What the record begins with: its question, or a conversation's first message."""
-    first = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
-    return first.content
+    if isinstance(record, ChatDatum) or (isinstance(record, PreferenceDatum) and record.messages):
+        return record.messages[0].content
+    return record.prompt[-1].content
 
 
 def _read(path: Path) -> list[PromptedDatum]:

@@ -23,6 +23,13 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation
 from dataenvgym.tasks.tool_use.problem import problem_of
+from dataenvgym.tasks.tool_use.teaching import (
+    gold_output,
+    shown_try,
+    shown_world,
+    taught_problem,
+    written_problem,
+)
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tool_formats import as_reply
@@ -106,6 +113,44 @@ class ToolUseDomain(Domain):
             more = [line.say for lines in user.states.values() for line in lines]
         return "\n".join(filter(None, (instance.instruction, *more)))
 
+    @property
+    def told(self) -> str:
+        """The policy, the tools and the initial state of the world."""
+        return shown_world(self.prompt_template.system, self.world)
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """The conversation from the student's first message on."""
+        return shown_try(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold calls, and the words that go with them."""
+        return gold_output(instance)
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """The conversation in which the calls of the record's output are carried out.
+
+        A record without calls, or whose calls fail, is put into the task's prompt as it is.
+        """
+        framed = self.prompt_template.frame(record)
+        if record.system or record.history:
+            return framed
+        request = self.prompt_template.instruction_in(record.prompt[-1].content)
+        problem = written_problem(request, record, self.world)
+        chat = None if problem is None else self.gold_record(problem)
+        return chat.model_copy(update={"provenance": record.provenance}) if chat else framed
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem that a conversation solves in the initial state of the world, or None.
+
+        None also if other results than those of the record come out.
+        """
+        if not isinstance(record, ChatDatum):
+            return None
+        request = self.prompt_template.instruction_in(record.messages[0].content)
+        problem = taught_problem(request, record, self.world)
+        solved = None if problem is None else self.gold_record(problem)
+        return problem if solved and _heard(solved) == _heard(record) else None
+
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.
 
@@ -121,7 +166,7 @@ class ToolUseDomain(Domain):
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """The conversation in which the gold calls are made, if it earns the full reward.
 
-        None for a user played by a model.
+        None if the problem asks a model: a user, or a judge.
         """
         try:
             completed = self.gold_conversation(instance)
@@ -134,12 +179,13 @@ class ToolUseDomain(Domain):
         return record_of(completed, self.prompt(instance))
 
     def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
-        """The problem after the gold replies; None for a user played by a model.
+        """The problem after the gold replies; None if it asks a model: a user, or a judge.
 
         Raises:
             DataEnvGymError: if the world cannot put the problem.
         """
-        if isinstance(self.prepared(instance).problem.user, ModelUser):
+        problem = self.prepared(instance).problem
+        if isinstance(problem.user, ModelUser) or problem.asks_judge:
             return None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": instance})
@@ -157,3 +203,9 @@ class ToolUseDomain(Domain):
 
     def close(self) -> None:
         self.world.close()
+
+
+def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:
+    """The results of the calls in a record."""
+    messages = record.messages if isinstance(record, ChatDatum) else ()
+    return [message.content for message in messages if message.role == "tool"]

@@ -37,6 +37,8 @@ class ToolUseProblem(Model):
         basis: the components whose product is the reward.
         assertions: what has to hold in the end, for the component `assertions`.
         said: what the student has to say to the user, for the component `said`.
+        said_by: who decides whether it was said: "text", by its words (see `said`), or the speaker
+            "judge", so that it may be said in other words.
     """
 
     world: Text = Field(min_length=1)
@@ -47,6 +49,7 @@ class ToolUseProblem(Model):
     basis: tuple[Component, ...] = Field(default=("state",), min_length=1)
     assertions: tuple[Assertion, ...] = ()
     said: tuple[Text, ...] = ()
+    said_by: Literal["text", "judge"] = "text"
 
     @model_validator(mode="after")
     def _basis_has_its_data(self) -> Self:
@@ -59,6 +62,11 @@ class ToolUseProblem(Model):
                 field = "gold" if name == "calls" else name
                 raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
         return self
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether its score needs the speaker "judge"."""
+        return "said" in self.basis and self.said_by == "judge"
 
 
 def problem_of(instance: TaskInstance) -> ToolUseProblem:

@@ -20,6 +20,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, CompletedTaskInstance, TaskInstance
 from dataenvgym.storage import write_jsonl
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 from dataenvgym.tasks.tool_use.task import ToolUseTask
 
@@ -138,11 +139,15 @@ def test_uncertainty_tries_only_some_candidates_for_each_record():
     assert student.n_asked == 3 * 4 * 5
 
 
-def test_uncertainty_about_tools_is_about_what_the_calls_come_to_and_needs_their_world():
-    pocket = PocketToolsTask(n_train=40)
-    taken = generate(PoolEngine(UncertaintySelection(pocket), pocket), Assignment(4))
-    assert all(isinstance(record, ChatDatum) for record in taken)
+def test_uncertainty_about_tools_is_about_what_the_calls_come_to_and_needs_their_world(
+    monkeypatch,
+):
     shop = ToolUseTask("shop")
+    for task, n in ((PocketToolsTask(n_train=40), 4), (shop, 1)):
+        taken = generate(PoolEngine(UncertaintySelection(task), task), Assignment(n))
+        assert len(taken) == n
+        assert all(isinstance(record, ChatDatum) for record in taken)
+    monkeypatch.setattr(ToolUseDomain, "problem_of_record", lambda self, record: None)
     with pytest.raises(ConfigurationError, match="records of the pool is a problem of task 'shop'"):
         generate(PoolEngine(UncertaintySelection(shop), shop), Assignment(2))
 

@@ -17,7 +17,7 @@ from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
 from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
-from dataenvgym.tool_formats import POCKET, as_reply
+from dataenvgym.tool_formats import as_reply
 
 from ...students import Student, Wavering
 
@@ -227,14 +227,12 @@ def test_in_a_conversation_with_tools_the_pair_is_about_the_first_message_that_d
         return as_reply(right[0]) if turn == 0 else "#### wrong"
 
     student = ScriptedPredictor(answer)
-    student.tool_format = "pocket"
     engine = PreferenceEngine(PocketEngine(task), task)
     pairs = engine.generate([Assignment(3, skill="bought")], student, np.random.default_rng(0))
     assert len(pairs) == 3
     for pair in pairs:
-        ((question, call),) = pair.history
-        price, pay, *_ = POCKET_TOOLS.read(question).steps[::2]
-        assert call == POCKET.flatten((price,))[0].content
-        assert pair.instruction.startswith("= ")
-        assert pair.chosen == POCKET.flatten((pay,))[0].content
+        question, call, result = pair.messages
+        price, pay, *_ = POCKET_TOOLS.read(question.content).steps[::2]
+        assert (call, result.role) == (price, "tool")
+        assert pair.chosen == (pay,)
         assert pair.rejected == "#### wrong"

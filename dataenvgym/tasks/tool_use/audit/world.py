@@ -21,6 +21,8 @@ from dataenvgym.tasks.tool_use.world import World
 def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0) -> Audit:
     """Try all checks on a world with its problems.
 
+    No judge is asked: where one decides what was said, it has to be said to the letter here.
+
     Args:
         seed: which random calls are made.
 
@@ -37,7 +39,7 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
     domain = ToolUseDomain(world)
     mutations: dict[Mutation, bool] = {}
     watched: Counter[str] = Counter()
-    for problem in problems:
+    for problem in map(_to_the_letter, problems):
         done.tried["problems"] += 1
         try:
             prepared = domain.prepared(problem)
@@ -65,6 +67,12 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
     ]
     done.violations = list(dict.fromkeys(done.violations))
     return done
+
+
+def _to_the_letter(instance: TaskInstance) -> TaskInstance:
+    if instance.data.get("said_by") != "judge":
+        return instance
+    return instance.model_copy(update={"data": {**instance.data, "said_by": "text"}})
 
 
 def audited(
