@@ -79,6 +79,12 @@ def test_each_link_leads_to_a_file_and_a_heading_that_there_are(page, link):
         assert anchor in anchors(path.read_text()), f"{page} links to {link}"
 
 
+def test_each_page_is_linked_from_another_one():
+    linked = {(page.parent / link.partition("#")[0]).as_posix() for page, link in LINKS}
+    linked = {os.path.normpath(link) for link in linked}
+    assert {str(page) for page in PAGES if page.parent.name == "docs"} <= linked
+
+
 @pytest.mark.parametrize(
     ("page", "block"), BLOCKS, ids=[f"{page.name}-{n}" for n, (page, _) in enumerate(BLOCKS)]
 )
