@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
@@ -21,8 +21,8 @@ from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
-from dataenvgym.tasks.tool_use.prepared import Preparation
-from dataenvgym.tasks.tool_use.problem import problem_of
+from dataenvgym.tasks.tool_use.prepared import Preparation, Prepared
+from dataenvgym.tasks.tool_use.problem import ToolUseProblem, problem_of
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tasks.tool_use.worlds import find_world
@@ -40,7 +40,15 @@ class ToolUseDomain(Domain):
             `ToolUseEnvironment`.
         system_prompt: follows on the policy.
         world_of: gives the worlds that problems name.
+
+    Attributes:
+        problem_class, prepared_class, environment_class: what its problems are, are prepared as,
+            and are worked on in.
     """
+
+    problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
+    prepared_class: ClassVar[type[Prepared]] = Prepared
+    environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
 
     def __init__(
         self,
@@ -59,9 +67,13 @@ class ToolUseDomain(Domain):
         self.world = world
         self.prompt_template = PromptTemplate(system, template)
         other = cache(world_of)
-        self.prepared = Preparation(lambda name: world if name == world.name else other(name))
+        self.prepared = Preparation(
+            lambda name: world if name == world.name else other(name),
+            self.problem_class,
+            self.prepared_class,
+        )
         self._environment = partial(
-            ToolUseEnvironment,
+            self.environment_class,
             prepare=self.prepared,
             max_turns=max_turns,
             max_errors=max_errors,
@@ -87,7 +99,7 @@ class ToolUseDomain(Domain):
 
     def text_of(self, instance: TaskInstance) -> str:
         """The instruction, and after it what a user says or is."""
-        user = problem_of(instance).user
+        user = problem_of(instance, self.problem_class).user
         if user is None:
             return instance.instruction
         if isinstance(user, ModelUser):

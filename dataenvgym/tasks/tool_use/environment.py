@@ -13,7 +13,7 @@ from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.tool_use.components import score
+from dataenvgym.tasks.tool_use.components import COMPONENTS, Components, score
 from dataenvgym.tasks.tool_use.conversation_progress import Progress
 from dataenvgym.tasks.tool_use.prepared import Prepared
 from dataenvgym.tasks.tool_use.user_judge import judged
@@ -52,6 +52,7 @@ class ToolUseEnvironment(TaskEnvironment):
     """
 
     max_turns = 200
+    components: Components = COMPONENTS
 
     def close(self) -> None:
         """Release what the world of the last conversation holds."""
@@ -206,8 +207,8 @@ class ToolUseEnvironment(TaskEnvironment):
             SpeakerError: if the user is at fault.
         """
         progress = self._progress
-        problem, seat = progress.prepared.problem, progress.seat
-        reward, parts = score(problem, progress.ending())
+        seat = progress.seat
+        reward, parts = self.scored()
         if note is None and reward == 1.0:
             return Outcome(messages, reward, was_correct=True, scores=parts)
         if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
@@ -219,6 +220,10 @@ class ToolUseEnvironment(TaskEnvironment):
         if not self._is_over and (withheld := seat.conduct.withheld()):
             raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
         return self._judged(outcome, seat) if self._judge_users else outcome
+
+    def scored(self) -> tuple[float, dict[str, float]]:
+        """The reward and its components, as the conversation is now."""
+        return score(self._progress.prepared.problem, self._progress.ending(), self.components)
 
     def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
         user = self._progress.prepared.problem.user

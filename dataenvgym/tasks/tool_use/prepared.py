@@ -63,10 +63,18 @@ class Preparation:
 
     Args:
         world_of: the world of that name.
+        kind: of problem.
+        prepared: what it is prepared as.
     """
 
-    def __init__(self, world_of: Callable[[str], World[Any]]) -> None:
+    def __init__(
+        self,
+        world_of: Callable[[str], World[Any]],
+        kind: type[ToolUseProblem] = ToolUseProblem,
+        prepared: type[Prepared] = Prepared,
+    ) -> None:
         self._world_of = world_of
+        self._kind, self._as = kind, prepared
         self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
 
     def __call__(self, instance: TaskInstance) -> Prepared:
@@ -78,13 +86,13 @@ class Preparation:
         known = self._prepared.get(instance.id)
         if known is not None and known[0] is instance:
             return known[1]
-        problem = problem_of(instance)
+        problem = problem_of(instance, self._kind)
         world = self._world_of(problem.world)
         try:
             check_fits(problem, world)
         except ValueError as error:
             raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
-        prepared = Prepared(problem, world.at(world.state.patched(problem.state)))
+        prepared = self._as(problem, world.at(world.state.patched(problem.state)))
         if len(self._prepared) >= _MOST:
             self._prepared.clear()
         self._prepared[instance.id] = instance, prepared
