@@ -9,9 +9,10 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import TaskInstance, Text
 from dataenvgym.tasks.tool_use.prepared import Prepared
-from dataenvgym.tasks.tool_use.problem import Component, ToolUseProblem
+from dataenvgym.tasks.tool_use.problem import Component, ToolUseProblem, check_fits
 from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.tau2.task_file import (
     Action,
@@ -96,7 +97,7 @@ def to_instance(
         guidelines: how to play a user with tools of its own (True), and without.
 
     Raises:
-        InvalidInstanceError: if the gold calls name a tool that there is not.
+        InvalidInstanceError: if it names a tool or an assertion that the domain does not have.
     """
     criteria = task.evaluation_criteria
     basis = [] if criteria is None else _basis(criteria)
@@ -128,6 +129,10 @@ def to_instance(
         said=criteria.communicate_info or (),
         judged=judged,
     )
+    try:
+        check_fits(problem.model_copy(update={"state": {}}), world)
+    except ValueError as error:
+        raise InvalidInstanceError(f"{where} (task {task.id!r}): {error}") from None
     data = problem.model_dump(mode="json", exclude_defaults=True, exclude={"gold", "user_gold"})
     data["user"]["kind"] = "model"
     return TaskInstance(
@@ -180,4 +185,8 @@ def _skill(world: Tau2World, actions: tuple[Action, ...]) -> str:
 
 
 def _json(value: Any) -> Any:
-    return value if isinstance(value, tuple) else value.model_dump(mode="json", exclude_none=True)
+    return (
+        list(value)
+        if isinstance(value, tuple)
+        else value.model_dump(mode="json", exclude_none=True)
+    )
