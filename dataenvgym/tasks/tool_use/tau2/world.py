@@ -94,13 +94,18 @@ class Tau2State(State):
                 self.made += (made,)
 
     def after(self, actions: Sequence[Action]) -> Self:
-        """The state after gold calls: as tau2 makes them, a call that fails is passed over."""
+        """The state after gold calls. A call that fails is passed over, as tau2 does.
+
+        The stores of the two seats are brought into line after each call, as in a conversation;
+        tau2 leaves that out here.
+        """
         state = self.fork()
         for action in actions:
             try:
                 state.environment.make_tool_call(
                     action.name, requestor=action.requestor, **copy.deepcopy(action.arguments)
                 )
+                state.environment.sync_tools()
             except Exception:
                 continue
         return state

@@ -17,7 +17,10 @@ from ..test_users import Replies
 ALLOW = {"name": "allow_roaming", "arguments": {"line": "L1"}}
 TOGGLE = {"name": "toggle_data", "arguments": {}}
 LOOK = {"name": "look", "arguments": {}}
-KIND = '{"verdicts": [{"number": 2, "reason": "", "holds": %s}, {"number": 1, "reason": "", "holds": true}]}'
+KIND = (
+    '{"verdicts": [{"number": 2, "reason": "", "holds": %s},'
+    ' {"number": 1, "reason": "", "holds": true}]}'
+)
 
 
 def task(**options):
@@ -43,7 +46,7 @@ def _installed(data):
 
 
 def test_the_user_speaks_first_by_tau2s_guidelines_and_the_scenario():
-    environment, conversation, user = begun("roaming", "No signal!")
+    _, conversation, user = begun("roaming", "No signal!")
     assert [m.content for m in conversation] == ["Help customers with their lines.\n", "No signal!"]
     assert [tool.name for tool in conversation[0].tools] == ["allow_roaming", "get_line"]
     system = user.seen[0][0]

@@ -5,6 +5,7 @@ import json
 from types import SimpleNamespace
 
 from pydantic import BaseModel
+
 from tau2.utils import DATA_DIR
 
 FOLDER = DATA_DIR / "tau2" / "domains" / "telecom"
