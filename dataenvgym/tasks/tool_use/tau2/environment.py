@@ -1,7 +1,7 @@
 """One conversation in a domain of tau2, scored as tau2-bench scores it.
 
 state       both databases have the hashes that they have after the gold calls
-assertions  the environment's assertions hold
+assertions  the environment's assertions hold; one that raises does not, if the gold state has it
 said        each piece of information is a part of one of the student's messages, in any case, once
             commas are left out of the message: "10" is in "100", as tau2 has it
 calls       for each gold call there is one of the same tool, by either seat, whose arguments are
@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from math import prod
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import Ask
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome
@@ -24,7 +24,7 @@ from dataenvgym.tasks.tool_use.components import COMPONENTS as HOUSE_COMPONENTS
 from dataenvgym.tasks.tool_use.components import Components, Ending
 from dataenvgym.tasks.tool_use.environment import ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Prepared
-from dataenvgym.tasks.tool_use.problem import ToolUseProblem
+from dataenvgym.tasks.tool_use.problem import Assertion, ToolUseProblem
 from dataenvgym.tasks.tool_use.tau2.assertion_judge import all_hold
 from dataenvgym.tasks.tool_use.tau2.problem import Tau2Problem
 from dataenvgym.tasks.tool_use.tau2.task_file import Action
@@ -34,6 +34,23 @@ from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
 
 MAX_STEPS = 200
+
+
+def _assertions(problem: ToolUseProblem, ending: Ending) -> bool | None:
+    return all(_holds(assertion, ending) for assertion in problem.assertions)
+
+
+def _holds(assertion: Assertion, ending: Ending) -> bool:
+    """Whether it holds; one that raises does not, such as one about a row that was not made.
+
+    Raises:
+        EvaluationError: if it raises in the gold state, too.
+    """
+    try:
+        return ending.world.holds(assertion.check, assertion.arguments) == assertion.expected
+    except EvaluationError:
+        ending.world.at(ending.gold).holds(assertion.check, assertion.arguments)
+        return False
 
 
 def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
@@ -58,7 +75,12 @@ def _compares(call: ToolCall, action: Action) -> bool:
     return given == wanted
 
 
-COMPONENTS: Components = {**HOUSE_COMPONENTS, "said": _said, "calls": _calls}
+COMPONENTS: Components = {
+    **HOUSE_COMPONENTS,
+    "assertions": _assertions,
+    "said": _said,
+    "calls": _calls,
+}
 
 
 class Tau2Environment(ToolUseEnvironment):

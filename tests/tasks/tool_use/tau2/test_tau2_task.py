@@ -102,6 +102,26 @@ def test_gold_calls_are_compared_over_compare_args_and_both_seats(calls, reward)
     assert environment.step("Fine.")[1] == reward
 
 
+@pytest.mark.parametrize(("line", "scores"), [("L1", {"assertions": 0.0}), ("L9", None)])
+def test_an_assertion_that_raises_does_not_hold_unless_it_always_raises(data, line, scores):
+    file = data / "tau2" / "domains" / "telecom" / "tasks.json"
+    tasks = json.loads(file.read_text())
+    noted = {"env_type": "assistant", "func_name": "assert_noted", "arguments": {"line": line}}
+    tasks[0]["evaluation_criteria"] = {
+        "actions": [ALLOW],
+        "env_assertions": [{**noted, "assert_value": True}],
+        "reward_basis": ["ENV_ASSERTION"],
+    }
+    file.write_text(json.dumps(tasks))
+    made = task(others={"user": Replies("Hello", "###STOP###")}).whole()
+    (completed,) = made.attempt(Replies("Bye"), made.instances[:1])
+    if scores is None:
+        assert fault_of(completed) == "environment"
+        assert "assert_noted" in completed.error
+    else:
+        assert (completed.error, completed.scores) == (None, scores)
+
+
 @pytest.mark.parametrize(("holds", "reward"), [("true", 1.0), ("false", 0.0)])
 def test_assertions_in_natural_language_are_judged(holds, reward):
     fault = '{"at_fault": "assistant", "reason": "it was rude"}'

@@ -73,6 +73,9 @@ class Tools(Toolkit):
         found.roams = True
         return "Roaming is allowed"
 
+    def assert_noted(self, line):
+        return self.db.lines[line].notes[0] == "asked for roaming"
+
     def assert_roams(self, line):
         return self.db.lines[line].roams
 
