@@ -16,7 +16,7 @@ ARGS ?=
 
 .PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox figures student clean-venv
+  bench-sandbox bench-tools bench-social figures student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -90,6 +90,15 @@ bench-rollouts: setup
 bench-simulation: setup
 	$(BIN)/python -m benchmarks.simulation
 
+# Steps in the shop beside an environment that does nothing, forks of states; conversations with a
+# user; calls over MCP (needs the extra [mcp]).
+bench-tools: setup
+	for part in tools tools_users tools_mcp; do $(BIN)/python -m benchmarks.$$part || exit 1; done
+
+# Look-ups among 10,000 profiles in Redis.
+bench-social: setup $(VENV)/.redis
+	$(BIN)/python -m benchmarks.social
+
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap
 	$(BIN)/python -m benchmarks.sandbox
@@ -105,14 +114,16 @@ bench-iteration: external-llamafactory external-vllm
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap
 
-# The README's learning figures: 9 episodes, about 10 minutes. Its study has a command of its own.
+# The README's learning figures: 12 episodes, about 15 minutes. Its study has a command of its own.
 figures: setup $(VENV)/.bubblewrap
-	for figure in gain "gain --task pocket_code" honesty; do \
+	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" honesty; do \
 	  $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
 
-# Pretrains the pocket student anew (20 minutes); its figures must then be measured again.
+# Pretrains a pocket student anew (10 to 40 minutes); its figures must then be measured again.
+# STUDENT is pocket-v2 (math and code) or pocket-tools-v1.
+STUDENT ?= pocket-v2
 student: setup
-	$(BIN)/python -m dataenvgym.pocket.build
+	$(BIN)/python -m dataenvgym.pocket.build --student $(STUDENT)
 
 clean-venv:
 	rm -rf $(VENV)

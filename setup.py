@@ -32,7 +32,8 @@ setup(
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
         "dataenvgym.pocket": ["weights/*/*"],
         "dataenvgym.simulation": ["fitted/*.json"],
-        "dataenvgym.tasks.tool_use": ["worlds/*.jsonl"],
+        "dataenvgym.tasks.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
+        "dataenvgym.tasks.social": ["content/*.json"],
     },
     entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
     install_requires=[

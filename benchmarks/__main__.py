@@ -10,8 +10,18 @@ from benchmarks import (
     overhead,
     sandbox,
     simulation,
+    tools,
 )
 
-for module in (overhead, grading, dataset_writing, growth, accumulation, simulation, sandbox):
+for module in (
+    overhead,
+    grading,
+    dataset_writing,
+    growth,
+    accumulation,
+    simulation,
+    sandbox,
+    tools,
+):
     print(f"\n== {module.__name__}: {(module.__doc__ or '').strip().splitlines()[0]}")
     module.main([])

@@ -21,6 +21,7 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── WorkerLostError         a worker process of an executor that died, again and again
     ├── SandboxError            a sandbox that could not run what it was given
     ├── ExternalError           a program outside this process that is not there, or fails
+    │   └── StoreError          ... a server that keeps profiles, episodes and scores
     ├── BudgetSpentError        a teacher that may make no more calls
     ├── IncompleteStudyError    a study some of whose episodes failed
     ├── SpeakerError            a user, a judge or another speaker that failed
@@ -119,6 +120,10 @@ class WorkerLostError(DataEnvGymError):
 
 class ExternalError(DataEnvGymError):
     """A program outside this process that is not there, or that cannot be set up."""
+
+
+class StoreError(ExternalError):
+    """A server of a store that cannot be reached or refuses; what it kept before is whole."""
 
 
 class SandboxError(DataEnvGymError):

@@ -18,7 +18,7 @@ EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or v
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
 REDUCED = {
-    **{f"{task}/{kind}.py": ["1"] for task in ("math", "code") for kind in KINDS},
+    **{f"{task}/{kind}.py": ["1"] for task in ("math", "code", "tool_use") for kind in KINDS},
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
@@ -61,6 +61,13 @@ def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_roun
     assert "24 requests at once; as in rounds: True" in shown
     before, after = re.findall(r"validation (0\.\d+) -> ([01]\.\d+)", shown)[0]
     assert float(after) > float(before) + 0.1
+
+
+def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(tmp_path):
+    example = ROOT / "examples" / "tool_use" / "own_world.py"
+    assert len(list(filter(str.strip, example.read_text().splitlines()))) <= 40
+    shown = run(example, folder=tmp_path).splitlines()
+    assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import learning
+from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.environments import IterationFiles
+from dataenvgym.episodes import run_episode
 from dataenvgym.tasks.math.pocket import PocketMathTask, operands_of
 
 pytestmark = pytest.mark.slow
@@ -57,3 +59,12 @@ def test_no_evaluation_instance_occurs_in_the_training_data(taught):
     }
     assert len(trained) > 500
     assert not trained & evaluated
+
+
+def test_a_student_of_its_own_learns_to_call_tools(tmp_path):
+    sizes = ["task.n_validation=100", "task.n_test=20", "agent.records_per_iteration=150"]
+    config = compose(["task=pocket_tools", *sizes])
+    assert config.student.path == "pocket-tools-v1"
+    summary = run_episode(build_environment(config, tmp_path), build_agent(config), iterations=1)
+    assert summary.iterations[0].val_score >= 0.4
+    assert summary.val_score_gain >= 0.1

@@ -12,6 +12,7 @@ What passes between policy and engine is in `dataenvgym.plans`.
 
 from dataenvgym.agents.agent import Agent
 from dataenvgym.agents.engines.code.execution import ExecutionEngine
+from dataenvgym.agents.engines.contrast import ContrastEngine
 from dataenvgym.agents.engines.gold import GoldEngine
 from dataenvgym.agents.engines.llm.engine import LLMEngine
 from dataenvgym.agents.engines.pocket import PocketEngine
@@ -57,6 +58,7 @@ __all__ = [
     "BanditPolicy",
     "BlindPolicy",
     "ConfigurableTreePolicy",
+    "ContrastEngine",
     "EdgePolicy",
     "Engine",
     "ExecutionEngine",

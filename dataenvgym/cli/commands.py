@@ -103,7 +103,9 @@ def add_commands(
             "  dataenvgym eval --run RUN            the best iteration of a run, on its task\n"
             "  dataenvgym eval --run RUN --iteration 2 task=gsm8k\n"
             "  dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\\n"
-            "      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]\n\n"
+            "      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]\n"
+            "  dataenvgym eval task=pocket_math metrics=[accuracy,judge] teacher=openai \\\n"
+            "      teacher.model=NAME judge.rubric='Is every step justified?'\n\n"
             "Every sample is written to the evaluation's folder (evaluations_dir=...). The same\n"
             "command resumes an evaluation that was interrupted, shows the table of one that\n"
             "is finished, and extends it where it asks for more samples."
@@ -147,7 +149,8 @@ def add_commands(
         nargs="*",
         default=[],  # which makes them optional to argparse's messages, too
         metavar="KEY=VALUE",
-        help="other metrics (metrics=[pass@2]), or changes to the task, such as task.threads=2",
+        help="other metrics (metrics=[pass@2]), a judge (metrics=[judge] teacher=openai "
+        "teacher.model=NAME judge.rubric=...), or changes to the task, such as task.threads=2",
     )
     _add_trust(rescore, "evaluation")
     rescore.add_argument(
@@ -199,6 +202,27 @@ def add_commands(
     composed.add_argument(
         "--resolve", action="store_true", help="values in place of references such as ${seed}"
     )
+
+    worlds = command(
+        "worlds",
+        "list the worlds of tool use, or audit worlds with their problems",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym worlds list\n"
+            "  dataenvgym worlds audit                 all that come with the package\n"
+            "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n\n"
+            "An audit tries, for each problem, that the gold calls earn the full reward twice\n"
+            "alike, that doing nothing, a plan with one argument changed, and random calls get 0,\n"
+            "and that a verifier that is wrong on purpose is noticed. It ends with 1 if anything\n"
+            "does not hold."
+        ),
+    )
+    worlds.add_argument("action", metavar="audit|list", help="what to do")
+    worlds.add_argument(
+        "worlds", nargs="*", metavar="WORLD", help="a name, or a class as my_module.MyWorld"
+    )
+    worlds.add_argument("--tasks", metavar="FILE", help="problems (default: those of the world)")
+    worlds.add_argument("--seed", type=int, default=0, metavar="N", help="of the random calls")
 
     external = command(
         "external",

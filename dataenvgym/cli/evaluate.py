@@ -56,7 +56,7 @@ def evaluate(arguments: Namespace) -> None:
 def _show(evaluation: Evaluation, console: Console) -> None:
     from rich.text import Text
 
-    from dataenvgym.cli.evaluation_tables import metric_table, score_tables
+    from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables
 
     report = evaluation.report
     title = Text(f"{report.task}, {_title(evaluation)}", style="italic")
@@ -69,6 +69,8 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         console.print(table)
         console.print()
     console.print(metric_table(evaluation.results.metrics), crop=False)
+    for line in judge_lines(evaluation.results.metrics):
+        console.print(Text(line), soft_wrap=True)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
     if failed := report.n_errors:
         if report.faults:

@@ -10,8 +10,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import one_line, score
-from dataenvgym.evaluation.metrics import MetricResult
+from dataenvgym.episodes.texts import one_line, score, several
+from dataenvgym.evaluation.metrics import JudgeResult, MetricResult
 from dataenvgym.records import PerformanceReport
 
 
@@ -73,6 +73,26 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
         gaps = [str(r.left_out or "")] * has_gaps
         table.add_row(Text(r.name), score(r.value, 4), half, *sd, str(r.n), *gaps)
     return _uncut(table)
+
+
+def judge_lines(results: Sequence[MetricResult]) -> list[str]:
+    """What is worth knowing of judges: samples without a score, and how far they agree."""
+    lines = []
+    for r in results:
+        if not isinstance(r, JudgeResult):
+            continue
+        if r.n_unscored or any(r.failed.values()):
+            failed = ", ".join(f"{name} {n}" for name, n in r.failed.items() if n)
+            all_samples = several(r.n_scored + r.n_unscored, "sample")
+            why = f"no verdict by: {failed}); the same command asks again"
+            if not failed:
+                why = "the judges have no majority)"
+            lines.append(f"{r.name}: {r.n_unscored} of {all_samples} without a score ({why}")
+        if len(r.means) > 1:
+            means = ", ".join(f"{name} {mean:.2f}" for name, mean in r.means.items())
+            alpha = "not defined" if r.agreement is None else f"{r.agreement:.3f}"
+            lines.append(f"{r.name}: agreement (Krippendorff's alpha) {alpha}; means: {means}")
+    return lines
 
 
 def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:

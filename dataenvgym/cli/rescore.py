@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
-from dataenvgym.cli.evaluation_tables import change_table
+from dataenvgym.cli.evaluation_tables import change_table, judge_lines
 from dataenvgym.episodes.texts import one_line, several
 from dataenvgym.evaluation.replay import REPLAYED
 from dataenvgym.evaluation.rescoring import Rescored
@@ -48,6 +48,8 @@ def _show(judged: JudgedAgain, console: Console) -> None:
             soft_wrap=True,
         )
     console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
+    for line in judge_lines(outcome.after.metrics):
+        console.print(Text(line), soft_wrap=True)
     console.print()
     for line in _lines(outcome.rescored, outcome.n_gone):
         console.print(Text(line), soft_wrap=True)

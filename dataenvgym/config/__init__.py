@@ -16,6 +16,7 @@
 from dataenvgym.config.building import (
     build_agent,
     build_environment,
+    build_judge,
     build_predictor,
     build_task,
     build_teacher,
@@ -31,6 +32,7 @@ from dataenvgym.shipped_configs import config_directory
 __all__ = [
     "build_agent",
     "build_environment",
+    "build_judge",
     "build_predictor",
     "build_task",
     "build_teacher",

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
     from dataenvgym.environments.options import EnvironmentOptions
     from dataenvgym.environments.skill_tree.environment import SkillTreeOptions
+    from dataenvgym.judging import RubricJudge
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
@@ -132,6 +133,40 @@ def build_teacher(
         return None
     teacher = build_section(config, "teacher", predictor=predictor, directory=directory)
     return cast(TeacherInterface, check_protocol(teacher, TeacherInterface, "teacher"))
+
+
+def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
+    """The judge that a section `judge` describes: a `RubricJudge`, or its own `_target_`.
+
+    Args:
+        directory: the folder of the evaluation; the judges keep transcript and usage in its
+            `judges/NAME`.
+
+    Raises:
+        ConfigurationError: for options that cannot be, and for the student as a judge.
+    """
+    from omegaconf import OmegaConf
+
+    from dataenvgym.judging import RubricJudge
+
+    section = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    for name in section["teachers"]:
+        if "predictor" in inspect.signature(section_target(config.teachers, name)).parameters:
+            raise ConfigurationError(
+                f"judge.teachers.{name} is the student itself, which does not judge its own "
+                "evaluation: choose a server (teacher=openai, teacher=vllm) or a class of your own"
+            )
+    teachers = {
+        name: build_value(
+            teacher, f"judge.teachers.{name}", {"directory": Path(directory) / "judges" / str(name)}
+        )
+        for name, teacher in section["teachers"].items()
+    }
+    for name, teacher in teachers.items():
+        check_protocol(teacher, TeacherInterface, f"judge.teachers.{name}")
+    made = {"_target_": "dataenvgym.judging.RubricJudge", **section, "teachers": teachers}
+    judge = build_value(made, "judge", {})
+    return cast(RubricJudge, check_protocol(judge, RubricJudge, "judge"))
 
 
 def build_agent(

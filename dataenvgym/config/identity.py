@@ -38,10 +38,16 @@ _ADDED: dict[str, Any] = {
     "agent.policy.choose": "all",
     "agent.policy.skills": 1,
     "agent.policy.below": 0.8,
+    "agent.engine.prefixes": False,
+    "trainer.scored_as": None,
+    "trainer.scored_threshold": 0.5,
+    "trainer.scored_segment": None,
+    "trainer.scored_reduction": "mean",
+    "trainer.scored_clip": None,
 }
 """Keys that earlier versions did not have, with the value that they acted on. A key with that value
-is left out, so that their runs keep their names and can be continued. Of a policy within another
-one, the key is the same."""
+is left out, so that their runs keep their names and can be continued. Of a policy or an engine
+within another one, the key is the same."""
 
 FREE_SECTIONS = ("executor",)
 """Sections of which the same is true: who runs the episode, and where, changes no result."""
@@ -97,9 +103,11 @@ def follows(config: DictConfig, key: str) -> bool:
 
 
 def _is_as_before(key: str, value: Any) -> bool:
-    key = re.sub(r"(?:\.policy)+\.", ".policy.", key)
+    key = re.sub(r"\.(policy|engine)(?:\.\1)+\.", r".\1.", key)
     if key.startswith("task.others.") and key.endswith(".tool_parser"):  # of a speaker
         key = "predictor.tool_parser"
+    if key == "predictor.tool_format" and value is None:  # the student's own: then that is said
+        return True
     return key in _ADDED and value == _ADDED[key]
 
 

@@ -14,18 +14,26 @@ import yaml
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.records import ChatDatum, DatumKind, TrainingDatum
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    PreferenceDatum,
+    ScoredDatum,
+    TrainingDatum,
+)
 from dataenvgym.storage import publishing, read_json, write_text
 from dataenvgym.tool_formats import spoken
 
 BATCH = 1000  # rows that are in memory at a time
+_SIDES = ("chosen", "rejected")
 
 
 def export_records(run_directory: str | Path, output: str | Path) -> Path:
     """Write all accepted records to the new folder `output`, which `load_dataset` loads.
 
     Records of one kind are `data/train.parquet`; of several kinds `data/<kind>.parquet`, each a
-    configuration named after its kind. Each record has its provenance beside it: id, skill,
+    configuration named after its kind; preferences for turns of conversations are a kind of their
+    own here, `preference_chat`. Each record has its provenance beside it: id, skill,
     subskill, agent, iteration. Tools and tool calls are JSON texts, so that every row has the same
     columns.
 
@@ -36,14 +44,14 @@ def export_records(run_directory: str | Path, output: str | Path) -> Path:
     """
     run = RunFiles(run_directory)
     output = _new_folder(output)
-    sizes: dict[DatumKind, int] = {}
+    sizes: dict[str, int] = {}
     for record in run.records():
-        sizes[record.kind] = sizes.get(record.kind, 0) + 1
+        sizes[_kind(record)] = sizes.get(_kind(record), 0) + 1
     if not sizes:
         raise RunDirectoryError(f"{run.directory} has no accepted records to export yet")
     with publishing(output) as folder:
         for kind in sorted(sizes):
-            records = (r for r in run.records() if r.kind == kind)
+            records = (r for r in run.records() if _kind(r) == kind)
             _write_parquet(folder / _file(kind, sizes), kind, records)
         write_text(folder / "README.md", _dataset_card(run, sizes))
     return output
@@ -104,7 +112,7 @@ def _new_folder(output: str | Path) -> Path:
 # --- records ---
 
 
-def _write_parquet(path: Path, kind: DatumKind, records: Iterator[TrainingDatum]) -> None:
+def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> None:
     """One row for each record. (From JSON lines `datasets` would take dates for timestamps.)"""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -118,9 +126,12 @@ def _write_parquet(path: Path, kind: DatumKind, records: Iterator[TrainingDatum]
     history = {"history": pa.list_(pa.list_(text))}
     turn = pa.struct([(name, text) for name in ("role", "content", "tool_calls")])
     prompted = dict.fromkeys(prompt, text) | history
+    chat = {"messages": pa.list_(turn), "system": text, "tools": text}
     own = {
         "supervised": prompted | {"output": text},
-        "chat": {"messages": pa.list_(turn), "system": text, "tools": text},
+        "chat": chat,
+        "preference_chat": chat | dict.fromkeys(("chosen", "rejected"), pa.list_(turn)),
+        "scored": chat | {"weights": pa.list_(pa.float64())},
         "preference": prompted | {"chosen": text, "rejected": text},
         "kto": prompted | {"output": text, "desirable": pa.bool_()},
         "text": {"text": text},
@@ -138,24 +149,38 @@ def _write_parquet(path: Path, kind: DatumKind, records: Iterator[TrainingDatum]
 def _row(record: TrainingDatum) -> dict[str, Any]:
     """Provenance first, then the record's own fields as its columns have them."""
     fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
-    if isinstance(record, ChatDatum):
-        fields["tools"] = _json(fields["tools"])
-        fields["messages"] = [
-            {**fields, "content": spoken(message), "tool_calls": _json(fields["tool_calls"])}
-            for message, fields in zip(record.messages, fields["messages"], strict=True)
-        ]
+    if isinstance(record, PreferenceDatum) and record.messages:
+        sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
+        fields = {"system": record.system} | sides
+    if isinstance(record, ChatDatum | ScoredDatum | PreferenceDatum) and record.messages:
+        fields["tools"] = _json([tool.model_dump(mode="json") for tool in record.tools])
+        fields["messages"] = _turns(record.messages)
     return {**record.provenance.model_dump(mode="json"), **fields}
+
+
+def _turns(messages: Conversation) -> list[dict[str, Any]]:
+    return [
+        {**fields, "content": spoken(message), "tool_calls": _json(fields["tool_calls"])}
+        for message in messages
+        for fields in [message.model_dump(mode="json")]
+    ]
+
+
+def _kind(record: TrainingDatum) -> str:
+    """The kind of a record; preferences for turns of conversations have other columns."""
+    is_turn = isinstance(record, PreferenceDatum) and bool(record.messages)
+    return f"{record.kind}_chat" if is_turn else record.kind
 
 
 def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _file(kind: DatumKind, sizes: dict[DatumKind, int]) -> str:
+def _file(kind: str, sizes: dict[str, int]) -> str:
     return f"data/{kind if len(sizes) > 1 else 'train'}.parquet"
 
 
-def _dataset_card(run: RunFiles, sizes: dict[DatumKind, int]) -> str:
+def _dataset_card(run: RunFiles, sizes: dict[str, int]) -> str:
     names = {kind: kind if len(sizes) > 1 else "default" for kind in sorted(sizes)}
     summary, total = run.summary, sum(sizes.values())
     head = {

@@ -7,6 +7,7 @@
     tallies        all tries at one problem, counted
     metrics        the metrics by name (`pass@5`, `majority@8`, ...) over all instances
     files          the folder of an evaluation
+    judged         what judges say of the samples, for the metric `judge`
     drawing        draws the samples that a folder lacks
     rescoring      judges written samples again, without asking the student
     results        tallies, metrics and scores by skill of a folder
@@ -19,7 +20,14 @@ metrics that need k, and the results say how many were.
 from dataenvgym.evaluation.drawing import draw_samples
 from dataenvgym.evaluation.estimators import majority_at_k, pass_at_k, pass_hat_k
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.evaluation.metrics import Metric, MetricResult, parse_metric, parse_metrics
+from dataenvgym.evaluation.judged import JudgedSamples, judge_samples
+from dataenvgym.evaluation.metrics import (
+    JudgeResult,
+    Metric,
+    MetricResult,
+    parse_metric,
+    parse_metrics,
+)
 from dataenvgym.evaluation.rescoring import rescore, rescore_folder
 from dataenvgym.evaluation.results import EvaluationResults, sum_up
 from dataenvgym.evaluation.samples import Sample
@@ -28,11 +36,14 @@ from dataenvgym.evaluation.tallies import Tally
 __all__ = [
     "EvaluationFiles",
     "EvaluationResults",
+    "JudgeResult",
+    "JudgedSamples",
     "Metric",
     "MetricResult",
     "Sample",
     "Tally",
     "draw_samples",
+    "judge_samples",
     "majority_at_k",
     "parse_metric",
     "parse_metrics",

@@ -1,13 +1,13 @@
 """What a reply answers, and which answers are the same: the classes that a majority votes by.
 
-The task's domain reads and compares answers (`answer_class`, `same_answer`).
+The task's domain reads and compares answers (`answer_given`, `same_answer`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -18,6 +18,7 @@ from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.replies import last_reply
+from dataenvgym.tool_formats import as_reply
 
 _log = logging.getLogger(__name__)
 Answer = TypeVar("Answer", bound=Hashable)
@@ -32,8 +33,7 @@ def answers_of(
     One with an error has no answer.
     """
     task = task_of(task)
-    replies = [last_reply(c) for c in completed]
-    keys = [(id(c.instance), c.error, r) for c, r in zip(completed, replies, strict=True)]
+    keys = [(id(c.instance), c.error, *_said(c)) for c in completed]
     different = dict(zip(keys, completed, strict=True))
     with ThreadPoolExecutor(task.threads) as pool:
         read = pool.map(partial(_answer_of, task.domain), different.values())
@@ -41,12 +41,16 @@ def answers_of(
     return [found[key] for key in keys]
 
 
+def _said(completed: CompletedTaskInstance) -> Iterator[str]:
+    return (as_reply(message) for message in completed.transcript if message.role == "assistant")
+
+
 def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:
     reply = last_reply(completed)
     if completed.error is not None or reply is None:
         return None, None
     try:
-        answer = domain.answer_class(completed.instance, reply)
+        answer = domain.answer_given(completed)
     except ConfigurationError:  # nothing would get better with the next one
         raise
     except Exception as error:  # whatever a task's code does: the score stands

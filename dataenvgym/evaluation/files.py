@@ -5,6 +5,7 @@
     samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, a line each
     tallies.jsonl                    the samples of each instance, counted
     results.json                     metrics, and scores by skill: what the last command asked for
+    judged-HASH/SSS-CCCC.jsonl       what judges said of each sample; judges.json says who they are
     rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, and
                                      the settings they were judged with
 
@@ -56,7 +57,7 @@ class EvaluationFiles:
             raise RunDirectoryError(
                 f"{self.directory} has no instances.jsonl: the evaluation has not begun"
             )
-        instances = tuple(_read(path, TaskInstance, _ANEW))
+        instances = tuple(read_models(path, TaskInstance, _ANEW))
         if not instances:
             raise RunDirectoryError(f"{path} is empty, so it is damaged: {_ANEW}")
         return instances
@@ -105,7 +106,7 @@ class EvaluationFiles:
             RunDirectoryError: if the file is damaged, or is about other problems.
         """
         path = self.part(sample, chunk)
-        samples = _read(path, Sample, _DRAWN_AGAIN)
+        samples = read_models(path, Sample, _DRAWN_AGAIN)
         found, expected = ([s.instance_id for s in samples], [i.id for i in instances])
         if len(found) > len(expected) and found[: len(expected)] == expected:
             raise RunDirectoryError(
@@ -183,7 +184,11 @@ def write_models(path: Path, models: Iterable[Model]) -> None:
     write_jsonl(path, (orjson.Fragment(model.model_dump_json()) for model in models))
 
 
-def _read(path: Path, kind: type[T], way_out: str) -> list[T]:
-    """The models in the file, one a line."""
+def read_models(path: Path, kind: type[T], way_out: str) -> list[T]:
+    """The models in the file, one a line.
+
+    Raises:
+        RunDirectoryError: if the file is damaged, with the way out.
+    """
     with naming_damage(path, way_out):
         return [kind.model_validate(value) for value in read_jsonl(path)]

@@ -4,8 +4,10 @@
     pass^K              all of K samples are right
     majority@K          the most frequent answer of K samples is right, ties shared
     pass@1[avg-of-K]    the mean accuracy of the first K samples, and its standard deviation
+    accuracy            the share of samples that are right: pass@1, by another name
     no_answer_rate      the share of samples without an answer
     error_rate          the share of samples whose infrastructure failed
+    judge               the mean score that judges give the samples (see `evaluation.judged`)
 
 All but `error_rate` are about the samples without an error. `pass@1[avg-of-K]` is a mean over
 samples, of what each comes to over all instances: where none failed and K is all of them, it is
@@ -33,7 +35,9 @@ _ONE_OF_K: dict[str, Callable[[Tally, int], float]] = {
 _AVERAGE = "pass@1[avg-of-{}]"
 ERROR_RATE = "error_rate"
 _RATES = ("no_answer_rate", ERROR_RATE)
-_FORMS = (*_ONE_OF_K, _AVERAGE, *_RATES)
+_ACCURACY = "accuracy"
+JUDGE = "judge"
+_FORMS = (*_ONE_OF_K, _AVERAGE, _ACCURACY, *_RATES, JUDGE)
 
 
 class MetricResult(Model):
@@ -58,6 +62,26 @@ class MetricResult(Model):
     left_out: int = 0
 
 
+class JudgeResult(MetricResult):
+    """What judges gave: `value` is the mean over instances of the mean over their samples.
+
+    Attributes:
+        left_out: instances none of whose samples has a score.
+        n_scored: samples with a score.
+        n_unscored: samples without one, because too few judges gave a verdict that can be read,
+            or had no majority. They are not in `value`.
+        failed: of each judge, how many samples it gave no verdict on.
+        means: of each judge, the mean of its scores.
+        agreement: of several judges, Krippendorff's alpha; None where it is not defined.
+    """
+
+    n_scored: int
+    n_unscored: int
+    failed: dict[str, int]
+    means: dict[str, float]
+    agreement: float | None = None
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric: its form, such as "pass@{}", and its k (0 where the form has none)."""
@@ -69,12 +93,22 @@ class Metric:
     def name(self) -> str:
         return self.form.format(self.k)
 
+    @property
+    def needs_judge(self) -> bool:
+        """Whether it is made of what judges say, and not of tallies."""
+        return self.form == JUDGE
+
     def of(self, tallies: Sequence[Tally]) -> MetricResult:
-        """The metric over all instances.
+        """The metric over all instances, unless it needs a judge.
 
         Raises:
-            ConfigurationError: if it is about more samples than were drawn.
+            ConfigurationError: if it is about more samples than were drawn, or needs a judge.
         """
+        if self.needs_judge:
+            raise ConfigurationError(
+                f"the metric {self.name!r} needs a judge, and there is none: see "
+                "dataenvgym.evaluation.judge_samples"
+            )
         drawn = max((len(t.outcomes) for t in tallies), default=0)
         check_metrics([self], drawn)
         found = [value for t in tallies if (value := self._value(t)) is not None]
@@ -98,6 +132,8 @@ class Metric:
         if self.form == _AVERAGE:
             judged = [o for o in t.outcomes[: self.k] if o is not None]
             return sum(judged) / len(judged) if judged else None
+        if self.form == _ACCURACY:
+            return t.n_correct / t.n if t.n else None
         if self.form == "no_answer_rate":
             return t.n_silent / t.n if t.n else None
         return t.n_errors / len(t.outcomes)

@@ -16,12 +16,14 @@ from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.evaluation.files import EvaluationFiles, write_models
+from dataenvgym.evaluation.judged import judge_samples
 from dataenvgym.evaluation.metrics import ERROR_RATE, Metric
 from dataenvgym.evaluation.replay import UNANSWERED, can_be_replayed, replay
-from dataenvgym.evaluation.results import EvaluationResults, results_of
+from dataenvgym.evaluation.results import EvaluationResults, results_before, results_of
 from dataenvgym.evaluation.samples import Judgement, Sample, judgements_of
 from dataenvgym.evaluation.tallies import tally_all
 from dataenvgym.interfaces import Closes, Submits, TaskInterface
+from dataenvgym.judging import RubricJudge
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted import known_instances, one_by_one
@@ -135,6 +137,7 @@ def rescore_folder(
     samples: int,
     *,
     settings: str | None = None,
+    judge: RubricJudge | None = None,
 ) -> Outcome:
     """Judge the first so many samples of every instance again; write `rescored-NNN/`.
 
@@ -143,6 +146,7 @@ def rescore_folder(
 
     Args:
         settings: YAML that says how they are judged now, kept with the scores as `config.yaml`.
+        judge: for metrics that need one; what it said of the same conversations before stands.
 
     Raises:
         RunDirectoryError: if samples are missing.
@@ -162,8 +166,12 @@ def rescore_folder(
         "before": [s.completed(saved[s.instance_id]) for s in drawn],
         "after": [c for _, c in judged],
     }
+    said = None if judge is None else judge_samples(files, judge, completed["after"], samples)
     results = {
-        name: results_of(task, tallies[name], completed[name], metrics, samples) for name in tallies
+        "before": results_of(
+            task, tallies["before"], completed["before"], metrics, samples, results_before(files)
+        ),
+        "after": results_of(task, tallies["after"], completed["after"], metrics, samples, said),
     }
     if any(r.needs_student for r in rescored):
         results["after"] = _without_values(results["after"])

@@ -1,16 +1,21 @@
-"""What an evaluation came to: samples -> tallies -> metrics, and scores by skill."""
+"""What an evaluation came to: samples -> tallies -> metrics, and scores by skill.
+
+A metric of judges is made of what they said (see `judged`), and not of tallies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from dataenvgym.evaluation.files import EvaluationFiles
-from dataenvgym.evaluation.metrics import Metric, MetricResult
+from dataenvgym.evaluation.metrics import JudgeResult, Metric, MetricResult
 from dataenvgym.evaluation.tallies import Tally, tally_all
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
-from dataenvgym.storage import write_json
+from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted import report_of
+from dataenvgym.workspace import naming_damage
 
 
 class EvaluationResults(Model):
@@ -24,14 +29,35 @@ class EvaluationResults(Model):
     """
 
     samples: int
-    metrics: tuple[MetricResult, ...]
+    metrics: tuple[JudgeResult | MetricResult, ...]
     report: PerformanceReport | None
 
 
+class JudgesSamples(Protocol):
+    """What judges said of an evaluation's samples."""
+
+    def result(self, name: str, /) -> JudgeResult | MetricResult:
+        """The metric of that name."""
+        ...
+
+    def added_to(
+        self, completed: Sequence[CompletedTaskInstance], /
+    ) -> Sequence[CompletedTaskInstance]:
+        """The samples with their scores by the judges, where they have one, as a named score."""
+        ...
+
+
 def sum_up(
-    files: EvaluationFiles, task: TaskInterface, metrics: Sequence[Metric], samples: int
+    files: EvaluationFiles,
+    task: TaskInterface,
+    metrics: Sequence[Metric],
+    samples: int,
+    judged: JudgesSamples | None = None,
 ) -> EvaluationResults:
     """Write `tallies.jsonl` and `results.json`, over the first so many samples of each instance.
+
+    Args:
+        judged: what judges said of these samples; None if no metric needs one.
 
     Raises:
         RunDirectoryError: if samples are missing.
@@ -41,7 +67,7 @@ def sum_up(
     drawn = list(files.read_samples(samples))
     tallies = tally_all(task, instances, ((s.instance_id, s) for s in drawn))
     completed = [s.completed(by_id[s.instance_id]) for s in drawn]
-    results = results_of(task, tallies, completed, metrics, samples)
+    results = results_of(task, tallies, completed, metrics, samples, judged)
     files.write_tallies(tallies)
     write_json(files.directory / "results.json", results.model_dump(mode="json"))
     return results
@@ -53,14 +79,52 @@ def results_of(
     completed: Sequence[CompletedTaskInstance],
     metrics: Sequence[Metric],
     samples: int,
+    judged: JudgesSamples | None = None,
 ) -> EvaluationResults:
-    """The results of these tallies and samples."""
-    judged = any(c.error is None for c in completed)
+    """The results of these tallies, samples and verdicts."""
+    if judged is not None:
+        completed = judged.added_to(completed)
+    any_scored = any(c.error is None for c in completed)
     return EvaluationResults(
         samples=samples,
-        metrics=tuple(metric.of(tallies) for metric in metrics),
-        report=report_of(task, completed) if judged else None,
+        metrics=tuple(_result(metric, tallies, judged) for metric in metrics),
+        report=report_of(task, completed) if any_scored else None,
     )
+
+
+class _Written:
+    """The metrics of judges as `results.json` has them."""
+
+    def __init__(self, metrics: Sequence[MetricResult]) -> None:
+        self._by_name = {metric.name: metric for metric in metrics}
+
+    def result(self, name: str, /) -> MetricResult:
+        return self._by_name.get(name, MetricResult(name=name, value=None, n=0))
+
+    def added_to(
+        self, completed: Sequence[CompletedTaskInstance], /
+    ) -> Sequence[CompletedTaskInstance]:
+        return completed
+
+
+def results_before(files: EvaluationFiles) -> JudgesSamples:
+    """What judges said when `results.json` was written; nothing if it has no metric of judges.
+
+    Raises:
+        RunDirectoryError: if the file is damaged.
+    """
+    if not (path := files.directory / "results.json").exists():
+        return _Written(())
+    with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
+        return _Written(EvaluationResults.model_validate(read_json(path)).metrics)
+
+
+def _result(
+    metric: Metric, tallies: Sequence[Tally], judged: JudgesSamples | None
+) -> JudgeResult | MetricResult:
+    if metric.needs_judge and judged is not None:
+        return judged.result(metric.name)
+    return metric.of(tallies)
 
 
 def completed_of(files: EvaluationFiles, samples: int) -> list[CompletedTaskInstance]:

@@ -3,6 +3,7 @@
 running        `run_evaluation`: from a configuration to metrics and scores, from wherever it stands
 judging_again  `rescore_evaluation`: its samples judged again, without the student
 directory      a configuration and the folder of its evaluation
+judges         who judges an evaluation, for the metric `judge`
 evaluated_run  the task and the student of a run, as an evaluation takes them over
 splits         which problems an evaluation is about
 

@@ -2,9 +2,9 @@
 
 `config.yaml` there has the sections that determine what is answered (task, student, predictor,
 trainer) and the settings of the evaluation, resolved. The same ones go on with it; others are
-refused by the names of the keys that differ, except for `samples` and `metrics`: more samples
-extend the evaluation, and metrics are made of what is drawn already. `problems` says what part of
-the task's problems was put.
+refused by the names of the keys that differ, except for `samples`, `metrics` and `judge`: more
+samples extend the evaluation, and metrics are made of what is drawn already. `problems` says what
+part of the task's problems was put.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation_runs.judges import asks_judge, judge_section, with_judges
 from dataenvgym.storage import hash_files
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _SECTIONS = ("task", "student", "predictor", "trainer")
-_FREE = ("samples", "metrics", "problems")
+_FREE = ("samples", "metrics", "problems", "judge")
 
 
 def evaluation_settings(
@@ -60,6 +61,8 @@ def evaluation_settings(
     content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
     content |= {"split": split, "limit": limit, "adapter": _fingerprint(adapter)}
     content |= {"problems": None}  # how many of how many, once they are loaded
+    if asks_judge(metrics):
+        content["judge"] = judge_section(config)
     settings: DictConfig = OmegaConf.create(literal(content))
     return settings
 
@@ -98,8 +101,8 @@ EVALUATIONS = _Evaluations()
 def settings_to_rescore(
     directory: Path, overrides: Sequence[str], *, trust: bool = False
 ) -> DictConfig:
-    """An evaluation's settings with other metrics, or other options of the task, which judge in
-    another way.
+    """An evaluation's settings with other metrics, another judge, or other options of the task,
+    which judge in another way.
 
     Args:
         trust: take the task as the folder has it, whatever class or program it names (see `trust`).
@@ -111,17 +114,20 @@ def settings_to_rescore(
     from omegaconf import OmegaConf
 
     settings = EVALUATIONS.read(directory)
-    known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
     parsed = parse_overrides(overrides)
-    for override in parsed:
-        if override.key != "metrics" and not override.key.startswith("task."):
+    settings, overrides, chosen = with_judges(settings, parsed)
+    known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
+    for override in parse_overrides(overrides):
+        if override.key != "metrics" and not override.key.startswith(("task.", "judge.")):
             raise ConfigurationError(
                 f"{override.text!r} changes nothing in how the samples are judged."
                 f"{did_you_mean(override.key, known)} What does: {', '.join(known)}."
             )
     changed = overlay(settings, overrides)
     if not trust:
-        refuse_untrusted(changed, ["task"], directory / "config.yaml", parsed)
+        asked = asks_judge(changed.metrics) and not chosen
+        sections = ["task", "judge"] if asked else ["task"]
+        refuse_untrusted(changed, sections, directory / "config.yaml", parsed)
     return changed
 
 

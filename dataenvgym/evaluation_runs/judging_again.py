@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataenvgym.config import build_task
+from dataenvgym.config import build_judge, build_task
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import RunDirectoryError
@@ -43,7 +44,8 @@ def rescore_evaluation(
 
     Args:
         evaluation: its name, or the path of its folder.
-        overrides: other metrics, or changes to the task, which then judges in another way.
+        overrides: other metrics, a judge for them (`teacher=...`, `judge.rubric=...`), or changes
+            to the task, which then judges in another way.
         evaluations_dir: the folder of evaluations.
         trust: run whatever code the evaluation's config.yaml names (see `config.trust`).
 
@@ -67,7 +69,10 @@ def rescore_evaluation(
             )
         metrics = (parse_metrics if asked else _possible)(settings.metrics, samples)
         how = shown_yaml(settings)
-        outcome = rescore_folder(files, task, metrics, samples, settings=how)
+        needs_judge = any(metric.needs_judge for metric in metrics)
+        judge = build_judge(settings.judge, directory) if needs_judge else None
+        with closing(judge) if judge is not None else nullcontext():
+            outcome = rescore_folder(files, task, metrics, samples, settings=how, judge=judge)
     return JudgedAgain(outcome, samples, int(settings.samples))
 
 

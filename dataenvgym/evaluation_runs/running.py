@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataenvgym.config import build_predictor, build_task, compose, find_run
+from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.environments.identity import (
     identity_of,
@@ -29,6 +29,7 @@ from dataenvgym.evaluation.drawing import (
     instances_of,
 )
 from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation.judged import JudgedSamples, judge_samples
 from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
 from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
 from dataenvgym.evaluation_runs.directory import (
@@ -44,6 +45,7 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     TaskInterface,
 )
+from dataenvgym.judging import RubricJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.rollouts import close_speakers
 from dataenvgym.tasks.adapted import one_by_one, task_of
@@ -177,9 +179,11 @@ def run_evaluation(
     if not fresh:
         EVALUATIONS.check(directory, settings)
     files = evaluation_files(directory, settings)
-    was_finished = files.has(samples) and not (fresh or retry_errors)
-    doubt = _doubt(files, task, config) if was_finished else None
-    if not was_finished:
+    # made first, so that one that cannot be made is refused before the student is asked
+    judge = build_judge(settings.judge, directory) if "judge" in settings else None
+    was_drawn = files.has(samples) and not (fresh or retry_errors)
+    doubt = _doubt(files, task, config) if was_drawn else None
+    if not was_drawn:
         instances = instances_of(task, samples, limit)
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
@@ -194,17 +198,32 @@ def run_evaluation(
             else:
                 write_identity(directory, identity)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
+    judged = None if judge is None else _judged(files, judge, settings, samples)
     return Evaluation(
         directory=directory,
-        results=sum_up(files, task, metrics, samples),
+        results=sum_up(files, task, metrics, samples, judged),
         task=task,
         split=split,
         student=student.name,
         problems=EVALUATIONS.read(directory).get("problems"),
-        was_finished=was_finished,
+        was_finished=was_drawn and (judged is None or not judged.n_asked),
         doubt=doubt,
         _files=files,
     )
+
+
+def _judged(
+    files: EvaluationFiles, judge: RubricJudge, settings: DictConfig, samples: int
+) -> JudgedSamples:
+    """What the judge says of the samples that are there."""
+    directory = files.directory
+    try:
+        with EVALUATIONS.opened(directory, settings):
+            settings.problems = EVALUATIONS.read(directory).get("problems")
+            EVALUATIONS.keep(directory, settings)
+            return judge_samples(files, judge, completed_of(files, samples), samples)
+    finally:
+        judge.close()
 
 
 def _composed_or_asked(

@@ -7,12 +7,16 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     dpo     preference          instruction, input, chosen, rejected, system, history
     kto     kto                 instruction, input, output, kto_tag, system, history
     pt      text                text
+    scored  scored              none
+
+Stage `scored` is this package's own: LLaMA-Factory has none that learns from weights, and refuses
+it by name. Its rows are those of chat records, with the column `weights`.
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
-system, tools). Its tools, calls and results are written as text, as the student is given them; so
-the tools column is empty, and LLaMA-Factory has nothing to format in its own way. Every other
-prompted record can be written in this formatting as well, with the same meaning to LLaMA-Factory,
-which is how a file can hold both supervised and chat records.
+system, tools). Tools, calls and results, also those of a preference record, are written as text, as
+the student is given them; so the tools column is empty, and LLaMA-Factory has nothing to format in
+its own way. Every other prompted record can be written in this formatting as well, with the same
+meaning to LLaMA-Factory, which is how a file can hold both supervised and chat records.
 
 All rows of a formatting have the same columns, whether a record uses them or not, because the
 loader takes a file's columns from its beginning. Provenance is no column: LLaMA-Factory has no
@@ -22,16 +26,17 @@ use for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, cast
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory.entries import Formatting, Stage
 from dataenvgym.records import (
     ChatDatum,
+    Conversation,
     DatumKind,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -45,6 +50,7 @@ KINDS: Mapping[Stage, tuple[DatumKind, ...]] = {
     "dpo": ("preference",),
     "kto": ("kto",),
     "pt": ("text",),
+    "scored": ("scored",),
 }
 _STAGES: Mapping[str, Stage] = {kind: stage for stage, kinds in KINDS.items() for kind in kinds}
 
@@ -74,14 +80,20 @@ def format_records_for_llama_factory_sft(
 
 
 def format_records_for_llama_factory_dpo(
-    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+    records: Iterable[TrainingDatum],
+    *,
+    formatting: Formatting = "alpaca",
+    tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Iterator[Row]:
     """Rows for stage `dpo` (`ranking: true`), one for each preference record.
+
+    Args:
+        tool_format: writes tools and calls as text.
 
     Raises:
         ConfigurationError: at a record of another kind.
     """
-    return _format(records, "dpo", formatting)
+    return _format(records, "dpo", formatting, tool_format)
 
 
 def format_records_for_llama_factory_kto(
@@ -117,14 +129,39 @@ def _supervised_row(record: SupervisedDatum) -> Row:
     }
 
 
-def _preference_row(record: PreferenceDatum) -> Row:
-    return {
+def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
+    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.segments)
+    row = {
         "instruction": record.instruction,
         "input": record.input,
-        "chosen": record.chosen,
-        "rejected": record.rejected,
+        "chosen": chosen,
+        "rejected": rejected,
         "system": record.system,
         "history": [list(turn) for turn in record.history],
+    }
+    return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
+
+
+def _answer(messages: Conversation) -> str | list[dict[str, str]]:
+    """The text of an answer; a segment as turns, which no loader of LLaMA-Factory takes."""
+    return messages[0].content if len(messages) == 1 else _turns(messages)
+
+
+def _turns(messages: Conversation) -> list[dict[str, str]]:
+    return [
+        {"from": "gpt" if m.role == "assistant" else "human", "value": m.content} for m in messages
+    ]
+
+
+def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
+    """The columns of a conversation, whose plain turns alpaca's history can hold."""
+    messages = tool_format.flatten(prompt)
+    leads = messages[0].role == "system"
+    *earlier, last = (message.content for message in messages[leads:])
+    return {
+        "instruction": last,
+        "system": messages[0].content if leads else "",
+        "history": [list(turn) for turn in zip(earlier[::2], earlier[1::2], strict=True)],
     }
 
 
@@ -143,17 +180,18 @@ def _text_row(record: TextDatum) -> Row:
     return {"text": record.text}
 
 
-def _chat_row(record: ChatDatum, tool_format: ToolFormat) -> Row:
+def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
     return {
-        "conversations": [
-            {"from": "gpt" if m.role == "assistant" else "human", "value": m.content}
-            for m in messages[leads:]
-        ],
+        "conversations": _turns(messages[leads:]),
         "system": messages[0].content if leads else "",
         "tools": "",
     }
+
+
+def _scored_row(record: ScoredDatum, tool_format: ToolFormat) -> Row:
+    return _chat_row(record, tool_format) | {"weights": list(record.weights)}
 
 
 def as_sharegpt(row: Row) -> Row:
@@ -169,25 +207,30 @@ def as_sharegpt(row: Row) -> Row:
     new: Row = {"conversations": turns, "system": row["system"], "tools": ""}
     for side in ("chosen", "rejected"):
         if side in row:
-            new[side] = {"from": "gpt", "value": row[side]}
+            answer = row[side]
+            new[side] = {"from": "gpt", "value": answer} if isinstance(answer, str) else answer
     if "kto_tag" in row:
         new["kto_tag"] = row["kto_tag"]
     return new
 
 
+_WITH_TOOLS: Mapping[str, Callable[[Any, ToolFormat], Row]] = {
+    "chat": _chat_row,
+    "scored": _scored_row,
+    "preference": _preference_row,
+}
 _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
     "supervised": _supervised_row,
-    "preference": _preference_row,
     "kto": _kto_row,
     "text": _text_row,
 }
 
 
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
-    """Makes the row that the kind has by nature: sharegpt for chat records, alpaca otherwise."""
-    if kind == "chat":
-        return partial(_chat_row, tool_format=tool_format)
-    return _ROW_OF[kind]
+    """Makes the row that the kind has by nature: sharegpt for conversations, alpaca otherwise."""
+    if (writer := _WITH_TOOLS.get(kind)) is None:
+        return _ROW_OF[kind]
+    return lambda record: writer(record, tool_format)
 
 
 def _format(

@@ -24,8 +24,7 @@ from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.llm.key_locks import KeyLocks
 from dataenvgym.records import Model
-
-_REDIS = ("redis://", "rediss://", "unix://")
+from dataenvgym.store import RedisSettings, is_redis_url
 
 log = logging.getLogger(__name__)
 
@@ -125,10 +124,10 @@ def open_cache(where: str | Path) -> ReplyCache:
     Raises:
         ConfigurationError: if it is neither.
     """
-    if str(where).startswith(_REDIS):
+    if is_redis_url(str(where)):
         from dataenvgym.llm.redis_cache import RedisCache
 
-        return RedisCache(str(where))
+        return RedisCache(RedisSettings(str(where)))
     if not str(where) or "://" in str(where):
         raise ConfigurationError(
             f"cache is {str(where)!r}, expected a folder, a server such as "

@@ -8,20 +8,17 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from dataenvgym.errors import ExternalError
 from dataenvgym.interfaces import Reply
 from dataenvgym.llm.cache import from_entry, to_entry
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.secrets import keep_secrets_of
+from dataenvgym.store import RedisSettings
 
 T = TypeVar("T")
 
 _PREFIX = "dataenvgym:reply:"
 _CLAIM = "dataenvgym:claim:"
-_CONNECT_S = 3.0
-_ANSWER_S = 5.0
 _CLAIM_S = 10.0  # after which the claims of a run that died end
 _RENEW_S = 3.0
 _AT_ONCE = 512  # keys in one request
@@ -42,12 +39,11 @@ class RedisCache:
     says so.
 
     Args:
-        url: such as "redis://127.0.0.1:6379/0", with user and password where the server has them.
+        settings: how to reach the server.
     """
 
-    def __init__(self, url: str) -> None:
-        keep_secrets_of(url)
-        self._url = url
+    def __init__(self, settings: RedisSettings) -> None:
+        self._settings = settings
         self._lock = threading.Lock()
         self._server: Any = None
         self._was_there = False
@@ -76,8 +72,8 @@ class RedisCache:
                 self._give_up(error)
                 return [None] * len(keys)
             raise ExternalError(
-                f"the cache at {self._place} cannot be read: {error}. Start that Redis server, or "
-                "set teacher.cache to a folder, or to null for none"
+                f"the cache at {self._settings.place} cannot be read: {error}. Start that "
+                "Redis server, or set teacher.cache to a folder, or to null for none"
             ) from error
         self._was_there = True
         return [(e and from_entry(k, e)) or None for k, e in zip(keys, entries, strict=True)]
@@ -90,7 +86,7 @@ class RedisCache:
             try:
                 server.set(_PREFIX + key, to_entry(key, reply))
             except ResponseError as error:
-                log.warning("the cache at %s did not take a reply: %s", self._place, error)
+                log.warning("the cache at %s did not take a reply: %s", self._settings.place, error)
 
         self._unless_lost(keep)
 
@@ -155,29 +151,13 @@ class RedisCache:
                 return
             self._is_given_up = True
         warn_run(
-            f"the cache at {self._place} is lost and not used any more: {error}. Questions that it "
-            "could answer are asked, and paid, again; start that Redis server before the next run"
+            f"the cache at {self._settings.place} is lost and not used any more: {error}. "
+            "Questions that it could answer are asked, and paid, again; start that Redis server "
+            "before the next run"
         )
 
     def _connected(self) -> Any:
-        from redis import Redis
-        from redis.backoff import NoBackoff
-        from redis.exceptions import ConnectionError
-        from redis.retry import Retry
-
         with self._lock:
             if self._server is None:
-                self._server = Redis.from_url(
-                    self._url,
-                    socket_connect_timeout=_CONNECT_S,
-                    socket_timeout=_ANSWER_S,
-                    # once, for a connection that the server has closed meanwhile
-                    retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
-                )
+                self._server = self._settings.connected()
             return self._server
-
-    @property
-    def _place(self) -> str:
-        """The URL without user and password."""
-        parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

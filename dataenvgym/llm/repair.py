@@ -31,10 +31,13 @@ _LONGEST_NUMBER = 300
 _MOST_IN_VAIN = 1_000_000  # characters of one reply that are read and turn out to be no JSON
 
 
-def json_in(text: str) -> Iterator[Any]:
+def json_in(text: str, *, whole: bool = False) -> Iterator[Any]:
     """The JSON objects and arrays in `text` that have something in them, repaired, in order.
 
     What stands in fences comes first.
+
+    Args:
+        whole: leave out those whose end is missing.
     """
     text = _THOUGHT.sub("", text)
     in_vain = 0
@@ -52,7 +55,7 @@ def json_in(text: str) -> Iterator[Any]:
                 in_vain += reader.at - start.start()
                 continue
             end = reader.at
-            if value:
+            if value and not (whole and reader.is_cut_off):
                 yield value
 
 
@@ -65,11 +68,12 @@ class _CutOffError(Exception):
 
 
 class _Reader:
-    """A recursive-descent reader; `at` is where it stands."""
+    """A recursive-descent reader; `at` is where it is, `is_cut_off` whether an end was missing."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
         self.at = at
+        self.is_cut_off = False
 
     def value(self, depth: int) -> Any:
         if depth > _DEEPEST:
@@ -98,6 +102,7 @@ class _Reader:
                 self.at += 1
                 found[name] = self.value(depth + 1)
             except _CutOffError:
+                self.is_cut_off = True
                 return found
 
     def array(self, depth: int) -> list[Any]:
@@ -111,6 +116,7 @@ class _Reader:
                     return found
                 found.append(self.value(depth + 1))
             except _CutOffError:
+                self.is_cut_off = True
                 return found
 
     def string(self) -> str:

@@ -16,9 +16,15 @@ STUDENT = "pocket-v2"
 """The one that "pocket" stands for; every published figure belongs to one version of weights."""
 
 
-def student_path() -> Path:
-    """The folder of the one that "pocket" stands for."""
-    return _WEIGHTS / STUDENT
+def student_path(name: str = STUDENT) -> Path:
+    """The folder of a student's weights; by default, of the one that "pocket" stands for."""
+    return _WEIGHTS / name
+
+
+def tool_format_of(folder: str | Path) -> str | None:
+    """How the student in a folder was pretrained to call tools; None if we do not know."""
+    learned = {student_path("pocket-tools-v1"): "pocket"}
+    return learned.get(Path(folder))
 
 
 def students() -> Mapping[str, Path]:

@@ -1,8 +1,8 @@
-"""Builds the pocket student: `python -m dataenvgym.pocket.build [--output DIR]`.
+"""Builds a pocket student: `python -m dataenvgym.pocket.build [--student NAME] [--output DIR]`.
 
 Pretrains a Llama of 0.9 million parameters (4 layers, width 128, 4 heads of 32, 768 tokens) on
-the curriculum and writes it in Hugging Face format. On 2 CPU cores this takes about 20 to 40
-minutes. The same seed, torch version and processor give the same weights.
+the student's curriculum and writes it in Hugging Face format. On 2 CPU cores this takes about 20 to
+40 minutes. The same seed, torch version and processor give the same weights.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dataenvgym.pocket import student_path
-from dataenvgym.pocket.curriculum import EARLY_SKILLS, STRONG_SKILLS, Curriculum
-from dataenvgym.pocket.families import FAMILY_OF
+from dataenvgym.pocket import STUDENT, student_path
+from dataenvgym.pocket.curriculum import Curriculum
+from dataenvgym.pocket.recipes import STUDENTS, PocketStudent, Stage
 from dataenvgym.pocket.tokenizer import END, build_tokenizer
+from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
 from dataenvgym.tasks.pocket import Exercise
+from dataenvgym.tool_formats import POCKET
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,60 +45,20 @@ _FORMS = ("symbols", "words")
 _DRAWS = 10  # of each phrasing, so that every name there is occurs
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A part of the pretraining, with a learning-rate schedule and an optimizer of its own.
-
-    Attributes:
-        name: for the log.
-        path: names its random rows among those of the seed.
-        steps: how many batches.
-        peak: the highest learning rate.
-        strong: the skills that are practised in plain words.
-        weak_accuracy: where the controller holds the weak skills.
-        probe_from: the step from which it does.
-    """
-
-    name: str
-    path: tuple[str, ...]
-    steps: int
-    peak: float
-    strong: tuple[str, ...]
-    weak_accuracy: float
-    probe_from: int
-
-
-STAGES = (
-    Stage(
-        "learn",
-        ("rows",),
-        steps=3000,
-        peak=2e-3,
-        strong=EARLY_SKILLS,
-        weak_accuracy=0.35,
-        probe_from=1000,
-    ),
-    Stage(
-        "settle",
-        ("rows", "settle"),
-        steps=700,
-        peak=1e-3,
-        strong=STRONG_SKILLS,
-        weak_accuracy=0.15,
-        probe_from=50,
-    ),
-)
-
-
 def build(
-    output: Path, *, seed: int = 0, stages: Sequence[Stage] = STAGES, threads: int = 2
+    student: PocketStudent,
+    output: Path,
+    *,
+    seed: int = 0,
+    stages: Sequence[Stage] | None = None,
+    threads: int = 2,
 ) -> None:
     """Pretrain a student and publish it at `output`.
 
     Args:
         output: the folder to write; an existing one is replaced when the new one is whole.
         seed: of the weights and the rows.
-        stages: the parts of the pretraining; shorter ones give a weaker student, for tests.
+        stages: in place of the student's own; shorter ones give a weaker student, for tests.
         threads: how many cores compute; it does not change the weights.
     """
     import torch
@@ -106,23 +67,24 @@ def build(
 
     cpu = torch.device("cpu")
     with global_rng(derive_seed(seed, "weights") % 2**32, cpu):
-        pretraining = _Pretraining(seed)
+        pretraining = _Pretraining(student, seed)
     with workers(threads, cpu) as run:
-        for stage in stages:
+        for stage in stages or student.stages:
             pretraining.run(stage, run)
     with publishing(output) as folder:
         pretraining.model.save_pretrained(folder)
         pretraining.tokenizer.save_pretrained(folder)
         (folder / "model.safetensors").chmod(0o644)
-        write_text(folder / "README.md", _card(output.name, seed))
+        write_text(folder / "README.md", _card(student, seed))
 
 
 class _Pretraining:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, student: PocketStudent, seed: int) -> None:
         from transformers import LlamaConfig, LlamaForCausalLM
 
+        self.student = student
         self.seed = seed
-        self.tokenizer: Any = build_tokenizer(_wordings(), vocab_size=VOCABULARY)
+        self.tokenizer: Any = build_tokenizer(self._wordings(), vocab_size=VOCABULARY)
         config = LlamaConfig(
             vocab_size=VOCABULARY,
             hidden_size=128,
@@ -146,7 +108,12 @@ class _Pretraining:
 
         began = time.perf_counter()
         rng = derive_rng(self.seed, *stage.path)
-        curriculum = Curriculum(strong=stage.strong, weak_accuracy=stage.weak_accuracy)
+        curriculum = Curriculum(
+            self.student,
+            strong=stage.strong,
+            weak_accuracy=stage.weak_accuracy,
+            initial_rate=stage.initial_rate,
+        )
         optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=stage.peak, betas=(0.9, 0.98), weight_decay=0.01
         )
@@ -159,7 +126,9 @@ class _Pretraining:
             if step >= stage.probe_from and step % PROBE_EVERY == 0:
                 curriculum.adjust(self.probe("words", step, curriculum.weak))
             if step % 200 == 0:
-                symbols, words = (self.probe(form, step, list(FAMILY_OF)) for form in _FORMS)
+                symbols, words = (
+                    self.probe(form, step, list(self.student.family_of)) for form in _FORMS
+                )
                 _log.info(
                     "%s: step %d, %.0f s, loss %.3f\n  symbols %s\n  words %s",
                     stage.name, step, time.perf_counter() - began, loss, _shown(symbols),
@@ -167,13 +136,13 @@ class _Pretraining:
                 )  # fmt: skip
 
     def _set_gradients(self, exercises: list[Exercise], run: Run) -> float:
-        """Gradients of the mean loss over all answer tokens; the halves, of like length each,
-        are computed side by side."""
+        """Gradients of the mean loss over all tokens of the student's; the halves, of like length
+        each, are computed side by side."""
         import torch
 
-        prompts = self._encode([_prompt(e) for e in exercises])
-        answers = self._encode([e.output + END for e in exercises])
-        rows = sorted(zip(prompts, answers, strict=True), key=lambda row: len(row[0] + row[1]))
+        pieces = [self._pieces(exercise) for exercise in exercises]
+        encoded = iter(self._encode([text for row in pieces for text in row]))
+        rows = sorted(([next(encoded) for _ in row] for row in pieces), key=_length)
         half = int(len(rows) * _SHORT)
         batches = [_padded(rows[half:]), _padded(rows[:half])]
         n_tokens = sum(int((labels != -100).sum()) for _, _, labels in batches)
@@ -194,24 +163,33 @@ class _Pretraining:
         return long + short
 
     def probe(self, form: str, step: int, skills: Sequence[str]) -> dict[str, float]:
-        """Greedy accuracy by skill on fresh exercises of the training split."""
+        """Greedy accuracy by skill on fresh exercises of the training split: of those in which each
+        of the student's messages is right, after right ones."""
+        family_of = self.student.family_of
         rng = derive_rng(self.seed, step, f"probe {form}")
         exercises = [
-            FAMILY_OF[skill].draw(skill, "train", rng, symbols=form == "symbols")
+            family_of[skill].draw(skill, "train", rng, symbols=form == "symbols")
             for skill in skills
             for _ in range(PROBE_SIZE)
         ]
-        replies: list[str] = []
-        for _, part in groupby(exercises, key=lambda e: FAMILY_OF[e.skill].name):
-            replies += self._answer(list(part))  # those of a family have like lengths
-        right = [reply == e.output for e, reply in zip(exercises, replies, strict=True)]
+        right: list[bool] = []
+        for _, part in groupby(exercises, key=lambda e: family_of[e.skill].name):
+            right += self._are_right(list(part))  # those of a family have like lengths
         means = np.array(right).reshape(len(skills), PROBE_SIZE).mean(axis=1)
         return dict(zip(skills, means.tolist(), strict=True))
 
-    def _answer(self, exercises: Sequence[Exercise]) -> list[str]:
+    def _are_right(self, exercises: Sequence[Exercise]) -> list[bool]:
+        rows = [self._pieces(exercise) for exercise in exercises]
+        turns = [(i, at) for i, row in enumerate(rows) for at in range(1, len(row), 2)]
+        replies = self._answer(["".join(rows[i][:at]) for i, at in turns])
+        wrong = {
+            i for (i, at), reply in zip(turns, replies, strict=True) if reply + END != rows[i][at]
+        }
+        return [i not in wrong for i in range(len(rows))]
+
+    def _answer(self, prompts: list[str]) -> list[str]:
         import torch
 
-        prompts = [_prompt(e) for e in exercises]
         batch = self.tokenizer(prompts, padding=True, return_tensors="pt")
         with torch.inference_mode():
             ids = self.model.generate(**batch, max_new_tokens=LONGEST)
@@ -219,40 +197,56 @@ class _Pretraining:
         decoded: list[str] = self.tokenizer.batch_decode(replies, skip_special_tokens=True)
         return decoded
 
+    def _pieces(self, exercise: Exercise) -> list[str]:
+        """The exercise as texts in turn: what is said to the student, and what it should write."""
+        pieces = [""]
+        for message in self._conversation(exercise):
+            if message.role == "assistant":
+                pieces[-1] += "<|assistant|>"
+                pieces += [message.content + END, ""]
+            else:
+                pieces[-1] += f"<|{message.role}|>{message.content}{END}"
+        return pieces[:-1]
+
+    def _conversation(self, exercise: Exercise) -> Conversation:
+        return POCKET.flatten(self.student.family_of[exercise.skill].conversation(exercise))
+
+    def _wordings(self) -> list[str]:
+        """Texts with every phrasing and symbol, every answer's words and every name in them."""
+        rng = derive_rng(0, "wordings")
+        family_of = self.student.family_of
+        exercises = [
+            family_of[skill].draw(skill, "train", rng, phrasing=phrasing, symbols=phrasing is None)
+            for skill in family_of
+            for phrasing in (*family_of[skill].phrasings[skill], None)
+            for _ in range(_DRAWS)
+        ]
+        return [message.content for e in exercises for message in self._conversation(e)]
+
     def _encode(self, texts: list[str]) -> list[list[int]]:
         encoded: list[list[int]] = self.tokenizer(texts)["input_ids"]
         return encoded
 
 
-def _padded(rows: Sequence[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, attention mask and labels (of the answers alone), each (rows, longest row)."""
+def _length(row: Sequence[list[int]]) -> int:
+    return sum(map(len, row))
+
+
+def _padded(rows: Sequence[Sequence[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, attention mask and labels (of what the student writes), each (rows, longest row)."""
     import torch
 
-    width = max(len(prompt) + len(answer) for prompt, answer in rows)
-    ids = torch.zeros(len(rows), width, dtype=torch.long)
+    ids = torch.zeros(len(rows), max(map(_length, rows)), dtype=torch.long)
     mask, labels = torch.zeros_like(ids), torch.full_like(ids, -100)
-    for row, (prompt, answer) in enumerate(rows):
-        length = len(prompt) + len(answer)
-        ids[row, :length] = torch.tensor(prompt + answer)
-        mask[row, :length] = 1
-        labels[row, len(prompt) : length] = torch.tensor(answer)
+    for i, row in enumerate(rows):
+        at = 0
+        for number, piece in enumerate(row):
+            part = slice(at, at := at + len(piece))
+            ids[i, part] = torch.tensor(piece)
+            mask[i, part] = 1
+            if number % 2:
+                labels[i, part] = ids[i, part]
     return ids, mask, labels
-
-
-def _prompt(exercise: Exercise) -> str:
-    return f"<|user|>{exercise.question}{END}<|assistant|>"
-
-
-def _wordings() -> list[str]:
-    """Texts with every phrasing and symbol, every answer's words and every name in them."""
-    rng = derive_rng(0, "wordings")
-    exercises = [
-        FAMILY_OF[skill].draw(skill, "train", rng, phrasing=phrasing, symbols=phrasing is None)
-        for skill in FAMILY_OF
-        for phrasing in (*FAMILY_OF[skill].phrasings[skill], None)
-        for _ in range(_DRAWS)
-    ]
-    return [text for exercise in exercises for text in (exercise.question, exercise.output)]
 
 
 def _schedule(step: int, steps: int) -> float:
@@ -264,23 +258,27 @@ def _shown(accuracy: dict[str, float]) -> str:
     return " ".join(f"{name} {value:.2f}" for name, value in accuracy.items())
 
 
-def _card(name: str, seed: int) -> str:
+def _card(student: PocketStudent, seed: int) -> str:
+    made_by = "python -m dataenvgym.pocket.build"
+    made_by += "" if student.name == STUDENT else f" --student {student.name}"
     return (
-        f"# {name}\n\nThe pocket student of dataenvgym: a Llama of 0.9 million parameters, "
-        "pretrained on short problems with lists and numbers, and short Python functions.\n"
-        f"Made by `python -m dataenvgym.pocket.build --seed {seed}`. Apache-2.0.\n"
+        f"# {student.name}\n\nThe pocket student of dataenvgym: a Llama of 0.9 million parameters, "
+        f"pretrained on {student.subject}.\n"
+        f"Made by `{made_by} --seed {seed}`. Apache-2.0.\n"
     )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line; `--help` names the options."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=student_path())
+    parser.add_argument("--student", choices=tuple(STUDENTS), default=STUDENT)
+    parser.add_argument("--output", type=Path, help="a folder; by default, the package's own")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    build(options.output, seed=options.seed, threads=options.threads)
+    output = options.output or student_path(options.student)
+    build(STUDENTS[options.student], output, seed=options.seed, threads=options.threads)
 
 
 if __name__ == "__main__":

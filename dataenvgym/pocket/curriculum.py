@@ -1,6 +1,6 @@
-"""What the pocket student is pretrained on, and how much of it.
+"""What a pocket student is pretrained on, and how much of it.
 
-Every skill of every pocket family is practised in symbols; the strong skills are practised in
+Every skill of its families is practised in symbols; the strong skills are practised in
 plain words too. The weak skills appear in plain words so rarely that the student half knows what
 they ask for: a controller watches its accuracy on probe exercises (of the training split) and
 shows a phrasing more often while the accuracy is below `weak_accuracy`, and not at all while it
@@ -15,26 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dataenvgym.pocket.families import FAMILY_OF
+from dataenvgym.pocket.recipes import PocketStudent
 from dataenvgym.tasks.pocket import Exercise
-
-SHARES = {"pocket_math": 0.78, "pocket_code": 0.22}
-"""Of the rows, by family: a function is quicker to learn than a procedure on numbers."""
-
-HARD_SKILLS = ("without", "occurrences", "sum", "total")
-"""Slow to learn even in symbols: practised three times as often."""
-
-EARLY_SKILLS = (
-    "ascending", "rotated", "largest", "evens", "length", "sum",
-    "maximum", "summed", "sorted_up", "tail", "positive_items", "items_over", "scaled", "squared",
-    "capitals", "last_word",
-)  # fmt: skip
-"""Practised in plain words from the beginning."""
-
-LATE_SKILLS = ("without", "even_count", "occurrences", "total")
-"""Half known like the weak ones at first; practised in plain words in the last stage."""
-
-STRONG_SKILLS = (*EARLY_SKILLS, *LATE_SKILLS)
 
 
 @dataclass
@@ -42,6 +24,7 @@ class Curriculum:
     """Draws pretraining rows.
 
     Attributes:
+        student: whose families they are from.
         strong: skills practised in plain words; the others are weak.
         symbols: share of rows in symbols; the rest is strong skills in plain words.
         weak_accuracy: where the controller holds the weak skills.
@@ -49,7 +32,8 @@ class Curriculum:
         weak_rates: share of rows for each weak skill in plain words.
     """
 
-    strong: tuple[str, ...] = STRONG_SKILLS
+    student: PocketStudent
+    strong: tuple[str, ...]
     symbols: float = 0.6
     weak_accuracy: float = 0.35
     initial_rate: float = 0.0005
@@ -60,27 +44,28 @@ class Curriculum:
     @property
     def weak(self) -> tuple[str, ...]:
         """The skills that the controller holds half known."""
-        return tuple(name for name in FAMILY_OF if name not in self.strong)
+        return tuple(name for name in self.student.family_of if name not in self.strong)
 
     def draw(self, size: int, rng: np.random.Generator) -> list[Exercise]:
         """`size` exercises of the training split."""
+        family_of = self.student.family_of
         rates = np.array(list(self.weak_rates.values()))
         rest = 1.0 - rates.sum()
         choices = [
             *((name, False) for name in self.weak_rates),
-            *((name, True) for name in FAMILY_OF),
+            *((name, True) for name in family_of),
             *((name, False) for name in self.strong),
         ]
         weights = np.concatenate(
             [
                 rates,
-                rest * self.symbols * _shares(FAMILY_OF),
-                rest * (1 - self.symbols) * _shares(self.strong, hard=1.0),
+                rest * self.symbols * self._shares(family_of, hard=3.0),
+                rest * (1 - self.symbols) * self._shares(self.strong, hard=1.0),
             ]
         )
         picks = rng.choice(len(choices), size, p=weights / weights.sum())
         return [
-            FAMILY_OF[name].draw(name, "train", rng, symbols=symbols)
+            family_of[name].draw(name, "train", rng, symbols=symbols)
             for name, symbols in (choices[int(i)] for i in picks)
         ]
 
@@ -94,11 +79,12 @@ class Curriculum:
                 rate = max(rate, self.lowest_rate) * 1.5
                 self.weak_rates[name] = min(rate, self.highest_rate)
 
-
-def _shares(skills: Collection[str], *, hard: float = 3.0) -> NDArray[np.float64]:
-    """What part of the rows each skill gets: by family, the hard skills `hard` times as often."""
-    weights = np.array([hard if name in HARD_SKILLS else 1.0 for name in skills])
-    families = np.array([FAMILY_OF[name].name for name in skills])
-    for name, share in SHARES.items():
-        weights[families == name] *= share / weights[families == name].sum()
-    return weights
+    def _shares(self, skills: Collection[str], *, hard: float) -> NDArray[np.float64]:
+        """What part of the rows each skill gets: by family, hard skills `hard` times as often."""
+        student = self.student
+        weights = np.array([hard if name in student.hard else 1.0 for name in skills])
+        families = np.array([student.family_of[name].name for name in skills])
+        for family, share in student.shares.items():
+            of_family = families == family.name
+            weights[of_family] *= share / weights[of_family].sum()
+        return weights

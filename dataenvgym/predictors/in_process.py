@@ -44,7 +44,7 @@ class InProcessPredictor:
         device: "cpu", "cuda", or "auto" for CUDA where there is some.
         dtype: "float32", "bfloat16" or "float16".
         tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`).
+            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory".
 
     Raises:
         ConfigurationError: for a value that cannot be; for a student that cannot be loaded, when
@@ -61,7 +61,7 @@ class InProcessPredictor:
         threads: int = 2,
         device: str = "cpu",
         dtype: str = "float32",
-        tool_format: str = DEFAULT,
+        tool_format: str | None = None,
     ) -> None:
         for name, value in (("batch_size", batch_size), ("threads", threads)):
             if value < 1:
@@ -79,8 +79,8 @@ class InProcessPredictor:
         self.threads = threads
         self.device = device
         self.dtype = dtype
-        self.tool_format = tool_format
-        self._format = training_format(tool_format)
+        self.tool_format = tool_format or own_tool_format(self.student)
+        self._format = training_format(self.tool_format)
         self._loaded = AdaptedStudent(self.student, device=device, dtype=dtype)
         self._is_fresh = self.adapter is not None  # and has yet to load it
         self._lock = threading.RLock()
@@ -248,3 +248,10 @@ def resolve_student(student: str | Path) -> str:
             "a folder in Hugging Face format, or a name on its hub"
         )
     return str(path.resolve()) if path.is_dir() else str(student)
+
+
+def own_tool_format(student: str) -> str:
+    """How a student (see `resolve_student`) writes calls, unless it is told otherwise."""
+    from dataenvgym.pocket import tool_format_of
+
+    return tool_format_of(student) or DEFAULT

@@ -18,6 +18,8 @@ class Model(BaseModel):
 
 
 def _encodable(text: str) -> str:
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -31,6 +33,8 @@ def escaped(text: str) -> str:
 
 
 def _plain_json(value: Any) -> Any:
+    if type(value) is str and value.isascii():
+        return value
     try:
         same = orjson.loads(orjson.dumps(value)) == value
     except (TypeError, ValueError) as error:

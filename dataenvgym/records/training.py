@@ -1,13 +1,15 @@
-"""What the student learns from: training records of the five kinds that LLaMA-Factory knows.
+"""What the student learns from: training records of the five kinds that LLaMA-Factory knows, and
+scored ones.
 
 Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from operator import not_
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from dataenvgym.records.conversations import (
     Conversation,
@@ -16,7 +18,7 @@ from dataenvgym.records.conversations import (
     is_one_turn,
     turns_of,
 )
-from dataenvgym.records.model import Model, Text
+from dataenvgym.records.model import Finite, Model, Text
 
 
 class Provenance(Model):
@@ -87,44 +89,108 @@ class ChatDatum(_Datum):
     @property
     def conversation(self) -> Conversation:
         """The conversation as a student has it: with the system message, and tools declared."""
-        system = [Message(role="system", content=self.system)] if self.system else []
-        first, *others = (*system, *self.messages)
-        return (first.model_copy(update={"tools": self.tools}) if self.tools else first, *others)
+        return _opened(self.system, self.messages, self.tools)
 
     @model_validator(mode="after")
     def _alternates(self) -> ChatDatum:
-        if self.messages[0].role != "user":
-            raise ValueError(f"messages[0] has role {self.messages[0].role!r}, expected 'user'")
-        if self.messages[-1].role != "assistant":
-            raise ValueError("messages ends with a turn of others, expected the assistant's")
-        for i, message in enumerate(self.messages):
-            if message.role == "system" or message.tools:
-                what = "role 'system'" if message.role == "system" else "tools"
-                raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
-            if message.tool_calls and message.role != "assistant":
-                raise ValueError(
-                    f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
-                )
-        for start, turn in turns_of(self.messages):
-            if len(turn) > 1 and not is_one_turn(turn):
-                raise ValueError(
-                    f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
-                    f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
-                )
+        _check_chat(self.messages)
         return self
 
 
+def _shortest(answer: str | Conversation) -> str | Conversation:
+    """An answer as text, where it is no more than that."""
+    if isinstance(answer, str):
+        return answer
+    for message in (answer[0], answer[-1]):
+        if message.role != "assistant" or message.tools or message.name:
+            raise ValueError(
+                f"it has role {message.role!r}, tools or a name, expected an assistant's"
+            )
+    if any(m.role == "assistant" and not m.content and not m.tool_calls for m in answer):
+        raise ValueError("it is empty, expected text or calls of tools")
+    _check_turns(answer, first="assistant")
+    is_text = len(answer) == 1 and not answer[0].tool_calls
+    return answer[0].content if is_text else answer
+
+
+def _form_of_answer(value: Any) -> str:
+    return "messages" if isinstance(value, list | tuple) else "text"
+
+
+Answer = Annotated[
+    Annotated[Text, Field(min_length=1), Tag("text")]
+    | Annotated[Conversation, Field(min_length=1), Tag("messages")],
+    Discriminator(_form_of_answer),
+    AfterValidator(_shortest),
+]
+"""What the assistant answers: text; or the message itself, in a tuple, where it calls tools; or a
+segment of the conversation, from a turn of the assistant to another one."""
+
+
 class PreferenceDatum(_PromptedDatum):
-    """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`)."""
+    """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`).
+
+    The prompt is an instruction with what belongs to it; or, where tools are called or users are
+    named, the conversation so far: `messages` as `ChatDatum` has them, up to the turn that is to
+    be answered, and `tools`. Calls stay calls: a tool format writes them when a student is trained.
+
+    An answer may be a segment of several turns, what others say between them included (SDPO). Both
+    answers then have the same number of the assistant's turns. LLaMA-Factory has no such pairs.
+    """
 
     kind: Literal["preference"] = "preference"
-    chosen: Text = Field(min_length=1)
-    rejected: Text = Field(min_length=1)
+    instruction: Text = ""
+    # files and hashes of records without them are those of versions that did not have them
+    messages: Conversation = Field(default=(), exclude_if=not_)
+    tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
+    chosen: Answer
+    rejected: Answer
+
+    @property
+    def prompt(self) -> Conversation:
+        """The conversation up to the answer, with the system message, and tools declared."""
+        if not self.messages:
+            return super().prompt
+        return _opened(self.system, self.messages, self.tools)
+
+    @property
+    def answers(self) -> tuple[Message, Message]:
+        """The chosen and the rejected answer as messages; the first ones of segments."""
+        chosen, rejected = self.segments
+        return chosen[0], rejected[0]
+
+    @property
+    def segments(self) -> tuple[Conversation, Conversation]:
+        """The chosen and the rejected answer as conversations, most often of one message."""
+        return _messages_of(self.chosen), _messages_of(self.rejected)
+
+    @model_validator(mode="after")
+    def _has_one_prompt(self) -> PreferenceDatum:
+        if not self.messages:
+            if not self.instruction:
+                raise ValueError("instruction is empty, expected text in it, or messages")
+            if self.tools:
+                raise ValueError("tools without messages, expected the prompt in messages")
+            return self
+        if self.instruction or self.input or self.history:
+            raise ValueError(
+                "messages beside an instruction, an input or a history, expected one prompt"
+            )
+        _check_turns(self.messages)
+        if self.messages[-1].role == "assistant":
+            raise ValueError("messages ends with the assistant's turn, expected one to answer")
+        return self
 
     @model_validator(mode="after")
     def _differ(self) -> PreferenceDatum:
         if self.chosen == self.rejected:
             raise ValueError("chosen and rejected are the same text, expected two different ones")
+        better, worse = (sum(m.role == "assistant" for m in segment) for segment in self.segments)
+        if better != worse:
+            raise ValueError(
+                f"chosen has {better} turns of the assistant and rejected {worse}, expected the "
+                "same number"
+            )
         return self
 
 
@@ -143,8 +209,78 @@ class TextDatum(_Datum):
     text: Text = Field(min_length=1)
 
 
+class ScoredDatum(_Datum):
+    """A conversation, as `ChatDatum` has it, with a weight for each of the assistant's turns.
+
+    A weight may have any sign: above 0 the turn is to become likelier, below 0 less likely. None
+    is a turn that was not scored; it teaches nothing, and counts among the turns. The in-process
+    trainer learns from weights; LLaMA-Factory has no stage that does (see `scored_as` of
+    `TrainingConfig`).
+    """
+
+    kind: Literal["scored"] = "scored"
+    messages: Conversation = Field(min_length=2)
+    system: Text = ""
+    tools: tuple[Tool, ...] = ()
+    weights: tuple[Finite | None, ...]
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation as a student has it: with the system message, and tools declared."""
+        return _opened(self.system, self.messages, self.tools)
+
+    @model_validator(mode="after")
+    def _has_a_weight_for_each_turn(self) -> ScoredDatum:
+        _check_chat(self.messages)
+        turns = sum(message.role == "assistant" for message in self.messages)
+        if len(self.weights) != turns:
+            raise ValueError(
+                f"weights has {len(self.weights)} items, expected {turns}: one for each turn of "
+                "the assistant, null where it was not scored"
+            )
+        return self
+
+
 TrainingDatum = Annotated[
-    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum,
+    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum | ScoredDatum,
     Field(discriminator="kind"),
 ]
-DatumKind = Literal["supervised", "chat", "preference", "kto", "text"]
+DatumKind = Literal["supervised", "chat", "preference", "kto", "text", "scored"]
+
+
+def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Conversation:
+    """The messages behind the system message, with the tools declared in the first one."""
+    opening = [Message(role="system", content=system)] if system else []
+    first, *others = (*opening, *messages)
+    return (first.model_copy(update={"tools": tools}) if tools else first, *others)
+
+
+def _messages_of(answer: str | Conversation) -> Conversation:
+    return (Message(role="assistant", content=answer),) if isinstance(answer, str) else answer
+
+
+def _check_turns(messages: Conversation, *, first: str = "user") -> None:
+    """Raise ValueError unless turns of others and of the assistant alternate, from `first` on."""
+    if messages[0].role != first:
+        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected {first!r}")
+    for i, message in enumerate(messages):
+        if message.role == "system" or message.tools:
+            what = "role 'system'" if message.role == "system" else "tools"
+            raise ValueError(f"messages[{i}] has {what}, expected it in the record's own field")
+        if message.tool_calls and message.role != "assistant":
+            raise ValueError(
+                f"messages[{i}] has tool calls and role {message.role!r}, expected 'assistant'"
+            )
+    for start, turn in turns_of(messages):
+        if len(turn) > 1 and not is_one_turn(turn):
+            raise ValueError(
+                f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
+                f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
+            )
+
+
+def _check_chat(messages: Conversation) -> None:
+    """The same, and the last turn has to be the assistant's."""
+    _check_turns(messages)
+    if messages[-1].role != "assistant":
+        raise ValueError("messages ends with a turn of others, expected the assistant's")

@@ -7,20 +7,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from dataenvgym.agents.engines.record_pool import question_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.pocket.families import read_exercise
-from dataenvgym.records import ChatDatum, TaskInstance, TextDatum, TrainingDatum
+from dataenvgym.pocket.recipes import read_exercise
+from dataenvgym.records import TaskInstance, TextDatum, TrainingDatum
 from dataenvgym.tasks.adapted import known_instances, task_of
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS
+from dataenvgym.tool_formats import as_reply
 
 
 class Solution(NamedTuple):
-    """The skill of a question, and what a student should write on it."""
+    """The skill of a question, and the messages that a student should write on it."""
 
     skill: str
-    output: str
+    replies: tuple[str, ...]
 
 
 class AnswerKey:
@@ -60,7 +62,7 @@ class AnswerKey:
     def _by_split(self) -> list[dict[str, Solution]]:
         return [
             {
-                instance.instruction: Solution(instance.skill, _output(instance, instance.answer))
+                instance.instruction: Solution(instance.skill, _replies(instance, instance.answer))
                 for instance in instances
                 if instance.skill is not None and instance.answer is not None
             }
@@ -80,8 +82,7 @@ def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str
         return named
     if isinstance(record, TextDatum):
         return None
-    asked = record.messages[0] if isinstance(record, ChatDatum) else record.prompt[-1]
-    exercise = read_exercise(asked.content)
+    exercise = read_exercise(question_of(record))
     return exercise.skill if exercise else None
 
 
@@ -114,11 +115,14 @@ def _by_skill(solutions: Mapping[str, Solution]) -> dict[str, list[str]]:
     return groups
 
 
-def _output(instance: TaskInstance, answer: str) -> str:
-    exercise = read_exercise(instance.instruction)
-    return f"#### {answer}" if exercise is None else exercise.output
+def _replies(instance: TaskInstance, answer: str) -> tuple[str, ...]:
+    solution = _solved(instance.instruction)
+    return (f"#### {answer}",) if solution is None else solution.replies
 
 
 def _solved(question: str) -> Solution | None:
     exercise = read_exercise(question)
-    return Solution(exercise.skill, exercise.output) if exercise else None
+    if exercise is None:
+        return None
+    calls = tuple(as_reply(message) for message in exercise.steps if message.tool_calls)
+    return Solution(exercise.skill, (*calls, exercise.output))

@@ -37,9 +37,9 @@ class SimulatedPredictor:
     """Learns as its curves say, and answers by threshold.
 
     A record counts for the skill of its provenance if the curves have it, else for the one that
-    pocket math recognises in its question; what it says is not looked at, so that wrong answers
+    the pocket families find in its question; what it says is not looked at, so that wrong answers
     teach as well as right ones. A record of no skill of the curves teaches nothing. Questions that
-    are neither the task's nor pocket math's are answered wrong.
+    are neither the task's nor a pocket family's are answered wrong.
 
     Args:
         task: where the gold answers are.
@@ -91,13 +91,14 @@ class SimulatedPredictor:
         asked: Counter[str] = Counter()
         replies: list[Reply | Failure] = []
         for conversation in conversations:
-            question = self._key.template.instruction_in(_question(conversation))
-            answer = self._answer(question, sampling, asked[question])
+            asking, turn = _question(conversation)
+            question = self._key.template.instruction_in(asking)
+            answer = self._answer(question, turn, sampling, asked[question])
             replies.append(Reply(text=sampling.until_stop(answer)))
             asked[question] += 1
         return replies
 
-    def _answer(self, question: str, sampling: SamplingParameters, attempt: int) -> str:
+    def _answer(self, question: str, turn: int, sampling: SamplingParameters, attempt: int) -> str:
         solution = self._key[question]
         if solution is None:
             return "#### ?"
@@ -109,7 +110,10 @@ class SimulatedPredictor:
             right = _uniform(sampling.seed, "reply", attempt, question) < share
         else:
             right = above > 0
-        return solution.output if right else wrong_output(solution.output)
+        *_, last = solution.replies
+        if not right:
+            return wrong_output(last)
+        return solution.replies[turn] if turn < len(solution.replies) else last
 
     def _threshold(self, question: str) -> float:
         own = self._thresholds.get(question)
@@ -186,8 +190,14 @@ def _write(folder: Path, student: SimulatedStudent) -> None:
         write_json(new / _STATE, state)
 
 
-def _question(conversation: Sequence[Message]) -> str:
-    return next((m.content for m in reversed(conversation) if m.role == "user"), "")
+def _question(conversation: Sequence[Message]) -> tuple[str, int]:
+    """The last message of a user, and how many replies there are since."""
+    turn = 0
+    for message in reversed(conversation):
+        if message.role == "user":
+            return message.content, turn
+        turn += message.role == "assistant"
+    return "", turn
 
 
 def _uniform(*path: object) -> float:

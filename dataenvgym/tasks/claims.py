@@ -44,17 +44,21 @@ def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
     """The claims of a record.
 
     A preference makes two: the chosen answer is right, the rejected one is not. Plain text makes
-    none, nor does a chat in which tools are called; any other claims its last answer.
+    none, nor does a chat in which tools are called, nor a preference for turns of a conversation;
+    any other claims its last answer.
     """
     match record:
         case SupervisedDatum():
             return (Claim(record.prompt, record.output),)
         case KTODatum():
             return (Claim(record.prompt, record.output, is_right=record.desirable),)
-        case PreferenceDatum():
+        case PreferenceDatum(messages=()):
+            if len(record.segments[0]) > 1:
+                return ()
+            chosen, rejected = record.answers
             return (
-                Claim(record.prompt, record.chosen),
-                Claim(record.prompt, record.rejected, is_right=False),
+                Claim(record.prompt, chosen.content),
+                Claim(record.prompt, rejected.content, is_right=False),
             )
         case ChatDatum():
             if any(m.tool_calls or m.role == "tool" for m in record.messages):

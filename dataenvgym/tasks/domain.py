@@ -22,6 +22,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
+from dataenvgym.tasks.replies import last_reply
 from dataenvgym.tasks.words import words_of
 
 
@@ -33,10 +34,13 @@ class Domain(ABC):
         answer_form: tells a model that sees a bare question how to write its answer, so that
             `answer_class` reads it and equal answers are found (majority votes); "" if replies to
             a bare question cannot be compared.
+        has_tools: whether results of tools are needed, so that a question with an answer does not
+            say how a problem is solved.
     """
 
     prompt_template: PromptTemplate = PLAIN
     answer_form: str = ""
+    has_tools: bool = False
 
     @abstractmethod
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
@@ -85,6 +89,24 @@ class Domain(ABC):
         """
         return instance.instruction
 
+    # --- what teachers read ---
+
+    @property
+    def told(self) -> str:
+        """What holds for all problems, as a teacher is told it once: here, the system message."""
+        return self.prompt_template.system
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """What the student said to a problem; None if it never answered.
+
+        Here, its last message.
+        """
+        return last_reply(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold answer, as a record's output would have it, or None."""
+        return instance.answer
+
     # --- comparing ---
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
@@ -93,6 +115,14 @@ class Domain(ABC):
         Here, the whole reply without surrounding space.
         """
         return reply.strip() or None
+
+    def answer_given(self, completed: CompletedTaskInstance) -> str | None:
+        """The answer that a finished try gives, to be compared as `answer_class` is.
+
+        Here, the one of its last message.
+        """
+        reply = last_reply(completed)
+        return None if reply is None else self.answer_class(completed.instance, reply)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two different answers of `answer_class` are equal, as 1/2 and 0.5 are."""

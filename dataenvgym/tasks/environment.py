@@ -272,7 +272,7 @@ def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
             "return Outcome(reward=..., was_correct=...)"
         )
     reward: Any = outcome.reward
-    if not isinstance(reward, Real):
+    if type(reward) is not float and not isinstance(reward, Real):
         raise EvaluationError(f"{name}.respond() gave the reward {reward!r}, expected a number")
     _checked_messages(environment, "respond", outcome.messages)
     return outcome
@@ -280,13 +280,17 @@ def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
 
 def _checked_messages(environment: TaskEnvironment, method: str, messages: Any) -> Conversation:
     """The messages that `begin` or `respond` returned, if they are messages."""
-    if isinstance(messages, tuple | list) and all(isinstance(m, Message) for m in messages):
-        if any(m.tools for m in messages[method == "begin" :]):
-            raise EvaluationError(
-                f"{type(environment).__name__}.{method}() declared tools on a later message, "
-                "expected them on the first message that begin() returns"
-            )
-        return tuple(messages)
+    if isinstance(messages, (tuple, list)):
+        for number, message in enumerate(messages):  # a loop: every step passes here
+            if not isinstance(message, Message):
+                break
+            if message.tools and (number or method != "begin"):
+                raise EvaluationError(
+                    f"{type(environment).__name__}.{method}() declared tools on a later message, "
+                    "expected them on the first message that begin() returns"
+                )
+        else:
+            return tuple(messages)
     raise EvaluationError(
         f"{type(environment).__name__}.{method}() gave {messages!r}, expected a tuple of "
         "dataenvgym.records.Message"

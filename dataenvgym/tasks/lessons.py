@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import ValidationError
 
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
+    PreferenceDatum,
     Provenance,
     SupervisedDatum,
     TaskInstance,
@@ -41,24 +44,88 @@ def record_of(
         return None
     before, last = transcript[: ours[-1]], transcript[ours[-1]]
     provenance = Provenance(skill=completed.instance.skill)
-    first, tools = transcript[0], transcript[0].tools
-    is_plain = len(ours) == 1 and not last.tool_calls and not tools
+    is_plain = len(ours) == 1 and not last.tool_calls and not transcript[0].tools
     fields = prompt_fields(before) if is_plain else None
     if fields is not None and last.content:
         return SupervisedDatum(**fields, output=last.content, provenance=provenance)
     if not last.content and not last.tool_calls:
         return None
+    return chat_record((*before, last), provenance)
+
+
+def chat_record(conversation: Conversation, provenance: Provenance) -> ChatDatum | None:
+    """The record of a conversation, with the tools that its first message declares.
+
+    None if its turns do not alternate, or it does not end with the student's.
+    """
+    try:
+        return ChatDatum(**_chat_fields(conversation), provenance=provenance)
+    except ValidationError:
+        return None
+
+
+def _chat_fields(conversation: Conversation) -> dict[str, Any]:
+    """A conversation's messages, with its system message and its tools apart."""
+    first, *others = conversation
     has_system = first.role == "system"
     bare = first.model_copy(update={"tools": ()})
-    try:
-        return ChatDatum(
-            messages=(bare, *before[1:], last)[has_system:],
-            system=first.content if has_system else "",
-            tools=tools,
-            provenance=provenance,
-        )
-    except ValidationError:  # turns that do not alternate
+    return {
+        "messages": (bare, *others)[has_system:],
+        "system": first.content if has_system else "",
+        "tools": first.tools,
+    }
+
+
+def prefix_records(
+    completed: CompletedTaskInstance, prompt: Conversation = ()
+) -> list[SupervisedDatum | ChatDatum]:
+    """The record of a try (see `record_of`), and those of its beginnings, the longest first.
+
+    A beginning ends with a message of the student's.
+    """
+    transcript = completed.transcript
+    ends = [i for i in range(len(prompt), len(transcript)) if transcript[i].role == "assistant"]
+    cut = (completed.model_copy(update={"transcript": transcript[: i + 1]}) for i in ends[::-1])
+    records = (record_of(beginning, prompt) for beginning in cut)
+    return [record for record in records if record is not None]
+
+
+def preference_of(
+    right: CompletedTaskInstance, wrong: CompletedTaskInstance, prompt: Conversation = ()
+) -> PreferenceDatum | None:
+    """The record that prefers what a right try does to what a wrong one does, where they part.
+
+    Two tries at the same problem are equal up to some message of the student's: what comes before
+    is the prompt, and the two messages are chosen and rejected.
+
+    Args:
+        prompt: what the student saw first.
+
+    Returns:
+        None if they part where somebody else speaks, or nowhere, if a message is empty, or if
+        the conversation does not have the form of a record.
+    """
+    both = list(zip(right.transcript, wrong.transcript, strict=False))
+    at = next((i for i, (one, other) in enumerate(both) if one != other), None)
+    if at is None or at < len(prompt) or {m.role for m in both[at]} != {"assistant"}:
         return None
+    before, (chosen, rejected) = right.transcript[:at], both[at]
+    calls = chosen.tool_calls or rejected.tool_calls
+    is_whole = _n_replies(right) == _n_replies(wrong) == 1 + _n_replies(right, at)
+    fields = prompt_fields(before) if is_whole and not calls else None
+    try:
+        return PreferenceDatum(
+            **(fields or _chat_fields(before)),
+            chosen=(chosen,),
+            rejected=(rejected,),
+            provenance=Provenance(skill=right.instance.skill),
+        )
+    except ValidationError:  # an empty message, or turns that do not alternate
+        return None
+
+
+def _n_replies(completed: CompletedTaskInstance, end: int | None = None) -> int:
+    return sum(message.role == "assistant" for message in completed.transcript[:end])
 
 
 def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:

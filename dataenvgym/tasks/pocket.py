@@ -20,7 +20,18 @@ import numpy as np
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    Message,
+    Provenance,
+    SupervisedDatum,
+    Tool,
+)
 from dataenvgym.tasks.adapted import task_of
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.lessons import chat_record
+from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.source import Split
 
 
@@ -30,12 +41,15 @@ class Exercise:
 
     Attributes:
         phrasing: how it is worded, with `{...}` for what it is about; None in symbols.
+        output: the student's last message.
+        steps: its calls and their results before that, where the family has tools.
     """
 
     skill: str
     phrasing: str | None
     question: str
     output: str
+    steps: Conversation = ()
 
 
 class FamilySkill(Protocol):
@@ -72,9 +86,11 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     Attributes:
         name: the name of its task.
+        tools: what its problems are solved with.
     """
 
     name: str
+    tools: tuple[Tool, ...] = ()
 
     # --- what a domain says ---
 
@@ -93,11 +109,15 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     @abstractmethod
     def holds(self, exercise: Exercise, output: str) -> bool:
-        """Whether `output` is a right one, as far as can be told without running it."""
+        """Whether `output` is right as the first message, as far as we know without running it."""
 
     def fields(self, problem: ProblemT, rng: np.random.Generator) -> Mapping[str, Any]:
         """The fields of the problem's instance beside its question."""
         return {"answer": problem.answer, "category": problem.skill.category}
+
+    def steps(self, problem: ProblemT) -> Conversation:
+        """The calls and results that come before the problem's output."""
+        return ()
 
     # --- what it offers ---
 
@@ -119,7 +139,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
         problem = self.pose(skill, split, rng)
         if phrasing is None and not symbols:
             phrasing = self._any_phrasing(skill, rng)
-        return _exercise(problem, phrasing)
+        return self._exercise(problem, phrasing)
 
     def draw_instance(
         self, skill: str, split: Split, rng: np.random.Generator
@@ -132,21 +152,46 @@ class PocketFamily(ABC, Generic[ProblemT]):
     def read(self, question: str) -> Exercise | None:
         """The exercise that a question in plain words puts, or None if it is none."""
         found = self.find(question)
-        return None if found is None else _exercise(*found)
+        return None if found is None else self._exercise(*found)
 
     def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
         """The same exercise, which is in plain words, in another phrasing of its skill."""
         found = self.find(exercise.question)
         assert found is not None, exercise
-        return _exercise(found[0], phrasing)
+        return self._exercise(found[0], phrasing)
+
+    def record(
+        self, exercise: Exercise, domain: Domain, provenance: Provenance
+    ) -> SupervisedDatum | ChatDatum:
+        """What teaches an exercise, in the prompt of the domain."""
+        if not self.tools:
+            plain = SupervisedDatum(
+                instruction=exercise.question, output=exercise.output, provenance=provenance
+            )
+            return domain.frame(plain)
+        conversation = self.conversation(exercise, domain.prompt_template)
+        record = chat_record(conversation, provenance)
+        assert record is not None, exercise
+        return record
+
+    def conversation(self, exercise: Exercise, template: PromptTemplate = PLAIN) -> Conversation:
+        """The exercise from its question to the student's last message."""
+        first, *others = template.conversation(exercise.question)
+        return (
+            first.model_copy(update={"tools": self.tools}),
+            *others,
+            *exercise.steps,
+            Message(role="assistant", content=exercise.output),
+        )
 
     def _any_phrasing(self, skill: str, rng: np.random.Generator) -> str:
         phrasings = self.phrasings[skill]
         return phrasings[int(rng.integers(len(phrasings)))]
 
-
-def _exercise(problem: FamilyProblem, phrasing: str | None) -> Exercise:
-    return Exercise(problem.skill.name, phrasing, problem.worded(phrasing), problem.output)
+    def _exercise(self, problem: ProblemT, phrasing: str | None) -> Exercise:
+        question = problem.worded(phrasing)
+        name, steps = problem.skill.name, self.steps(problem)
+        return Exercise(name, phrasing, question, problem.output, steps)
 
 
 def split_by_hash(key: str) -> Split:

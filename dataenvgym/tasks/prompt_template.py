@@ -22,6 +22,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
@@ -80,9 +81,10 @@ class PromptTemplate:
     def frame(self, record: PromptedT) -> PromptedT:
         """The record with this prompt around its instruction, if it is not there yet.
 
-        A record with a system message or earlier turns of its own is left as it is.
+        A record with a system message or earlier turns of its own, or whose prompt is a
+        conversation, is left as it is.
         """
-        if self == PLAIN or record.system or record.history:
+        if self == PLAIN or record.system or record.history or not record.instruction:
             return record
         instruction = self.instruction_in(record.prompt[-1].content)
         changes = {"system": self.system, "history": self.history, "input": ""}
@@ -95,12 +97,12 @@ class PromptTemplate:
             return record
         changes: dict[str, Any] = {}
         match record:
+            case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
+                changes["messages"] = tuple(map(self._unframed_message, record.messages))
             case SupervisedDatum() | PreferenceDatum() | KTODatum():
                 changes["instruction"] = self.instruction_in(record.instruction)
                 if record.history == self.history:
                     changes["history"] = ()
-            case ChatDatum():
-                changes["messages"] = tuple(map(self._unframed_message, record.messages))
             case _:
                 return record
         if record.system == self.system:

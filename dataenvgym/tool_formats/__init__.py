@@ -7,6 +7,7 @@ hermes         calls are JSON between `<tool_call>` tags: Qwen, Hermes and other
 llama3         calls are bare JSON: Llama 3
 mistral        calls are a JSON list behind `[TOOL_CALLS]`: Mistral
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
+pocket         calls are a few words: the pocket student of tools
 native         the server is sent tools and calls apart from the text
 malformed      what is wrong with a call that cannot be read
 json_objects   JSON in the middle of a text
@@ -33,6 +34,7 @@ from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.malformed import malformed_call
 from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
+from dataenvgym.tool_formats.pocket import POCKET
 from dataenvgym.tool_formats.text import TextFormat, is_plain, spoken
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "LLAMA_FACTORY",
     "MISTRAL",
     "NATIVE",
+    "POCKET",
     "TOOL_FORMATS",
     "TextFormat",
     "ToolFormat",

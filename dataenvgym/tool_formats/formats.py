@@ -12,6 +12,7 @@ from dataenvgym.tool_formats.llama3 import LLAMA3
 from dataenvgym.tool_formats.llama_factory import LLAMA_FACTORY
 from dataenvgym.tool_formats.mistral import MISTRAL
 from dataenvgym.tool_formats.native import NATIVE
+from dataenvgym.tool_formats.pocket import POCKET
 
 DEFAULT = "llama_factory"
 """The format of students, unless their predictor says otherwise."""
@@ -24,6 +25,7 @@ TOOL_FORMATS: dict[str, ToolFormat] = {
     "native": NATIVE,
     "llama3": LLAMA3,
     "llama_factory": LLAMA_FACTORY,
+    "pocket": POCKET,
 }
 """All formats; add your own under a name of its own."""
 

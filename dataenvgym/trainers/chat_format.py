@@ -97,10 +97,7 @@ class ChatFormat:
 
     def turns(self, messages: Conversation) -> list[Turn]:
         """The turns of a conversation to train every reply of (LLaMA-Factory: stage `sft`)."""
-        if (tools := messages[0].tools) and messages[0].role != "system" and self.default_system:
-            own = Message(role="system", content=self.default_system, tools=tools)
-            messages = (own, *messages)
-        system, messages = _split(LLAMA_FACTORY.flatten(messages))
+        system, messages = _split(self._flat(messages))
         return [
             Turn(
                 prompt=self._prompt(messages[i], i == 0, system),
@@ -111,7 +108,7 @@ class ChatFormat:
 
     def last_turn(self, messages: Conversation) -> Turn:
         """A conversation as one turn, to train the last reply only (stages `dpo` and `kto`)."""
-        system, messages = _split(messages)
+        system, messages = _split(self._flat(messages))
         prompt: tuple[str, ...] = ()
         for i, message in enumerate(messages[:-1]):
             if message.role == "assistant":
@@ -122,6 +119,13 @@ class ChatFormat:
             else:
                 prompt += self._prompt(message, i == 0, system)
         return Turn(prompt=prompt, response=self._response(messages[-1], self.thinks))
+
+    def _flat(self, messages: Conversation) -> Conversation:
+        """Plain turns; tools follow on the default system message, where there is no other."""
+        if (tools := messages[0].tools) and messages[0].role != "system" and self.default_system:
+            own = Message(role="system", content=self.default_system, tools=tools)
+            messages = (own, *messages)
+        return LLAMA_FACTORY.flatten(messages)
 
     def _prompt(self, message: Message, first: bool, system: str) -> tuple[str, ...]:
         pieces = [_fill(self.user, message.content)]

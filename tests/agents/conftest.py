@@ -21,8 +21,13 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
+from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 
-WRONG = {"pocket_math": "#### 99999", "pocket_code": "def wrong(x):\n    return wrong"}
+WRONG = {
+    "pocket_math": "#### 99999",
+    "pocket_code": "def wrong(x):\n    return wrong",
+    "pocket_tools": "#### wrong",
+}
 
 
 class WillingTeacher:
@@ -64,8 +69,11 @@ class WillingTeacher:
         return {"action": "explore", "subskills": 1, "records": 2}
 
 
-def right_answer(instance: TaskInstance) -> str:
-    return str(instance.data.get("solution") or f"#### {instance.answer}")
+def right_answers(task: Task, instance: TaskInstance) -> list[str]:
+    """What a student says that solves it, message by message."""
+    if isinstance(task.domain, ToolUseDomain):
+        return [*task.domain.gold_replies(instance)]
+    return [str(instance.data.get("solution") or f"#### {instance.answer}")]
 
 
 def half_a_student(task: Task) -> ScriptedPredictor:
@@ -79,14 +87,16 @@ def half_a_student(task: Task) -> ScriptedPredictor:
     for instance in task.on("train").instances:
         seen[instance.skill] += 1
         if seen[instance.skill] % 2:
-            known[template.text(instance.instruction)] = right_answer(instance)
+            known[template.text(instance.instruction)] = right_answers(task, instance)
     for instance in task.on("validation").instances:
         if crc32(instance.instruction.encode()) % 2:
-            known[template.text(instance.instruction)] = right_answer(instance)
+            known[template.text(instance.instruction)] = right_answers(task, instance)
 
     def answer(conversation):
         wrong = WRONG[task.name].replace("wrong", f"wrong{crc32(repr(conversation).encode()) % 7}")
-        return known.get(conversation[-1].content, wrong)
+        asked = [i for i, message in enumerate(conversation) if message.role == "user"][-1]
+        turn = (len(conversation) - asked) // 2  # each call has a result
+        return known.get(conversation[asked].content, [wrong])[turn:][0]
 
     return ScriptedPredictor(answer)
 

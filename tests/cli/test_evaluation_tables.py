@@ -6,7 +6,8 @@ import io
 
 from rich.console import Console
 
-from dataenvgym.cli.evaluation_tables import score_tables, skill_table
+from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables, skill_table
+from dataenvgym.evaluation import JudgeResult
 from dataenvgym.records import PerformanceReport, SkillReport
 
 
@@ -52,3 +53,26 @@ def test_named_scores_without_room_for_their_columns_are_a_table_of_their_own():
     assert lines[0] == ["category", "skill", "score", "accuracy", "n", "errors"]
     assert ["argument_f1_2", "0.250"] in lines
     assert "named score (by skill: results.json)" in text
+
+
+def judged(**changes) -> JudgeResult:
+    given = {"value": 6.5, "half_width": 1.25, "n": 4, "n_scored": 9, "n_unscored": 0}
+    kept = {"failed": {"a": 0}, "means": {"a": 6.5}}
+    return JudgeResult(name="judge", **(given | kept | changes))
+
+
+def test_the_score_of_a_judge_is_a_row_with_its_interval():
+    console = Console(file=io.StringIO(), width=100)
+    console.print(metric_table([judged()]))
+    assert console.file.getvalue().split()[-5:] == ["judge", "6.5000", "±", "1.2500", "4"]
+    assert judge_lines([judged()]) == []
+
+
+def test_failed_verdicts_and_the_agreement_of_judges_are_told():
+    two = {"failed": {"a": 1, "b": 0}, "means": {"a": 3.0, "b": 10.0}, "agreement": -0.25}
+    assert judge_lines([judged(n_unscored=1, **two)]) == [
+        "judge: 1 of 10 samples without a score (no verdict by: a 1); the same command asks again",
+        "judge: agreement (Krippendorff's alpha) -0.250; means: a 3.00, b 10.00",
+    ]
+    (line,) = judge_lines([judged(n_unscored=2)])
+    assert line == "judge: 2 of 11 samples without a score (the judges have no majority)"

@@ -15,6 +15,7 @@ from dataenvgym.config import compose, config_directory
 from dataenvgym.config.bases import read_with_bases
 from dataenvgym.config.composition import files_by_group, options_by_group
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
+from dataenvgym.judging import RubricJudge
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.vllm.options import DEFAULTS
@@ -50,6 +51,11 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/mcp": {"world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
+    # a world by name
+    "task/calendar": {"world"},
+    "task/wallet": {"world"},
+    # the student that has learned some of it
+    "task/pocket_tools": {"student"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,
 }
@@ -138,6 +144,12 @@ def sections(section: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for name, value in section.items():
         if isinstance(value, dict) and there.get(name, NO_VALUE) in (NO_VALUE, None):
             yield from sections(value)
+
+
+def test_the_judge_of_an_evaluation_has_the_defaults_of_its_class() -> None:
+    section = written("eval")["judge"]
+    assert not list(differences(section, RubricJudge))
+    assert defaults(RubricJudge).keys() == section.keys() | {"self"}
 
 
 @pytest.mark.parametrize("name", FILES)

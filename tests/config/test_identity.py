@@ -38,6 +38,7 @@ def test_runs_of_versions_without_the_key_keep_their_names():
     assert not [key for key in wrapped if key.endswith((".choose", ".skills", ".below"))]
     assert values["trainer.template"] is None
     assert run_name(compose(["predictor.tool_format=llama_factory"])) == name
+    assert run_name(compose(["predictor.tool_format=null"])) == name
     assert run_name(compose(["predictor.tool_format=hermes"])) != name
     assert run_name(compose(["agent.policy.choose=most_common"])) != name
     assert "task.sampling.stop" not in values

@@ -7,8 +7,11 @@ from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
     Message,
+    PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
+    ToolCall,
     parse_training_data,
 )
 from dataenvgym.tasks.math.pocket import PocketMathTask
@@ -132,6 +135,19 @@ def test_the_same_answer_judged_otherwise_is_another_record():
     assert RecordChecks().check(pair).reasons == {}
 
 
+def test_preferences_for_the_same_turn_are_told_apart_by_the_calls_in_their_answers():
+    def call(n):
+        called = ToolCall(name="f", arguments={"n": n})
+        return (Message(role="assistant", content="", tool_calls=(called,)),)
+
+    asked = (Message(role="user", content="Call it."),)
+    pairs = [
+        PreferenceDatum(messages=asked, chosen=call(right), rejected=call(wrong))
+        for right, wrong in ((1, 2), (1, 3), (2, 1), (1, 2))
+    ]
+    assert RecordChecks().check(pairs).reasons == {"duplicate": 1}
+
+
 def judge_by(reasons_of: dict[str, str]):
     """A judge that drops by the record's instruction, and the batches it was asked about."""
     asked: list[list[str]] = []
@@ -247,3 +263,20 @@ def test_a_framed_record_is_kept_as_it_is():
     task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
     written = framed(task, "Say apple")
     assert RecordChecks.for_task(task).check([written]).accepted == (written,)
+
+
+def test_the_same_conversation_with_other_weights_is_another_record():
+    messages = (Message(role="user", content="q"), Message(role="assistant", content="a"))
+    weights = (0.5, -0.5, None, 0.5)
+    batch = [ScoredDatum(messages=messages, weights=(weight,)) for weight in weights]
+    assert RecordChecks().check(batch).reasons == {"duplicate": 1}
+
+
+def test_an_evaluation_problem_in_a_scored_conversation_is_dropped():
+    task = PocketMathTask(n_validation=40, n_test=40)
+    messages = (
+        Message(role="user", content=task.instances[0].instruction),
+        Message(role="assistant", content="a"),
+    )
+    checked = RecordChecks.for_task(task).check([ScoredDatum(messages=messages, weights=(1.0,))])
+    assert checked.reasons == {"evaluation_overlap": 1}

@@ -43,7 +43,16 @@ def test_every_kind_of_record_shows_what_it_teaches():
          "user: q\nassistant (undesirable): a"),
         ({"kind": "preference", "instruction": "q", "chosen": "a", "rejected": "b"},
          "user: q\nchosen: a\nrejected: b"),
+        ({"kind": "preference", "messages": [{"role": "user", "content": "q"}],
+          "tools": [{"name": "f", "description": "d"}], "chosen": "a",
+          "rejected": [{"role": "assistant", "content": "",
+                        "tool_calls": [{"name": "f", "arguments": {"x": 1}}]}]},
+         "user: q\n  may call f: d\nchosen: a\nrejected: \n  calls f({'x': 1})"),
         ({"kind": "text", "text": "t"}, "t"),
+        ({"kind": "scored", "system": "s", "weights": [-0.25, None], "messages": [
+            {"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "r"}, {"role": "assistant", "content": "b"}]},
+         "system: s\nuser: q\nassistant (weight -0.25): a\nuser: r\nassistant (not scored): b"),
         ({"kind": "chat", "system": "s", "messages": [
             {"role": "user", "content": "q"},
             {"role": "assistant", "content": "",

@@ -126,6 +126,17 @@ CHATS = [
 PREFERENCES = [
     PreferenceDatum(**p, chosen=a, rejected=b) for p in PROMPTS for a, b in pairwise(ANSWERS)
 ]
+TURN_PREFERENCES = [
+    PreferenceDatum(
+        messages=tool_use().messages[:n],
+        system=system,
+        tools=TOOLS,
+        chosen="Rain.",
+        rejected=(tool_use().messages[3],),
+    )
+    for n in (1, 3, 5)
+    for system in ("", "Help.")
+]
 JUDGED = [
     KTODatum(**p, output=a, desirable=i % 3 > 0)
     for i, (p, a) in enumerate((p, a) for p in PROMPTS for a in ANSWERS)
@@ -171,6 +182,9 @@ CASES: Mapping[str, Case] = {
             PreferenceDatum(instruction=d, chosen="day", rejected="week", history=(("a", "b"),))
             for d in DATES
         ]
+    ),
+    "preference, turns of conversations with tools": Case(
+        [*PREFERENCES, *TURN_PREFERENCES], {"cutoff_len": 1024}
     ),
     "preference, cut": Case(PREFERENCES, {"cutoff_len": 24}),
     "preference, with supervision": Case(PREFERENCES, {"pref_ftx": 0.5, "pref_beta": 0.3}),

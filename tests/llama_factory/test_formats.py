@@ -270,3 +270,31 @@ def test_the_entry_names_the_columns_of_the_rows(
         "file_name": "rows.jsonl",
         **entry,
     }
+
+
+@pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY])
+def test_a_preference_for_a_turn_with_tools_is_plain_turns_in_the_students_format(
+    form: ToolFormat,
+) -> None:
+    ask, call, result, end = CHAT.messages
+    pair = PreferenceDatum(
+        messages=(ask, call, result),
+        system=CHAT.system,
+        tools=CHAT.tools,
+        chosen=end.content,
+        rejected=(call,),
+    )
+    system, _, said, heard = form.flatten(pair.prompt)
+    assert list(format_records_for_llama_factory_dpo([PREFERENCE, pair], tool_format=form)) == [
+        next(format_records_for_llama_factory_dpo([PREFERENCE])),
+        {
+            "instruction": heard.content,
+            "input": "",
+            "chosen": end.content,
+            "rejected": said.content,
+            "system": system.content,
+            "history": [[ask.content, said.content]],
+        },
+    ]
+    assert "add" in system.content
+    assert "add" in said.content

@@ -105,6 +105,13 @@ def test_of_several_values_each_is_found_and_none_within_another():
     assert list(json_in('As in [1], {"a": [2]} and {"b": 3}')) == [[1], {"a": [2]}, {"b": 3}]
 
 
+def test_what_is_cut_off_is_left_out_if_only_whole_values_are_wanted():
+    text = 'First {"a": [1, 2]}, then {"b": [1, {"c": 2'
+    assert list(json_in(text)) == [{"a": [1, 2]}, {"b": [1, {}]}]
+    assert list(json_in(text, whole=True)) == [{"a": [1, 2]}]
+    assert list(json_in('{"a": "half', whole=True)) == []
+
+
 @pytest.mark.parametrize("text", ["", "no idea", "{}", "[]", "{,,", "[NaN]", "[1e999]", '"a"'])
 def test_where_there_is_no_json_nothing_is_found(text):
     assert [v for v in json_in(text) if v not in ([], {})] == []

@@ -1,46 +1,42 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from dataenvgym.pocket import student_path
-from dataenvgym.pocket.build import Stage, build
-from dataenvgym.pocket.curriculum import EARLY_SKILLS, STRONG_SKILLS, Curriculum
-from dataenvgym.pocket.families import FAMILY_OF
+from dataenvgym.pocket import student_path, students
+from dataenvgym.pocket.build import build
+from dataenvgym.pocket.curriculum import Curriculum
+from dataenvgym.pocket.recipes import POCKET_TOOLS_V1, POCKET_V2, STUDENTS
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
 from dataenvgym.tasks.code import pocket as code
 from dataenvgym.tasks.code.pocket import signature_in
 from dataenvgym.tasks.math import pocket as math
+from dataenvgym.tasks.tool_use import pocket as tools
+from dataenvgym.tasks.tool_use.pocket import operands_in
 
-SHORT = (
-    Stage(
-        "learn", ("rows",), steps=8, peak=2e-3, strong=EARLY_SKILLS, weak_accuracy=0.3, probe_from=4
-    ),
-    Stage(
-        "settle",
-        ("settle",),
-        steps=4,
-        peak=1e-3,
-        strong=STRONG_SKILLS,
-        weak_accuracy=0.3,
-        probe_from=2,
-    ),
-)
-
-WEAK_SKILLS = tuple(name for name in FAMILY_OF if name not in STRONG_SKILLS)
+STRONG = POCKET_V2.stages[-1].strong
+WEAK = tuple(name for name in POCKET_V2.family_of if name not in STRONG)
 
 
-def test_half_of_the_skills_of_every_family_are_weak():
-    assert set(STRONG_SKILLS) < set(FAMILY_OF)
-    for family in set(FAMILY_OF.values()):
-        assert len(set(family.phrasings) & set(WEAK_SKILLS)) == len(family.phrasings) / 2
+def shortened(student):
+    return tuple(replace(s, steps=4, probe_from=2, weak_accuracy=0.3) for s in student.stages)
+
+
+@pytest.mark.parametrize("student", STUDENTS.values(), ids=STUDENTS)
+def test_half_of_the_skills_of_every_family_are_weak(student):
+    strong = set(student.stages[-1].strong)
+    assert strong < set(student.family_of)
+    assert set(student.hard) < set(student.family_of)
+    for family in student.families:
+        assert len(set(family.phrasings) - strong) == len(family.phrasings) / 2
 
 
 def test_the_curriculum_never_shows_what_evaluation_is_about():
-    curriculum = Curriculum()
-    curriculum.adjust(dict.fromkeys(WEAK_SKILLS, 0.0))
+    curriculum = Curriculum(POCKET_V2, strong=STRONG)
+    curriculum.adjust(dict.fromkeys(WEAK, 0.0))
     questions = [e.question for e in curriculum.draw(3000, derive_rng(0, "test"))]
     names = {signature_in(q) for q in questions} - {None}
     assert {code.split_of(signature) for signature in names} == {"train"}
@@ -48,25 +44,35 @@ def test_the_curriculum_never_shows_what_evaluation_is_about():
     assert {math.split_of(operands) for operands in numbers} == {"train"}
 
 
+def test_the_curriculum_of_tools_never_shows_what_evaluation_is_about():
+    strong = POCKET_TOOLS_V1.stages[-1].strong
+    exercises = Curriculum(POCKET_TOOLS_V1, strong=strong).draw(500, derive_rng(0, "test"))
+    operands = [dict(enumerate(operands_in(e.question))) for e in exercises]
+    assert {tools.split_of(each) for each in operands} == {"train"}
+
+
 def test_the_controller_shows_a_weak_skill_only_while_it_is_too_weak():
-    curriculum = Curriculum(weak_accuracy=0.4)
-    curriculum.adjust(dict.fromkeys(WEAK_SKILLS, 0.1))
+    curriculum = Curriculum(POCKET_V2, strong=STRONG, weak_accuracy=0.4)
+    curriculum.adjust(dict.fromkeys(WEAK, 0.1))
     first = curriculum.weak_rates["odds"]
-    curriculum.adjust(dict.fromkeys(WEAK_SKILLS, 0.1) | {"odds": 0.5})
+    curriculum.adjust(dict.fromkeys(WEAK, 0.1) | {"odds": 0.5})
     assert curriculum.weak_rates["odds"] == 0.0
     assert curriculum.weak_rates["flipped"] > first
 
 
-def test_the_shipped_student_is_small_and_whole():
-    names = {p.name for p in student_path().iterdir()}
+@pytest.mark.parametrize("name", STUDENTS)
+def test_the_shipped_students_are_small_and_whole(name):
+    names = {p.name for p in student_path(name).iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json", "chat_template.jinja"} <= names
-    assert sum(p.stat().st_size for p in student_path().iterdir()) < 5_000_000
+    assert sum(p.stat().st_size for p in student_path(name).iterdir()) < 5_000_000
+    assert students()[name] == student_path(name)
 
 
 @pytest.mark.slow
-def test_the_same_seed_builds_the_same_student(tmp_path):
+@pytest.mark.parametrize("student", STUDENTS.values(), ids=STUDENTS)
+def test_the_same_seed_builds_the_same_student(student, tmp_path):
     for name in ("one", "two"):
-        build(tmp_path / name / "student", stages=SHORT, threads=1)
+        build(student, tmp_path / name / "student", stages=shortened(student), threads=1)
     assert hash_files(tmp_path / "one") == hash_files(tmp_path / "two")
     from transformers import AutoModelForCausalLM
 

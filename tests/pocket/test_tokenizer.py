@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 
 from dataenvgym.pocket import student_path
-from dataenvgym.pocket.families import FAMILY_OF
+from dataenvgym.pocket.recipes import STUDENTS
 from dataenvgym.pocket.tokenizer import build_tokenizer
+from dataenvgym.tool_formats import POCKET
+
+
+@pytest.fixture(scope="module", params=STUDENTS)
+def student(request):
+    return STUDENTS[request.param]
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
+def tokenizer(student):
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(student_path())
+    return AutoTokenizer.from_pretrained(student_path(student.name))
 
 
 @pytest.mark.parametrize(
@@ -32,14 +38,14 @@ def test_any_text_round_trips(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
 
-@pytest.mark.parametrize("skill", FAMILY_OF)
-def test_a_pocket_exercise_is_whole_words_and_single_signs(tokenizer, skill):
+def test_a_pocket_exercise_is_whole_words_and_single_signs(student, tokenizer):
     rng = np.random.default_rng(0)
-    for phrasing in FAMILY_OF[skill].phrasings[skill]:
-        exercise = FAMILY_OF[skill].draw(skill, "train", rng, phrasing=phrasing)
-        for text in (exercise.question, exercise.output):
-            expected = re.findall(r"[a-zA-Z]+|#+|[0-9]|[^\s\w]|\n\s+", text)
-            assert len(tokenizer.tokenize(text)) == len(expected), text
+    for skill, family in student.family_of.items():
+        for phrasing in family.phrasings[skill]:
+            exercise = family.draw(skill, "train", rng, phrasing=phrasing)
+            for text in (m.content for m in POCKET.flatten(family.conversation(exercise))):
+                expected = re.findall(r"[a-zA-Z]+|#+|[0-9]|[^\s\w]|\n\s+", text)
+                assert len(tokenizer.tokenize(text)) == len(expected), text
 
 
 def test_turns_tokenized_apart_are_the_tokens_of_the_whole(tokenizer):

@@ -9,9 +9,11 @@ from dataenvgym.records import (
     ChatDatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     Tool,
     ToolCall,
+    parse_training_datum,
 )
 
 RECORD = SupervisedDatum(instruction="q", input="x", system="s", history=(("a", "b"),), output="y")
@@ -94,3 +96,109 @@ def test_the_prompt_has_system_history_and_input_in_their_places():
         ("assistant", "b"),
         ("user", "q\nx"),
     ]
+
+
+CALL = ToolCall(name="f", arguments={"x": 1})
+TURNS = (
+    Message(role="user", content="q"),
+    Message(role="assistant", content="", tool_calls=(CALL,)),
+    Message(role="tool", content="3"),
+)
+SAYS_IT = Message(role="assistant", content="3")
+CALLS_AGAIN = Message(role="assistant", content="", tool_calls=(CALL,))
+
+
+def test_a_preference_for_a_turn_of_a_conversation_keeps_its_calls_and_tools():
+    pair = PreferenceDatum(
+        messages=TURNS, tools=(Tool(name="f"),), system="s", chosen="3", rejected=(CALLS_AGAIN,)
+    )
+    declared = Message(role="system", content="s", tools=(Tool(name="f"),))
+    assert pair.prompt == (declared, *TURNS)
+    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
+    assert parse_training_datum(pair.model_dump(mode="json")) == pair
+
+
+def test_an_answer_that_calls_nothing_is_its_text():
+    one, other = (
+        PreferenceDatum(instruction="q", chosen=chosen, rejected="n")
+        for chosen in ("3", [SAYS_IT.model_dump()])
+    )
+    assert one == other
+    with pytest.raises(ValidationError, match="same text"):
+        PreferenceDatum(instruction="q", chosen="3", rejected=(SAYS_IT,))
+
+
+def test_a_preference_with_an_instruction_is_written_as_before_there_were_conversations():
+    written = PreferenceDatum(instruction="q", chosen="a", rejected="b").model_dump(mode="json")
+    assert {*written} == {
+        *("provenance", "kind", "instruction", "input", "system", "history"),
+        *("chosen", "rejected"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"messages": ()}, "instruction is empty, expected text in it, or messages"),
+        ({"messages": (), "instruction": "q", "tools": (Tool(name="f"),)}, "tools without"),
+        ({"instruction": "q"}, "expected one prompt"),
+        ({"history": (("a", "b"),)}, "expected one prompt"),
+        ({"messages": TURNS[:2]}, "messages ends with the assistant's turn"),
+        ({"messages": TURNS[1:]}, r"messages\[0\] has role 'assistant', expected 'user'"),
+        ({"chosen": ""}, "at least 1"),
+        ({"chosen": (TURNS[0],)}, "it has role 'user'"),
+        ({"chosen": (Message(role="assistant", content=""),)}, "it is empty"),
+        ({"chosen": (CALLS_AGAIN, CALLS_AGAIN)}, "role 'assistant' again"),
+        ({"chosen": 3}, "valid string"),
+    ],
+)
+def test_a_preference_that_cannot_be_is_refused(changes, said):
+    fields = {"messages": TURNS, "chosen": "3", "rejected": (CALLS_AGAIN,), **changes}
+    with pytest.raises(ValidationError, match=said):
+        PreferenceDatum(**fields)
+
+
+AGAIN = Message(role="user", content="again")
+
+
+def test_an_answer_may_be_a_segment_of_several_turns():
+    pair = PreferenceDatum(
+        messages=TURNS, chosen=(SAYS_IT, AGAIN, SAYS_IT), rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT)
+    )
+    assert [len(segment) for segment in pair.segments] == [3, 3]
+    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
+    assert parse_training_datum(pair.model_dump(mode="json")) == pair
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ((SAYS_IT,), "chosen has 1 turns of the assistant and rejected 2"),
+        ((SAYS_IT, AGAIN), "role 'user'"),
+        ((AGAIN, SAYS_IT), "role 'user'"),
+        ((SAYS_IT, SAYS_IT), "role 'assistant' again"),
+        ((SAYS_IT, AGAIN, Message(role="assistant", content="")), "it is empty"),
+    ],
+)
+def test_segments_have_as_many_turns_on_both_sides_and_end_with_the_assistant(chosen, message):
+    with pytest.raises(ValidationError, match=message):
+        PreferenceDatum(messages=TURNS, chosen=chosen, rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ((1.0,), "weights has 1 items, expected 2"),
+        ((1.0, None, 0.0), "weights has 3 items, expected 2"),
+        ((1.0, float("nan")), "finite"),
+        ((1.0, float("inf")), "finite"),
+    ],
+)
+def test_each_turn_has_one_finite_weight_or_none(weights, message):
+    with pytest.raises(ValidationError, match=message):
+        ScoredDatum(messages=(*TURNS[:2], TURNS[2], SAYS_IT), weights=weights)
+
+
+def test_a_scored_conversation_is_one_like_a_chat():
+    with pytest.raises(ValidationError, match="ends with a turn of others"):
+        ScoredDatum(messages=TURNS, weights=(1.0,))

@@ -8,6 +8,8 @@ from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
 from dataenvgym.tasks.math.pocket import POCKET_MATH, SKILLS, PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
+from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
+from dataenvgym.tool_formats import HERMES
 
 
 def test_it_solves_the_tasks_own_questions_of_all_splits():
@@ -15,7 +17,7 @@ def test_it_solves_the_tasks_own_questions_of_all_splits():
     key = AnswerKey(task)
     for split in ("train", "validation", "test"):
         for instance in task.on(split).instances:
-            assert key[instance.instruction] == (instance.skill, f"#### {instance.answer}")
+            assert key[instance.instruction] == (instance.skill, (f"#### {instance.answer}",))
     assert sorted(map(len, key.groups)) == [2] * 60  # 3 splits, 20 skills
 
 
@@ -25,7 +27,17 @@ def test_it_solves_what_reads_like_pocket_math(skill):
     rng = np.random.default_rng(0)
     for phrasing in skill.phrasings:
         exercise = POCKET_MATH.draw(skill.name, "train", rng, phrasing=phrasing)
-        assert key[exercise.question] == (skill.name, exercise.output)
+        assert key[exercise.question] == (skill.name, (exercise.output,))
+
+
+def test_what_tools_solve_is_a_message_for_each_call_and_the_answer():
+    key = AnswerKey(PocketToolsTask(n_train=20, n_validation=20, n_test=20))
+    rng = np.random.default_rng(0)
+    exercise = POCKET_TOOLS.draw("bought", "train", rng)
+    skill, (*calls, last) = key[exercise.question]
+    assert (skill, last) == ("bought", "done")
+    read = [HERMES.parse(text).tool_calls for text in calls]
+    assert read == [m.tool_calls for m in exercise.steps if m.tool_calls]
 
 
 def test_it_does_not_know_other_questions():

@@ -19,6 +19,8 @@ from dataenvgym.interfaces import (
 from dataenvgym.records import Message, Provenance, SupervisedDatum
 from dataenvgym.simulation import SimulatedPredictor, read_curves
 from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
+from dataenvgym.tasks.tool_use.pocket_skills import SKILLS as TOOL_SKILLS
 
 TASK = PocketMathTask(n_train=20, n_validation=400, n_test=100)
 GREEDY = SamplingParameters()
@@ -51,6 +53,16 @@ def test_the_untouched_student_does_as_its_curves_say():
     for split, n in (("validation", 20), ("test", 5)):
         for skill, accuracy in by_skill(student, split).items():
             assert accuracy == pytest.approx(student.accuracies[skill], abs=0.5 / n + 1e-9)
+
+
+def test_a_question_that_tools_solve_is_answered_call_by_call():
+    task = PocketToolsTask(n_train=20, n_validation=400, n_test=20)
+    curves = CURVES.model_copy(update={"skills": tuple(TOOL_SKILLS), "task": task.name})
+    student = SimulatedPredictor(task, curves)
+    report = task.generate_performance_report(task.evaluate(student))
+    for skill in report.skills:
+        expected = student.accuracies[skill.skill]
+        assert skill.accuracy == pytest.approx(expected, abs=0.5 / 20 + 1e-9)
 
 
 def test_another_seed_knows_other_questions_as_many(tmp_path):

@@ -18,7 +18,7 @@ def serving(answer: Answer) -> Iterator[str]:
     """Answer so; the server's URL."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
         server.answer = answer
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
@@ -28,6 +28,7 @@ def serving(answer: Answer) -> Iterator[str]:
 
 
 class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # with 5, many at once wait for a second
     answer: Answer
 
 

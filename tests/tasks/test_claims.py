@@ -34,6 +34,11 @@ def test_a_chat_claims_its_last_answer_unless_tools_are_called():
     assert claims_of(ChatDatum(messages=(user, call, result, said))) == ()
 
 
+def test_a_preference_for_a_turn_of_a_conversation_claims_nothing():
+    turns = tuple(Message(role=r, content="q") for r in ("user", "assistant", "user"))
+    assert claims_of(PreferenceDatum(messages=turns, chosen="a", rejected="b")) == ()
+
+
 @pytest.mark.parametrize(
     ("gives_right", "is_right", "holds"),
     [

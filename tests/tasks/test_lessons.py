@@ -16,7 +16,13 @@ from dataenvgym.records import (
     Tool,
     ToolCall,
 )
-from dataenvgym.tasks.lessons import lesson_of, problem_of, record_of
+from dataenvgym.tasks.lessons import (
+    lesson_of,
+    preference_of,
+    prefix_records,
+    problem_of,
+    record_of,
+)
 from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.replies import last_reply
 from dataenvgym.tool_formats import read_reply
@@ -109,6 +115,70 @@ def test_a_record_of_any_kind_is_a_problem_if_the_domain_says_so():
     pair = PreferenceDatum(instruction="1+1?", chosen="It is\n#### 2", rejected="#### 3")
     assert problem_of(MathDomain(), pair).answer == "2"
     assert problem_of(MathDomain(), TextDatum(text="1+1 is 2")) is None
+
+
+ADD = Tool(name="add", parameters={"type": "object"})
+ASKED = Message(role="system", content="Be brief.", tools=(ADD,)), user("1+1, and 1 more?")
+TWO, THREE = (ToolCall(name="add", arguments={"a": a, "b": 1}) for a in (1, 2))
+
+
+def result(text):
+    return Message(role="tool", content=text)
+
+
+SOLVED = (*ASKED, student("", TWO), result("2"), student("", THREE), result("3"), student("3"))
+
+
+def test_a_try_is_cut_after_each_message_of_the_student_and_the_whole_comes_first():
+    records = prefix_records(tried(*SOLVED, user("Thanks!")), ASKED)
+    assert [record.conversation for record in records] == [SOLVED[:n] for n in (7, 5, 3)]
+    assert {record.provenance.skill for record in records} == {"s"}
+
+
+def test_only_the_students_messages_end_a_beginning_and_not_those_of_its_prompt():
+    prompt = (user("1+1?"), student("2"), user("2+2?"))
+    turns = (*prompt, student("?"), user("Well?"), student("4"))
+    whole, first = prefix_records(tried(*turns), prompt)
+    assert whole.messages == turns
+    assert (first.prompt, first.output) == (prompt, "?")
+    assert prefix_records(tried(*prompt), prompt) == []
+
+
+def test_two_tries_are_compared_where_they_part():
+    wrong = (*SOLVED[:4], student("2"))
+    pair = preference_of(tried(*SOLVED), tried(*wrong), ASKED)
+    assert pair.prompt == SOLVED[:4]
+    assert pair.answers == (SOLVED[4], wrong[4])
+    assert pair.provenance.skill == "s"
+    early = preference_of(tried(*SOLVED), tried(*ASKED, student("", THREE)), ASKED)
+    assert (early.prompt, early.rejected) == (ASKED, (student("", THREE),))
+
+
+def test_one_whole_answer_beside_another_is_a_preference_with_an_instruction():
+    prompt = (SYSTEM, user("1+1?"))
+    pair = preference_of(tried(*prompt, student("2")), tried(*prompt, student("3")), prompt)
+    assert (pair.instruction, pair.system, pair.chosen, pair.rejected) == (
+        *("1+1?", "Be brief."),
+        *("2", "3"),
+    )
+    longer = tried(*prompt, student("3"), user("No."), student("4"))
+    turn = preference_of(tried(*prompt, student("2")), longer, prompt)
+    assert (turn.instruction, turn.messages) == ("", prompt[1:])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SOLVED,
+        SOLVED[:5],
+        (*SOLVED[:3], result("error")),
+        (*SOLVED[:3], user("Stop.")),
+        (*SOLVED[:4], student("")),
+        (ASKED[0], user("1+2?"), student("3")),
+    ],
+)
+def test_tries_that_do_not_part_where_the_student_speaks_are_no_pair(wrong):
+    assert preference_of(tried(*SOLVED), tried(*wrong), ASKED) is None
 
 
 def test_a_chat_record_with_tools_is_a_problem_where_the_domain_makes_it_one():

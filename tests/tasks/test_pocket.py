@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.pocket.families import FAMILIES, FAMILY_OF, read_exercise
+from dataenvgym.pocket.recipes import STUDENTS, read_exercise
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.pocket import family_of, find_skill
+from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 
 RNG = np.random.default_rng
+FAMILIES = [family for student in STUDENTS.values() for family in student.families]
+FAMILY_OF = {skill: family for family in FAMILIES for skill in family.phrasings}
 
 
 def test_no_skill_belongs_to_two_families():
@@ -27,16 +30,17 @@ def test_every_exercise_is_read_back_in_every_phrasing(skill):
         exercise = family.draw(skill, "train", RNG(0), phrasing=phrasing)
         assert exercise.phrasing == phrasing
         assert read_exercise(exercise.question) == exercise
-        assert family.holds(exercise, exercise.output)
+        assert family.holds(exercise, exercise.output) == (not exercise.steps)
         for other in family.phrasings[skill]:
             reworded = family.reworded(exercise, other)
             assert (reworded.output, reworded.phrasing) == (exercise.output, other)
+            assert reworded.steps == exercise.steps
             assert read_exercise(reworded.question) == reworded
 
 
 def test_no_phrasing_belongs_to_two_skills():
     phrasings = [p for skill in FAMILY_OF for p in FAMILY_OF[skill].phrasings[skill]]
-    shapes = {re.sub(r"\{(a|b|xs)\}", "{xs}", p) for p in phrasings}
+    shapes = {re.sub(r"\{(a|b|c|x|y|xs)\}", "{xs}", p) for p in phrasings}
     assert len(shapes) == len(phrasings)
 
 
@@ -63,6 +67,7 @@ def test_another_output_does_not_hold():
 def test_a_pocket_task_has_its_family_and_another_task_is_refused():
     assert family_of(PocketMathTask()).name == "pocket_math"
     assert family_of(PocketCodeTask()).name == "pocket_code"
+    assert family_of(PocketToolsTask()).name == "pocket_tools"
     with pytest.raises(ConfigurationError, match="task 'math' has no pocket family"):
         family_of(MathTask("none.jsonl"))
 

@@ -59,6 +59,14 @@ def test_a_record_is_framed_once_and_unframed_as_it_was(template):
         assert template.unframe(record) == record
 
 
+def test_a_preference_for_a_turn_of_a_conversation_is_never_framed_and_unframed_as_a_chat():
+    asked = (Message(role="user", content=FRAMED.text("a")),)
+    pair = PreferenceDatum(messages=asked, system=FRAMED.system, chosen="b", rejected="c")
+    assert FRAMED.frame(pair) == pair
+    plain = FRAMED.unframe(pair)
+    assert (plain.system, [m.content for m in plain.messages]) == ("", ["a"])
+
+
 def test_other_kinds_of_records_are_unframed_too():
     chat = ChatDatum(
         system=FRAMED.system,

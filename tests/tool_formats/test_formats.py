@@ -223,7 +223,8 @@ def test_any_calls_are_read_as_they_were_written(name: str) -> None:
         (flat,) = form.flatten((message,))
         assert not flat.tool_calls
         assert form.parse(flat.content) == message
-        assert read_reply(declared, flat.content) == message
+        if name != "pocket":  # read last, so that JSON in its values may be read before
+            assert read_reply(declared, flat.content) == message
         assert read_reply(declared, as_reply(message)) == message
 
 

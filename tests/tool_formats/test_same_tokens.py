@@ -9,9 +9,14 @@ import pytest
 
 from dataenvgym.llama_factory import read_dataset, write_dataset
 from dataenvgym.predictors.prompts import encode_prompts
-from dataenvgym.records import ChatDatum, Message, Tool, ToolCall
+from dataenvgym.records import ChatDatum, Message, PreferenceDatum, ScoredDatum, Tool, ToolCall
 from dataenvgym.tool_formats import TOOL_FORMATS
-from dataenvgym.trainers.examples import IGNORED, supervised_examples
+from dataenvgym.trainers.examples import (
+    IGNORED,
+    preference_examples,
+    scored_examples,
+    supervised_examples,
+)
 from dataenvgym.trainers.student import load_tokenizer
 
 TURN = "<|{{ m['role'] }}|>{{ m['content'] }}<|end|>"
@@ -77,3 +82,55 @@ def test_every_prompt_is_what_the_student_learned_to_answer(
         for m in form.flatten(conversation)
         if m.role == "assistant"
     )
+
+
+@pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
+@pytest.mark.parametrize("n_turns", [1, 3, 7])
+@pytest.mark.parametrize("system", ["", "Help."])
+def test_both_answers_of_a_preference_follow_on_the_prompt_that_the_student_is_given(
+    tokenizer: Any, tmp_path: Path, name: str, n_turns: int, system: str
+) -> None:
+    right, wrong = MESSAGES[1], Message(role="assistant", content="", tool_calls=(CALL, CALL))
+    pair = PreferenceDatum(
+        messages=MESSAGES[:n_turns], tools=(ADD,), system=system, chosen=(right,), rejected=(wrong,)
+    )
+    form = TOOL_FORMATS[name]
+    written = write_dataset(tmp_path, [pair], tool_format=form)
+    records: Any = list(read_dataset(tmp_path, written.name))
+    (examples,) = preference_examples(records, tokenizer, cutoff=100_000)
+    (prompt,) = encode_prompts(tokenizer, [pair.prompt], form, context=None)
+    assert isinstance(prompt, list)
+    for example, answer in ((examples.chosen, right), (examples.rejected, wrong)):
+        (reply,) = form.flatten((answer,))
+        learned = tokenizer(f"{reply.content}<|end|>", add_special_tokens=False)["input_ids"]
+        assert example.tokens[: len(prompt) + len(learned)] == prompt + learned
+        assert example.labels[: len(prompt)] == [IGNORED] * len(prompt)
+        assert example.labels[len(prompt) : len(prompt) + len(learned)] == learned
+
+
+def test_an_empty_result_of_a_tool_may_be_what_a_preference_answers(tmp_path: Path) -> None:
+    turns = (*MESSAGES[:2], Message(role="tool", content=""))
+    pair = PreferenceDatum(messages=turns, tools=(ADD,), chosen="Done.", rejected="What?")
+    written = write_dataset(tmp_path, [pair])
+    (read,) = read_dataset(tmp_path, written.name)
+    assert isinstance(read, PreferenceDatum)
+    assert read.prompt == TOOL_FORMATS["llama_factory"].flatten(pair.prompt)
+
+
+@pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
+@pytest.mark.parametrize("case", RECORDS)
+def test_a_scored_conversation_has_the_tokens_of_the_same_chat(
+    tokenizer: Any, tmp_path: Path, case: str, name: str
+) -> None:
+    chat, form = RECORDS[case], TOOL_FORMATS[name]
+    turns = [m for m in chat.messages if m.role == "assistant"]
+    values = chat.model_dump(exclude={"kind"}) | {"weights": [0.5] * len(turns)}
+    read: Any = []
+    for i, record in enumerate((chat, ScoredDatum(**values))):
+        written = write_dataset(tmp_path / str(i), [record], tool_format=form)
+        read += read_dataset(tmp_path / str(i), written.name)
+    assert [record.kind for record in read] == ["chat", "scored"]
+    (expected,) = supervised_examples(read[:1], tokenizer, cutoff=100_000)
+    (scored,) = scored_examples(read[1:], tokenizer, cutoff=100_000)
+    assert scored.example == expected
+    assert sum(scored.lengths) == len(expected.labels) - expected.labels.count(IGNORED)

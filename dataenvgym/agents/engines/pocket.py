@@ -14,7 +14,6 @@ from dataenvgym.plans import Assignment, Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
     Provenance,
-    SupervisedDatum,
     TrainingDatum,
 )
 from dataenvgym.tasks.adapted import task_of
@@ -22,7 +21,9 @@ from dataenvgym.tasks.pocket import family_of, find_skill
 
 
 class PocketEngine:
-    """Writes supervised records of a pocket family's exercises, of the training split.
+    """Writes records of a pocket family's exercises, of the training split.
+
+    They are supervised, or where the family has tools, chats in which these are called.
 
     An assignment with a skill gets exercises of that skill in all its phrasings; one with a
     subskill, in that phrasing; one with examples alone, or with a skill that the family does not
@@ -57,15 +58,13 @@ class PocketEngine:
         An example that it cannot read is passed over; so is what goes beyond the exercises of a
         skill that there are.
         """
-        domain = task_of(self._task).domain
         questions: set[str] = set()
-        records: list[TrainingDatum] = []
-        for assignment in plan:
-            for _ in range(assignment.count):
-                if (record := self._write(assignment, questions, rng)) is not None:
-                    questions.add(record.instruction)
-                    records.append(domain.frame(record))
-        return records
+        written = (
+            self._write(assignment, questions, rng)
+            for assignment in plan
+            for _ in range(assignment.count)
+        )
+        return [record for record in written if record is not None]
 
     def propose_subskills(
         self,
@@ -90,7 +89,7 @@ class PocketEngine:
 
     def _write(
         self, assignment: Assignment, questions: set[str], rng: np.random.Generator
-    ) -> SupervisedDatum | None:
+    ) -> TrainingDatum | None:
         if (wanted := self._wanted(assignment, rng)) is None:
             return None
         skill, phrasing = wanted
@@ -99,9 +98,8 @@ class PocketEngine:
         for _ in range(_TRIES):
             exercise = self._family.draw(skill, "train", rng, phrasing=phrasing)
             if exercise.question not in questions:
-                return SupervisedDatum(
-                    instruction=exercise.question, output=exercise.output, provenance=provenance
-                )
+                questions.add(exercise.question)
+                return self._family.record(exercise, task_of(self._task).domain, provenance)
         return None
 
     def _wanted(

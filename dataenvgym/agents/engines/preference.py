@@ -20,15 +20,12 @@ from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, gene
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
-    Message,
     PreferenceDatum,
     SupervisedDatum,
     TrainingDatum,
 )
 from dataenvgym.tasks.adapted import attemptable, task_of
-from dataenvgym.tasks.lessons import problem_of
-from dataenvgym.tasks.prompt_template import prompt_fields
-from dataenvgym.tool_formats import DEFAULT, tool_format
+from dataenvgym.tasks.lessons import preference_of, problem_of
 
 
 class PreferenceEngine:
@@ -141,21 +138,24 @@ class PreferenceEngine:
             pair
             for (record, _), completed in zip(problems, tried, strict=True)
             if not (completed.error or completed.was_correct)
-            and (pair := self._pair(record, completed, predictor)) is not None
+            and (pair := self._pair(record, completed)) is not None
         ]
 
     def _pair(
-        self,
-        record: SupervisedDatum | ChatDatum,
-        tried: CompletedTaskInstance,
-        predictor: PredictorInterface,
+        self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
-        """The record's answer before the student's; None if it said nothing, or the same."""
+        """The record's answer before the student's; None if it said nothing, or the same.
+
+        In a conversation, these are the messages in which the student leaves the record.
+        """
         prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
-        said = tried.transcript[len(prompt)]
         if isinstance(record, ChatDatum):
-            return _pair_with_tools(record, said, predictor)
-        answer = said.content
+            before, whole = len(prompt), record.conversation
+            way = whole[before:] if whole[:before] == prompt else whole[-1:]
+            right = tried.model_copy(update={"transcript": (*prompt, *way)})
+            pair = preference_of(right, tried, prompt)
+            return pair and pair.model_copy(update={"provenance": record.provenance})
+        answer = tried.transcript[len(prompt)].content
         if answer in ("", record.output):
             return None
         return PreferenceDatum(
@@ -180,21 +180,6 @@ def _scaled(plan: Plan, total: int) -> Plan:
     """The plan with counts in the same proportions that add up to `total`."""
     counts = apportion(np.array([float(assignment.count) for assignment in plan]), total)
     return tuple(a.of(n) for a, n in zip(plan, counts, strict=True) if n)
-
-
-def _pair_with_tools(
-    record: ChatDatum, said: Message, predictor: PredictorInterface
-) -> PreferenceDatum | None:
-    """The pair as plain turns, with tools and calls written as this student writes them."""
-    form = tool_format(getattr(predictor, "tool_format", DEFAULT))
-    *prompt, right = form.flatten(record.conversation)
-    wrong = form.flatten((*record.conversation[:-1], said))[-1]
-    fields = prompt_fields(tuple(prompt))
-    if fields is None or not right.content or wrong.content in ("", right.content):
-        return None
-    return PreferenceDatum(
-        **fields, chosen=right.content, rejected=wrong.content, provenance=record.provenance
-    )
 
 
 def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:

@@ -125,6 +125,12 @@ class UncertaintySelection:
         """For each position; 0.0 where fewer than two samples came back."""
         found = {p: problem_of(self._task.domain, pool.records[p]) for p in positions}
         problems = {p: problem for p, problem in found.items() if problem is not None}
+        if found and not problems:
+            raise ConfigurationError(
+                f"none of {len(found)} records of the pool is a problem of task "
+                f"{self._task.name!r} that the student could be tried on: use "
+                "agent/engine=pool_random or pool_influence"
+            )
         rounds: list[list[CompletedTaskInstance]] = []
         for _ in range(self.samples):
             changes = {"temperature": self.temperature, "seed": int(rng.integers(2**62))}

@@ -37,8 +37,11 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         samples: int = 8,
         temperature: float = 1.0,
         tries: int = 4,
+        prefixes: bool = False,
     ) -> None:
-        super().__init__(task, samples=samples, temperature=temperature, tries=tries)
+        super().__init__(
+            task, samples=samples, temperature=temperature, tries=tries, prefixes=prefixes
+        )
         if not 0 < agreement <= most_agreement <= 1:
             raise ConfigurationError(
                 f"agreement is {agreement} and most_agreement is {most_agreement}, expected "

@@ -1,10 +1,12 @@
-"""Self-teaching: the student's own answers to new problems become its records.
+"""Self-teaching: the student's own tries at new problems become its records.
 
-The student answers problems of the task's training split several times, and an engine picks the
-answer to learn from, if there is one. `SelfAnswersEngine` is all of it but the picking:
+The student tries problems of the task's training split several times, and an engine says what
+there is to learn from that. `SelfTeachingEngine` is all of it but the saying:
 
-- `SelfConsistencyEngine` (self_consistency) picks what the student says most often;
-- `RejectionSamplingEngine` picks what the task's domain calls right.
+- `SelfAnswersEngine` picks one try, whose messages are learned:
+  `SelfConsistencyEngine` (self_consistency) what the student says most often,
+  `RejectionSamplingEngine` what the task's domain calls right;
+- `ContrastEngine` (contrast) makes preference pairs of a try that is right and one that is not.
 """
 
 from __future__ import annotations
@@ -23,15 +25,14 @@ from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import attemptable, task_of
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.lessons import prefix_records, record_of
 
 
-class SelfAnswersEngine(ABC):
-    """Writes records from the student's own answers; a subclass says which (`pick`).
+class SelfTeachingEngine(ABC):
+    """Writes records from the student's own tries; a subclass says which (`learn`).
 
     An assignment with a skill gets problems of that skill; one with examples, problems of their
-    skill where it is known; any other, problems of all kinds. A problem becomes a record once, with
-    all turns of the student's try.
+    skill where it is known; any other, problems of all kinds. A problem is learned from once.
 
     Args:
         task: whose training split has the problems.
@@ -67,8 +68,8 @@ class SelfAnswersEngine(ABC):
     # --- what a subclass says ---
 
     @abstractmethod
-    def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
-        """The one of the student's tries at a problem to learn from, or None.
+    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[TrainingDatum]:
+        """The records that the student's tries at a problem give, the best first; perhaps none.
 
         Args:
             tries: as many as `samples`, those that failed included.
@@ -104,13 +105,13 @@ class SelfAnswersEngine(ABC):
         wave = 0
         while chosen := self._choose(order, tried, wishes, left):
             tried |= {problem.id for problem, _ in chosen}
-            found = self._answered([p for p, _ in chosen], predictor, derive_seed(seed, wave))
-            for (problem, skill), record in zip(chosen, found, strict=True):
+            found = self._learned([p for p, _ in chosen], predictor, derive_seed(seed, wave))
+            for (problem, skill), lessons in zip(chosen, found, strict=True):
                 left[skill] -= 1
-                if record is not None and wishes[skill]:
-                    wishes[skill] -= 1
+                if taken := lessons[: wishes[skill]]:
+                    wishes[skill] -= len(taken)
                     self._used.add(problem.id)
-                    records.append(record)
+                    records += taken
             wave += 1
             tell(f"self-teaching: {len(records)} records from {len(tried)} problems")
         return records
@@ -142,10 +143,10 @@ class SelfAnswersEngine(ABC):
                 chosen.append((problem, skill))
         return chosen
 
-    def _answered(
+    def _learned(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
-    ) -> list[TrainingDatum | None]:
-        """For each problem the record of the try that was picked, if any."""
+    ) -> list[Sequence[TrainingDatum]]:
+        """For each problem the records that the student's tries at it give."""
         seeds = (derive_seed(seed, sample) % 2**31 for sample in range(self.samples))
         rounds = [
             self.task.attempt(
@@ -153,11 +154,49 @@ class SelfAnswersEngine(ABC):
             )
             for seed in seeds
         ]
-        picked = (self.pick(tries) for tries in zip(*rounds, strict=True))
-        return [None if c is None else self._record(c) for c in picked]
+        return [self.learn(tries) for tries in zip(*rounds, strict=True)]
 
-    def _record(self, picked: CompletedTaskInstance) -> TrainingDatum | None:
-        return record_of(picked, self.task.domain.prompt(picked.instance))
+
+class SelfAnswersEngine(SelfTeachingEngine):
+    """Writes records from one of the student's tries; a subclass says which (`pick`).
+
+    Args:
+        task, samples, temperature, tries: see `SelfTeachingEngine`.
+        prefixes: cut a try of several messages after each of them: a record that ends there, in
+            addition to the whole. Trainers learn every reply of a record, so a reply is learned
+            again in each longer record: the earlier it is, the more it counts. They all count
+            among the records that are wanted.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 8,
+        temperature: float = 1.0,
+        tries: int = 4,
+        prefixes: bool = False,
+    ) -> None:
+        super().__init__(task, samples=samples, temperature=temperature, tries=tries)
+        self.prefixes = prefixes
+
+    @abstractmethod
+    def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
+        """The one of the student's tries at a problem to learn from, or None.
+
+        Args:
+            tries: as many as `samples`, those that failed included.
+        """
+
+    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[TrainingDatum]:
+        """The record of the try that is picked, and with `prefixes` those of its beginnings."""
+        if (picked := self.pick(tries)) is None:
+            return ()
+        prompt = self.task.domain.prompt(picked.instance)
+        if self.prefixes:
+            return prefix_records(picked, prompt)
+        record = record_of(picked, prompt)
+        return () if record is None else (record,)
 
 
 class RejectionSamplingEngine(SelfAnswersEngine):

@@ -22,6 +22,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.adapted import one_by_one, task_of
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.lessons import problem_of
 
 _SUBSKILL = "subskill"
 
@@ -84,7 +85,7 @@ def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
         return None
     if not isinstance(record, SupervisedDatum | ChatDatum):
         return None
-    if (problem := domain.problem_of_record(record)) is None:
+    if (problem := problem_of(domain, record)) is None:
         return None
     data = {**problem.data, _SUBSKILL: source.subskill}
     return problem.model_copy(update={"id": source.id, "skill": source.skill, "data": data})

@@ -48,8 +48,9 @@ class VllmOptions(TypedDict, total=False):
         start_timeout: seconds that a server may take to come up; also one at `base_url` that
             is restarted meanwhile, which then gets its adapters again.
         tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`). With "native" the server's chat template writes them, and the
-            server reads the calls; records with tools then cannot be trained on.
+            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory". With
+            "native" the server's chat template writes them, and the server reads the calls;
+            records with tools then cannot be trained on.
         tool_parser: how a server that is started reads calls for "native": vLLM's
             `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
@@ -74,7 +75,7 @@ class VllmOptions(TypedDict, total=False):
     timeout: float
     retries: int
     start_timeout: float
-    tool_format: str
+    tool_format: str | None
     tool_parser: str | None
     options: Mapping[str, Any] | None
 
@@ -99,7 +100,7 @@ DEFAULTS: VllmOptions = {
     "timeout": 600.0,
     "retries": 4,
     "start_timeout": 900.0,
-    "tool_format": DEFAULT,
+    "tool_format": None,
     "tool_parser": None,
     "options": None,
 }
@@ -191,7 +192,7 @@ def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
 
 def check_tools(options: VllmOptions) -> None:
     """Refuse a parser that has nothing to read, and calls that nobody reads."""
-    form, parser = options["tool_format"], options["tool_parser"]
+    form, parser = options["tool_format"] or DEFAULT, options["tool_parser"]
     tool_format(form)
     if parser is not None and form != "native":
         raise ConfigurationError(

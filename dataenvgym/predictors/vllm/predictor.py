@@ -25,7 +25,7 @@ from dataenvgym.predictors.checkpoints import (
     save_nothing,
     train_on,
 )
-from dataenvgym.predictors.in_process import resolve_student
+from dataenvgym.predictors.in_process import own_tool_format, resolve_student
 from dataenvgym.predictors.vllm.attached import AttachedServer
 from dataenvgym.predictors.vllm.options import (
     Asking,
@@ -82,7 +82,8 @@ class VllmPredictor:
         self.trainer = trainer or InProcessTrainer()
         self.adapter = initial_folder(options["adapter"])
         self.sleep = options["sleep"]
-        self.tool_format = options["tool_format"]
+        self.tool_format = options["tool_format"] or own_tool_format(self.student)
+        options["tool_format"] = self.tool_format
         check_tools(options)
         self._format = tool_format(self.tool_format)
         self._parser = options["tool_parser"]

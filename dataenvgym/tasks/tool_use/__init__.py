@@ -1,10 +1,12 @@
 """The domain of tool use: the student calls tools, which change a world, and perhaps asks a user.
 
 state         State: what is true in a world, with copy-on-write Tables of Rows
+digest        a hash that is the same for equal states
 world         World: typed methods marked as tools, with the state that they read and write
 schemas       from a method's signature and docstring to its Tool and the check of its arguments
 time_limit    ends tool code that runs too long
 problem       ToolUseProblem: what an instance holds: gold calls, the user, the basis of its score
+loaders       files of problems
 prepared      a problem with its world, ready to be put many times
 components    the parts of the score, multiplied over the basis
 said          whether a text says what a user has to know
@@ -17,6 +19,8 @@ conversation_progress
 environment   ToolUseEnvironment: one conversation
 domain        ToolUseDomain: how problems of a world are put, judged and taught
 task          ToolUseTask: problems from files, or those that come with a world
+worlds        the worlds that come with the package, and their problems
+audit         proves a world and its problems
 plans         a family of its own: which tools, in which order, with which arguments
 matching      whether calls are the gold ones: strictly, or leniently as BFCL compares them
 values        the same for the value of one argument

@@ -3,8 +3,8 @@
 state       the final state equals the state after the gold calls, those of the user included: a
             world keeps the stores of both seats in one state
 assertions  the problem's assertions hold in the final state
-said        the student said what the user has to know, each thing in one message (see `said`);
-            messages that also have calls count
+said        the student said what the user has to know, each thing in one message (see `said`), or
+            as a judge finds (see `said_judge`); messages that also have calls count
 calls       each gold call was made and succeeded, whatever else was called
 
 A component of the basis that cannot be evaluated is an error, and never holds by default.
@@ -39,12 +39,14 @@ class Ending:
         gold: the state after the gold calls.
         said: the student's messages to the user.
         calls: the student's calls that succeeded.
+        judged_said: whether a judge finds that all was said; None if it was not asked.
     """
 
     world: World[Any]
     gold: State
     said: Sequence[str]
     calls: Sequence[ToolCall]
+    judged_said: bool | None = None
 
 
 def score(
@@ -89,8 +91,8 @@ def _assertions(problem: ToolUseProblem, ending: Ending) -> bool | None:
 
 
 def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
-    if not problem.said:
-        return None
+    if not problem.said or problem.asks_judge:
+        return ending.judged_said
     return all(any(says(text, wanted) for text in ending.said) for wanted in problem.said)
 
 

@@ -32,16 +32,16 @@ class Progress:
     n_words: int = 0
 
     def saved(self) -> Callable[[], None]:
-        """Brings it back to how it is now, the world and a model's view included."""
+        """Brings it back to how it is now, the world and the user's seat included."""
         kept = (self.calls[:], self.said[:], self.unheard[:], self.n_errors, self.n_words)
         state, seat = self.world.state, self.seat
-        unseen = seat.saved() if isinstance(seat, ModelSeat) else None
+        reseat = None if seat is None else seat.saved()
 
         def restore() -> None:
             self.calls, self.said, self.unheard, self.n_errors, self.n_words = kept
             self.world.state = state
-            if unseen is not None:
-                unseen()
+            if reseat is not None:
+                reseat()
 
         return restore
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
@@ -23,29 +23,35 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation, Prepared
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, problem_of
+from dataenvgym.tasks.tool_use.teaching import (
+    gold_output,
+    shown_try,
+    shown_world,
+    taught_problem,
+    written_problem,
+)
 from dataenvgym.tasks.tool_use.users import ModelUser
 from dataenvgym.tasks.tool_use.world import World
-from dataenvgym.tasks.tool_use.worlds import find_world
 from dataenvgym.tool_formats import as_reply
 
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
 
 class ToolUseDomain(Domain):
-    """Problems of worlds.
+    """Problems of one world.
 
     Args:
-        world: whose policy the student reads; also the world of problems that name it.
+        world: whose tools the student has, and whose policy it reads.
         max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
             `ToolUseEnvironment`.
         system_prompt: follows on the policy.
-        world_of: gives the worlds that problems name.
 
     Attributes:
         problem_class, prepared_class, environment_class: what its problems are, are prepared as,
             and are worked on in.
     """
 
+    has_tools = True
     problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
     prepared_class: ClassVar[type[Prepared]] = Prepared
     environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
@@ -61,17 +67,11 @@ class ToolUseDomain(Domain):
         template: str = INSTRUCTION,
         user_sampling: SamplingParameters = USER_SAMPLING,
         judge_users: bool | None = None,
-        world_of: Callable[[str], World[Any]] = find_world,
     ) -> None:
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
         self.world = world
         self.prompt_template = PromptTemplate(system, template)
-        other = cache(world_of)
-        self.prepared = Preparation(
-            lambda name: world if name == world.name else other(name),
-            self.problem_class,
-            self.prepared_class,
-        )
+        self.prepared = Preparation(world, self.problem_class, self.prepared_class)
         self._environment = partial(
             self.environment_class,
             prepare=self.prepared,
@@ -84,6 +84,18 @@ class ToolUseDomain(Domain):
             judge_users=judge_users,
         )
         self.make_environment()  # an impossible option is refused here
+
+    def answer_given(self, completed: CompletedTaskInstance) -> str | None:
+        """The state that its calls lead to, and its last words."""
+        if completed.response is None:
+            return None
+        prepared = self.prepared(completed.instance)
+        world = prepared.world.at(prepared.state.fork())
+        for message in completed.transcript:
+            for call in message.tool_calls:
+                world.call(call)
+        words = self.answer_class(completed.instance, completed.response) or ""
+        return f"{world.state.digest()[:16]} {words}"
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
         return self._environment(instances)
@@ -108,6 +120,44 @@ class ToolUseDomain(Domain):
             more = [line.say for lines in user.states.values() for line in lines]
         return "\n".join(filter(None, (instance.instruction, *more)))
 
+    @property
+    def told(self) -> str:
+        """The policy, the tools and the initial state of the world."""
+        return shown_world(self.prompt_template.system, self.world)
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """The conversation from the student's first message on."""
+        return shown_try(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The gold calls, and the words that go with them."""
+        return gold_output(instance, problem_of(instance, self.problem_class))
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """The conversation in which the calls of the record's output are carried out.
+
+        A record without calls, or whose calls fail, is put into the task's prompt as it is.
+        """
+        framed = self.prompt_template.frame(record)
+        if record.system or record.history:
+            return framed
+        request = self.prompt_template.instruction_in(record.prompt[-1].content)
+        problem = written_problem(request, record, self.world)
+        chat = None if problem is None else self.gold_record(problem)
+        return chat.model_copy(update={"provenance": record.provenance}) if chat else framed
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem that a conversation solves in the initial state of the world, or None.
+
+        None also if other results than those of the record come out.
+        """
+        if not isinstance(record, ChatDatum):
+            return None
+        request = self.prompt_template.instruction_in(record.messages[0].content)
+        problem = taught_problem(request, record, self.world)
+        solved = None if problem is None else self.gold_record(problem)
+        return problem if solved and _heard(solved) == _heard(record) else None
+
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that solves the problem: the gold calls, one at a time, and words.
 
@@ -123,7 +173,7 @@ class ToolUseDomain(Domain):
     def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
         """The conversation in which the gold calls are made, if it earns the full reward.
 
-        None for a user played by a model.
+        None if the problem asks a model: a user, or a judge.
         """
         try:
             completed = self.gold_conversation(instance)
@@ -136,12 +186,13 @@ class ToolUseDomain(Domain):
         return record_of(completed, self.prompt(instance))
 
     def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
-        """The problem after the gold replies; None for a user played by a model.
+        """The problem after the gold replies; None if it asks a model: a user, or a judge.
 
         Raises:
             DataEnvGymError: if the world cannot put the problem.
         """
-        if isinstance(self.prepared(instance).problem.user, ModelUser):
+        problem = self.prepared(instance).problem
+        if isinstance(problem.user, ModelUser) or problem.asks_judge:
             return None
         with closing(self.make_environment()) as environment:
             environment.reset(seed=0, options={"instance": instance})
@@ -159,3 +210,9 @@ class ToolUseDomain(Domain):
 
     def close(self) -> None:
         self.world.close()
+
+
+def _heard(record: SupervisedDatum | ChatDatum) -> list[str]:
+    """The results of the calls in a record."""
+    messages = record.messages if isinstance(record, ChatDatum) else ()
+    return [message.content for message in messages if message.role == "tool"]

@@ -13,9 +13,10 @@ from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.tool_use.components import COMPONENTS, Components, score
+from dataenvgym.tasks.tool_use.components import COMPONENTS, Components, Ending, score
 from dataenvgym.tasks.tool_use.conversation_progress import Progress
 from dataenvgym.tasks.tool_use.prepared import Prepared
+from dataenvgym.tasks.tool_use.said_judge import said_by_judge
 from dataenvgym.tasks.tool_use.user_judge import judged
 from dataenvgym.tasks.tool_use.user_rules import MOST_WORDS
 from dataenvgym.tasks.tool_use.user_seat import ModelSeat, ScriptSeat, Spoken
@@ -125,20 +126,35 @@ class ToolUseEnvironment(TaskEnvironment):
         said = conversation[-1]
         seat = self._progress.seat
         if isinstance(seat, ModelSeat):
-            return self._with_model(seat, said)
+            return self._restoring(self._with_model(seat, said))
+        if self._progress.prepared.problem.asks_judge:
+            return self._restoring(self._with_judge(seat, said))
+        return self._at_once(seat, said)
+
+    def _at_once(
+        self, seat: ScriptSeat | None, said: Message
+    ) -> Outcome | Generator[Ask, str, Outcome]:
         if (response := self._called(said)) is not None:
             return response
         heard = self._progress.say(said.content)
         return self._ended() if seat is None else self._heard(seat.answer(heard))
 
     def _with_model(self, seat: ModelSeat, said: Message) -> Generator[Ask, str, Outcome]:
+        response = self._called(said)
+        if response is None:
+            response = self._heard((yield from seat.answer(self._progress.say(said.content))))
+        return response if isinstance(response, Outcome) else (yield from response)
+
+    def _with_judge(self, seat: ScriptSeat | None, said: Message) -> Generator[Ask, str, Outcome]:
+        response = self._at_once(seat, said)
+        return response if isinstance(response, Outcome) else (yield from response)
+
+    def _restoring(self, turn: Generator[Ask, str, Outcome]) -> Generator[Ask, str, Outcome]:
+        """The turn; a speaker that fails leaves the environment as it was."""
         restore = self._progress.saved()
         try:
-            response = self._called(said)
-            if response is None:
-                response = self._heard((yield from seat.answer(self._progress.say(said.content))))
-            return response if isinstance(response, Outcome) else (yield from response)
-        except BaseException:  # a speaker that fails leaves the environment as it was
+            return (yield from turn)
+        except BaseException:
             restore()
             raise
 
@@ -206,9 +222,24 @@ class ToolUseEnvironment(TaskEnvironment):
         Raises:
             SpeakerError: if the user is at fault.
         """
+        ending = self._progress.ending()
+        if self._progress.prepared.problem.asks_judge:
+            return self._ended_as_judged(ending, messages, note, cut=cut)
+        return self._scored(ending, messages, note, cut=cut)
+
+    def _ended_as_judged(
+        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
+    ) -> Generator[Ask, str, Outcome]:
+        found = yield from said_by_judge(self._progress.prepared.problem.said, ending.said)
+        outcome = self._scored(replace(ending, judged_said=found), messages, note, cut=cut)
+        return outcome if isinstance(outcome, Outcome) else (yield from outcome)
+
+    def _scored(
+        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
+    ) -> Outcome | Generator[Ask, str, Outcome]:
         progress = self._progress
         seat = progress.seat
-        reward, parts = self.scored()
+        reward, parts = self.score_of(ending)
         if note is None and reward == 1.0:
             return Outcome(messages, reward, was_correct=True, scores=parts)
         if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
@@ -221,9 +252,9 @@ class ToolUseEnvironment(TaskEnvironment):
             raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
         return self._judged(outcome, seat) if self._judge_users else outcome
 
-    def scored(self) -> tuple[float, dict[str, float]]:
-        """The reward and its components, as the conversation is now."""
-        return score(self._progress.prepared.problem, self._progress.ending(), self.components)
+    def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
+        """The reward and its components."""
+        return score(self._progress.prepared.problem, ending, self.components)
 
     def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
         user = self._progress.prepared.problem.user

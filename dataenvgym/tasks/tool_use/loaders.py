@@ -7,13 +7,14 @@ A row has the fields of a `TaskInstance` and those of a `ToolUseProblem` side by
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
-from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.rows import Row
+from dataenvgym.records import TaskInstance, check_ids
+from dataenvgym.tasks.rows import Row, read_rows
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, complaint
 
 _OWN = ("instruction", "skill", "category", "answer")
@@ -26,20 +27,31 @@ def to_instance(row: Row, *, task: str, world: str) -> TaskInstance:
     Raises:
         InvalidInstanceError: naming the file, the problem and the field.
     """
+    id = str(row.values.get("id", row.id))
+    where = f"{row.where} (problem {id!r})"
     for name in row.values:
         if name not in _KNOWN:
             raise InvalidInstanceError(
-                f"{row.where} (problem {row.id!r}): there is no field {name!r}."
-                f"{did_you_mean(name, _KNOWN)} The fields are: {', '.join(_KNOWN)}."
+                f"{where}: there is no field {name!r}.{did_you_mean(name, _KNOWN)} "
+                f"The fields are: {', '.join(_KNOWN)}."
             )
     own: dict[str, Any] = {name: row.values[name] for name in _OWN if name in row.values}
     data = {name: row.values[name] for name in row.values if name not in ("id", *_OWN)}
     try:
-        data = {"world": world, **data}
-        problem = ToolUseProblem.model_validate(data)
+        problem = ToolUseProblem.model_validate({"world": world, **data})
         kept = problem.model_dump(mode="json", exclude_unset=True)
-        return TaskInstance(id=str(row.values.get("id", row.id)), task=task, data=kept, **own)
+        return TaskInstance(id=id, task=task, data=kept, **own)
     except ValidationError as error:
-        raise InvalidInstanceError(
-            f"{row.where} (problem {row.id!r}): {complaint(error)}"
-        ) from None
+        raise InvalidInstanceError(f"{where}: {complaint(error)}") from None
+
+
+def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:
+    """All problems of a file; those that name no world are about `world`.
+
+    Raises:
+        ConfigurationError: if there is no such file.
+        InvalidInstanceError: naming the file, the problem and the field.
+    """
+    instances = tuple(to_instance(row, task=world, world=world) for row in read_rows(path))
+    check_ids(instances, str(path))
+    return instances

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,7 @@ from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import TaskInstance, Tool
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, check_fits, problem_of
 from dataenvgym.tasks.tool_use.state import State
-from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tasks.tool_use.world import Seat, World
 
 _MOST = 20_000  # problems that are kept
 
@@ -50,31 +49,27 @@ class Prepared:
         if not self.world.shows_state:
             return self.state
         world = self.world.at(self.state.fork())
-        for calls, by in ((self.problem.gold, "assistant"), (self.problem.user_gold, "user")):
-            for call in calls:
-                result = world.call(call, by)  # type: ignore[arg-type]
+        plans: tuple[tuple[str, Seat], ...] = (("gold", "assistant"), ("user_gold", "user"))
+        for field, by in plans:
+            for number, call in enumerate(getattr(self.problem, field)):
+                result = world.call(call, by)
                 if result.error is not None:
-                    raise InvalidInstanceError(f"gold call {call.name} fails: {result.error}")
+                    raise InvalidInstanceError(
+                        f"field {field}.{number}: the call of {call.name} fails: {result.error}"
+                    )
         return world.state  # type: ignore[no-any-return]
 
 
 class Preparation:
-    """Prepares the problems of instances, each once.
-
-    Args:
-        world_of: the world of that name.
-        kind: of problem.
-        prepared: what it is prepared as.
-    """
+    """Prepares the problems of one world, each once."""
 
     def __init__(
         self,
-        world_of: Callable[[str], World[Any]],
+        world: World[Any],
         kind: type[ToolUseProblem] = ToolUseProblem,
         prepared: type[Prepared] = Prepared,
     ) -> None:
-        self._world_of = world_of
-        self._kind, self._as = kind, prepared
+        self._world, self._kind, self._as = world, kind, prepared
         self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
 
     def __call__(self, instance: TaskInstance) -> Prepared:
@@ -87,7 +82,7 @@ class Preparation:
         if known is not None and known[0] is instance:
             return known[1]
         problem = problem_of(instance, self._kind)
-        world = self._world_of(problem.world)
+        world = self._world
         try:
             check_fits(problem, world)
         except ValueError as error:

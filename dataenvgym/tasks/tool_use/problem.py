@@ -37,6 +37,8 @@ class ToolUseProblem(Model):
         basis: the components whose product is the reward.
         assertions: what has to hold in the end, for the component `assertions`.
         said: what the student has to say to the user, for the component `said`.
+        said_by: who decides whether it was said: "text", by its words (see `said`), or the speaker
+            "judge", so that it may be said in other words.
     """
 
     world: Text = Field(min_length=1)
@@ -47,6 +49,7 @@ class ToolUseProblem(Model):
     basis: tuple[Component, ...] = Field(default=("state",), min_length=1)
     assertions: tuple[Assertion, ...] = ()
     said: tuple[Text, ...] = ()
+    said_by: Literal["text", "judge"] = "text"
 
     @model_validator(mode="after")
     def _basis_has_its_data(self) -> Self:
@@ -59,6 +62,11 @@ class ToolUseProblem(Model):
                 field = "gold" if name == "calls" else name
                 raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
         return self
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether its score needs the speaker "judge"."""
+        return "said" in self.basis and self.said_by == "judge"
 
 
 ProblemT = TypeVar("ProblemT", bound=ToolUseProblem)
@@ -79,10 +87,10 @@ def problem_of(
         raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
 
 
-def complaint(error: ValidationError) -> str:
-    """The first complaint in one line, with the field."""
+def complaint(error: ValidationError, within: str = "") -> str:
+    """The first complaint in one line, with the field, which is in the field `within`."""
     first = error.errors(include_url=False)[0]
-    field = ".".join(map(str, first["loc"])) or "(whole problem)"
+    field = ".".join(filter(None, (within, *map(str, first["loc"])))) or "(whole problem)"
     found = repr(first["input"])
     shown = found if len(found) <= 100 else found[:100] + "..."
     return f"field {field}: {first['msg']}; found {shown}"
@@ -94,6 +102,11 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     Raises:
         ValueError: naming the field, and a tool, check or row that there is not.
     """
+    if problem.world != world.name:
+        raise ValueError(
+            f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
+            "the problem's world (task.world), and give each world a file of its own"
+        )
     if not world.shows_state and ("state" in problem.basis or problem.state):
         field = "basis" if "state" in problem.basis else "state"
         raise ValueError(
@@ -106,7 +119,7 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     except KeyError as error:
         raise ValueError(f"field state: the world's state has no {error}") from None
     except ValidationError as error:
-        raise ValueError(f"field state.{complaint(error)}") from None
+        raise ValueError(complaint(error, "state")) from None
     for field, by in (("gold", "assistant"), ("user_gold", "user")):
         known = {tool.name for tool in world.tools(by)}  # type: ignore[arg-type]
         for number, call in enumerate(getattr(problem, field)):

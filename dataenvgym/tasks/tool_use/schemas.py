@@ -8,32 +8,44 @@ from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, Required, get_type_hints
 
 import orjson
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import (
+    ConfigDict,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+    with_config,
+)
 from typing_extensions import TypedDict
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Tool
 
-_ARGUMENT = re.compile(r"^    (?:    )?(\w+):\s*(.*)$")
-_MOST_SHOWN = 60
+_ARGUMENTS = re.compile(r"^Args:[ \t]*$", re.MULTILINE)
+_ARGUMENT = re.compile(r"(\w+)(?: *\([^)]*\))?:\s*(.*)$")
+_MOST_SHOWN = 60  # characters of what a student gave
+_MOST_BYTES = 200_000  # of the arguments of a call
 
 
 class Arguments:
     """The arguments of one tool: their JSON schema, and the check of what a student gives.
 
     Types are checked as JSON has them: an int may be given for a float, "5" not for an int, a date
-    as text.
+    as text. All together have at most 200,000 bytes.
+
+    Attributes:
+        defaults: of the arguments that may be left out.
 
     Raises:
-        ConfigurationError: for a method without a type for each argument, or with *args.
+        ConfigurationError: for a method with *args, an argument without a type that JSON schema
+            has, or a default that calls would share.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(method).parameters.values())[1:]
-        hints = get_type_hints(method, include_extras=True)
         fields: dict[str, Any] = {}
-        self._defaults: dict[str, Any] = {}
-        for parameter in parameters:
+        self.defaults: dict[str, Any] = {}
+        hints = _hints(method)
+        for parameter in list(inspect.signature(method).parameters.values())[1:]:
             by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if not by_name or parameter.name not in hints:
                 raise ConfigurationError(
@@ -44,9 +56,16 @@ class Arguments:
                 fields[parameter.name] = Required[hints[parameter.name]]
             else:
                 fields[parameter.name] = NotRequired[hints[parameter.name]]
-                self._defaults[parameter.name] = parameter.default
+                self.defaults[parameter.name] = _default(method, parameter)
         kind = with_config(ConfigDict(extra="forbid"))(TypedDict("Arguments", fields))  # type: ignore[operator]
-        self._adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(kind)
+        try:
+            self._adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(kind)
+            self._schema = self._adapter.json_schema()
+        except (PydanticSchemaGenerationError, PydanticUserError) as error:
+            raise ConfigurationError(
+                f"an argument of tool {method.__qualname__} has a type that JSON schema does not "
+                f"have: {str(error).splitlines()[0]}"
+            ) from None
         self._names = tuple(fields)
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,11 +75,15 @@ class Arguments:
             ValueError: with a short sentence for the student.
         """
         try:
-            return self._adapter.validate_json(orjson.dumps(arguments), strict=True)
-        except ValidationError as error:
-            raise ValueError(self._complaint(error)) from None
+            given = orjson.dumps(arguments)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the arguments are not plain JSON: {_short(str(error))}") from None
+        if len(given) > _MOST_BYTES:
+            raise ValueError(f"the arguments have {len(given):,} bytes, at most {_MOST_BYTES:,}")
+        try:
+            return self._adapter.validate_json(given, strict=True)
+        except ValidationError as error:
+            raise ValueError(self._complaint(error)) from None
 
     def _complaint(self, error: ValidationError) -> str:
         first = error.errors(include_url=False)[0]
@@ -74,21 +97,40 @@ class Arguments:
 
     def schema(self, descriptions: Mapping[str, str]) -> dict[str, Any]:
         """The JSON schema, with what the docstring says of each argument."""
-        schema = _without_titles(self._adapter.json_schema())
+        schema = _without_titles(self._schema)
         properties = schema.setdefault("properties", {})
         for name, text in descriptions.items():
             if name in properties:
                 properties[name]["description"] = text
-        for name, default in self._defaults.items():
+        for name, default in self.defaults.items():
             properties[name]["default"] = TypeAdapter(Any).dump_python(default, mode="json")
         schema.pop("additionalProperties", None)
         return schema  # type: ignore[no-any-return]
 
 
+def _hints(method: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(method, include_extras=True)
+    except NameError as error:
+        raise ConfigurationError(
+            f"a type of tool {method.__qualname__} cannot be found ({error}): define or import it "
+            "at the top of the module"
+        ) from None
+
+
+def _default(method: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    if isinstance(parameter.default, list | dict | set):
+        raise ConfigurationError(
+            f"the default of argument {parameter} of tool {method.__qualname__} is one object for "
+            "all calls: use None or a tuple"
+        )
+    return parameter.default
+
+
 def tool_of(method: Callable[..., Any], arguments: Arguments) -> Tool:
     """The tool that a method is, described by its docstring (Google style)."""
     text = inspect.getdoc(method) or ""
-    head = re.split(r"\n\s*(?:Args|Returns|Raises):", text)[0]
+    head = re.split(r"^(?:Args|Returns|Raises):", text, flags=re.MULTILINE)[0]
     return Tool(
         name=method.__name__,
         description=" ".join(head.split()),
@@ -97,17 +139,22 @@ def tool_of(method: Callable[..., Any], arguments: Arguments) -> Tool:
 
 
 def _descriptions(docstring: str) -> dict[str, str]:
-    """What the section `Args:` says of each argument."""
+    """What the section `Args:` says of each argument: `name: text` or `name (type): text`."""
+    section = _ARGUMENTS.search(docstring)
+    if section is None:
+        return {}
     found: dict[str, str] = {}
-    name = None
-    for line in docstring.partition("Args:")[2].splitlines()[1:]:
-        if not line.startswith("    "):
+    margin, name = None, None
+    for line in filter(str.strip, docstring[section.end() :].splitlines()):
+        indent = len(line) - len(line.lstrip())
+        margin = indent if margin is None else margin
+        if not indent:
             break
-        if entry := _ARGUMENT.match(line):
+        if indent <= margin and (entry := _ARGUMENT.match(line.strip())):
             name = entry[1]
             found[name] = entry[2]
         elif name:
-            found[name] += " " + line.strip()
+            found[name] = f"{found[name]} {line.strip()}".strip()
     return found
 
 

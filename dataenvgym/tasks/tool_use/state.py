@@ -7,9 +7,7 @@ with 10,000 rows as with 100. Rows are immutable: a change replaces the row.
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, ValuesView
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -31,8 +29,9 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.tool_use.digest import digest_of
 
-_SCALARS = (str, int, float, bool, NoneType, date, datetime, time, timedelta, Decimal, Enum)
+_SCALARS = (str, bytes, int, float, bool, NoneType, date, datetime, time, timedelta, Decimal, Enum)
 
 
 class Row(BaseModel):
@@ -41,13 +40,19 @@ class Row(BaseModel):
     Change one with `table[id] = row.changed(status="paid")`.
 
     Raises:
-        ConfigurationError: when the class is defined, for a field such as `list[str]`.
+        ConfigurationError: when the class is defined, for a field such as `list[str]`, or a class
+            that is not frozen.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if not cls.model_config.get("frozen"):
+            raise ConfigurationError(
+                f"{cls.__name__} is not frozen, and forks of a state share their rows: leave "
+                "`frozen` out of its model_config"
+            )
         for name, field in cls.model_fields.items():
             if not _is_immutable(field.annotation):
                 raise ConfigurationError(
@@ -65,6 +70,7 @@ class Row(BaseModel):
 
 
 RowT = TypeVar("RowT", bound=Row)
+_new, _set = object.__new__, object.__setattr__
 
 
 class Table(MutableMapping[str, RowT], Generic[RowT]):
@@ -72,15 +78,21 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
 
     __slots__ = ("_base", "_changes")
 
-    def __init__(
-        self, rows: Mapping[str, RowT] | None = None, _changes: dict[str, RowT | None] | None = None
-    ) -> None:
-        self._base: Mapping[str, RowT] = {} if rows is None else rows
-        self._changes = {} if _changes is None else _changes  # None: deleted
+    def __init__(self, rows: Mapping[str, RowT] | None = None) -> None:
+        self._base: dict[str, RowT] = dict(rows or {})  # shared with forks: never changed
+        self._changes: dict[str, RowT | None] = {}  # None: deleted
 
     def fork(self) -> Table[RowT]:
         """A table with the same rows, whose changes are its own."""
-        return Table(self._base, self._changes.copy())
+        twin: Table[RowT] = object.__new__(Table)
+        twin._base = self._base
+        twin._changes = self._changes.copy()
+        return twin
+
+    def settled(self) -> Table[RowT]:
+        """The same table, cheap to fork: with few changes of its own."""
+        few = len(self._changes) <= len(self._base) // 4
+        return self if few else Table(dict(self))
 
     def new_id(self, prefix: str) -> str:
         """An id that is free, such as "order_7"; the same one in equal tables."""
@@ -114,11 +126,24 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         return key in self._base
 
     def __iter__(self) -> Iterator[str]:
+        return iter(self._rows())
+
+    def items(self) -> ItemsView[str, RowT]:
+        """Ids and rows as they are now; changes meanwhile do not show."""
+        return self._rows().items()
+
+    def values(self) -> ValuesView[RowT]:
+        """The rows as they are now; changes meanwhile do not show."""
+        return self._rows().values()
+
+    def _rows(self) -> dict[str, RowT]:
         if not self._changes:
-            yield from self._base
-            return
-        yield from (key for key in self._base if self._changes.get(key, True) is not None)
-        yield from (key for key in self._changes if key not in self._base)
+            return self._base
+        rows: dict[str, Any] = self._base | self._changes
+        for key, row in self._changes.items():
+            if row is None:
+                del rows[key]
+        return rows
 
     def __len__(self) -> int:
         deleted = sum(row is None for row in self._changes.values())
@@ -129,6 +154,8 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         if not isinstance(other, Table):
             return NotImplemented
         if self._base is other._base:
+            if self._changes == other._changes:
+                return True
             changed = self._changes.keys() | other._changes.keys()
             return all(self.get(key) == other.get(key) for key in changed)
         return dict(self) == dict(other)
@@ -143,13 +170,12 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
         cls, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         (row,) = get_args(source) or (Row,)
-        rows = core_schema.no_info_after_validator_function(cls, handler(dict[str, row]))  # type: ignore[valid-type]
-        return core_schema.json_or_python_schema(
-            json_schema=rows,
-            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), rows]),
+        rows = handler(dict[str, row])  # type: ignore[valid-type]
+        return core_schema.no_info_wrap_validator_function(
+            lambda given, read: given if isinstance(given, cls) else cls(read(given)),
+            rows,
             serialization=core_schema.plain_serializer_function_ser_schema(
-                dict,
-                return_schema=handler(dict[str, row]),  # type: ignore[valid-type]
+                dict, return_schema=rows
             ),
         )
 
@@ -157,11 +183,13 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
 class State(BaseModel):
     """What is true in a world; subclasses have fields, `Table`s above all.
 
+    A value that is assigned is checked against the field's type.
+
     Attributes:
         now: the world's clock. It stands still unless a tool moves it.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     now: datetime = datetime(2026, 1, 5, 9, 0)
 
@@ -171,7 +199,7 @@ class State(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         kinds = {name: field.annotation for name, field in cls.model_fields.items()}
-        cls._tables = tuple(name for name, kind in kinds.items() if get_origin(kind) is Table)
+        cls._tables = tuple(n for n, kind in kinds.items() if (get_origin(kind) or kind) is Table)
         cls._copied = tuple(
             name
             for name, kind in kinds.items()
@@ -188,11 +216,27 @@ class State(BaseModel):
             values[name] = values[name].fork()
         for name in self._copied:
             values[name] = copy.deepcopy(values[name])
-        twin = type(self).__new__(type(self))
-        object.__setattr__(twin, "__dict__", values)
-        object.__setattr__(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
-        object.__setattr__(twin, "__pydantic_extra__", None)
-        object.__setattr__(twin, "__pydantic_private__", None)
+        twin = _new(type(self))
+        _set(twin, "__dict__", values)
+        _set(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        _set(twin, "__pydantic_extra__", None)
+        private = self.__pydantic_private__
+        _set(twin, "__pydantic_private__", private and copy.deepcopy(private))
+        return twin
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        theirs = other.__dict__
+        for name, value in self.__dict__.items():
+            if (found := theirs.get(name)) is not value and found != value:
+                return False
+        return self.__pydantic_private__ == other.__pydantic_private__
+
+    def settled(self) -> Self:
+        """The same state, cheap to fork: what a tool or `initial` has built row by row."""
+        twin = self.fork()
+        twin.__dict__.update({name: twin.__dict__[name].settled() for name in self._tables})
         return twin
 
     def patched(self, changes: Mapping[str, Any]) -> Self:
@@ -208,8 +252,8 @@ class State(BaseModel):
                 raise KeyError(name)
             if name in self._tables and isinstance(value, Mapping):
                 value = self._patched_table(name, value)
-            type(self).__pydantic_validator__.validate_assignment(state, name, value)
-        return state
+            setattr(state, name, value)
+        return state.settled()
 
     def _patched_table(self, name: str, rows: Mapping[str, Any]) -> Table[Any]:
         table: Table[Any] = self.__dict__[name].fork()
@@ -224,19 +268,8 @@ class State(BaseModel):
         return table
 
     def digest(self) -> str:
-        """A hash of the whole state, the same for equal states: 5 and 5.0 are."""
-        text = json.dumps(_canonical(self.model_dump(mode="json")), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _canonical(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_canonical(each) for each in value]
-    return value
+        """A hash of the whole state, the same for equal states: 5 and 5.0 are equal."""
+        return digest_of(self.model_dump(warnings=False))
 
 
 def _is_immutable(kind: Any) -> bool:

@@ -13,6 +13,7 @@ from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.tool_use.audit import audit as audit_world
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors
 from dataenvgym.tasks.tool_use.loaders import to_instance
@@ -39,6 +40,7 @@ class ToolUseTask(Task):
         fractions, limit, seed: see `RowSource`, which divides the problems among the splits.
         max_turns, max_errors, count_errors, system_prompt, template, user_sampling: see
             `ToolUseDomain`. Users played by models are judged if `others` has a judge.
+        audit: whether problems that fail a check of the audit (see `audit`) are refused.
         sampling: how the student draws its replies.
         options: those of `Task`.
     """
@@ -60,6 +62,7 @@ class ToolUseTask(Task):
         system_prompt: str = "",
         template: str = INSTRUCTION,
         user_sampling: SamplingParameters = USER_SAMPLING,
+        audit: bool = False,
         sampling: SamplingParameters = LONG_REPLIES,
         **options: Unpack[TaskOptions],
     ):
@@ -81,7 +84,7 @@ class ToolUseTask(Task):
             name=name,
             overlap_key=domain.overlap_key,
             text_of=domain.text_of,
-            complaints=partial(_complaints, domain),
+            complaints=partial(_complaints, domain, audit),
             fractions=fractions,
             limit=limit,
             seed=seed,
@@ -89,15 +92,25 @@ class ToolUseTask(Task):
         super().__init__(source, domain, name=name, sampling=sampling, **options)
 
 
-def _complaints(domain: ToolUseDomain, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
-    return [_complaint(domain, instance) for instance in instances]
+def _complaints(
+    domain: ToolUseDomain, audit: bool, instances: Sequence[TaskInstance]
+) -> Sequence[str | None]:
+    complaints = [_complaint(domain, instance) for instance in instances]
+    if not audit or any(complaints):
+        return complaints
+    found: dict[str, str] = {}
+    for each in audit_world(domain.world, instances).violations:
+        if each.check != "verifier":  # one for which a split may be too small
+            problem = each.problem or instances[0].id
+            found.setdefault(problem, f"check {each.check!r} of the audit: {each.detail}")
+    return [found.get(instance.id) for instance in instances]
 
 
 def _complaint(domain: ToolUseDomain, instance: TaskInstance) -> str | None:
     try:
         _ = domain.prepared(instance).gold_state
     except DataEnvGymError as error:
-        return str(error)
+        return str(error).removeprefix(f"instance {instance.id!r}: ")
     return None
 
 

@@ -1,7 +1,8 @@
 """Ends Python code that runs too long in its thread.
 
 A thread cannot be killed. One watchdog thread of the process raises an exception in the thread
-whose time is over, which ends any loop of Python code, but not a call that waits in C.
+whose time is over. That ends a loop of Python code, but neither a call that waits in C nor a loop
+that catches every BaseException.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _PERIOD = 0.1  # seconds between two looks at the deadlines
@@ -31,26 +32,29 @@ class _Watchdog:
         self._thread: threading.Thread | None = None
         self._awake = threading.Event()
 
-    def begin(self, seconds: float) -> int:
-        thread = threading.get_ident()
+    def begin(self, thread: int, seconds: float) -> float | None:
+        """Set the thread's deadline; return the one that it had, which holds as well."""
         with self._lock:
-            self._deadlines[thread] = time.monotonic() + seconds
+            before = self._deadlines.get(thread)
+            deadline = time.monotonic() + seconds
+            self._deadlines[thread] = deadline if before is None else min(before, deadline)
             if not self._awake.is_set():
                 self._awake.set()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, daemon=True, name="tool-time")
                 self._thread.start()
-        return thread
+        return before
 
-    def end(self, thread: int) -> bool:
-        """Whether the time was over; nothing is raised in the thread afterwards."""
+    def end(self, thread: int, before: float | None) -> bool:
+        """Whether the time was over; nothing is raised before the deadline `before`."""
         with self._lock:
-            self._deadlines.pop(thread, None)
-            if thread not in self._expired:
-                return False
+            if before is None:
+                self._deadlines.pop(thread, None)
+            else:
+                self._deadlines[thread] = before
+            is_late = thread in self._expired
             self._expired.discard(thread)
-            _raise_in(thread, ctypes.py_object())  # if it is not raised yet, it never will be
-            return True
+            return is_late
 
     def _watch(self) -> None:
         while True:
@@ -77,22 +81,33 @@ def _renew() -> None:
 os.register_at_fork(after_in_child=_renew)
 
 
-def within(seconds: float, function: Callable[[], T]) -> T:
-    """Call the function, and end it if it takes longer.
+def within(seconds: float, function: Callable[..., T], /, *args: Any, **arguments: Any) -> T:
+    """Call the function with these arguments, and end it if it takes longer.
 
     Raises:
         TimeoutError: if it does.
     """
-    watchdog = _watchdog
-    thread = watchdog.begin(seconds)
+    watchdog, thread = _watchdog, threading.get_ident()
+    before = watchdog.begin(thread, seconds)
     try:
         try:
-            value = function()
+            value = function(*args, **arguments)
         finally:
-            late = watchdog.end(thread)
+            if late := watchdog.end(thread, before):
+                _let_it_arrive()
     except _Expired:
-        watchdog.end(thread)
+        watchdog.end(thread, before)
         late = True
     if late:
         raise TimeoutError(f"took longer than {seconds:g} s")
     return value
+
+
+def _let_it_arrive() -> None:
+    """Run until an exception that the watchdog has set is raised: at a jump back, at the latest.
+
+    To take it back (with NULL) would leave CPython's eval breaker set for good, with which every
+    function hangs under a tracer (3.11).
+    """
+    for _ in range(100):
+        pass

@@ -46,6 +46,15 @@ class ScriptSeat:
         self._script, self._world = script, world
         self._state: str | None = None
 
+    def saved(self) -> Callable[[], None]:
+        """Brings it back to the state that it is in now."""
+        state = self._state
+
+        def restore() -> None:
+            self._state = state
+
+        return restore
+
     def answer(self, heard: str) -> Spoken:
         """What it says to that; "" asks for its first message."""
         line, state = self._script.line(self._state, heard)

@@ -31,17 +31,16 @@ reads; any other exception is a fault of the world, never of the student.
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
 from pydantic_core import to_json
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.records import Tool, ToolCall
+from dataenvgym.records.model import escaped
 from dataenvgym.tasks.tool_use.schemas import Arguments, tool_of
 from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.time_limit import within
@@ -50,11 +49,11 @@ StateT = TypeVar("StateT", bound=State)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Seat = Literal["assistant", "user"]
 _MARK, _CHECK = "_dataenvgym_tool", "_dataenvgym_check"
-_MOST_SHOWN = 100
+_MOST_SHOWN, _MOST_REFUSED = 100, 500  # characters of a message
 
 
 class ToolError(Exception):
-    """A tool refuses; the message is for whoever called it."""
+    """A tool refuses; the caller reads the message, at most 500 characters of it."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,9 @@ class World(ABC, Generic[StateT]):
         cls.checks = {name: f for name, f in found.items() if hasattr(f, _CHECK)}
 
     def __init__(self) -> None:
-        self.state: StateT = self.initial()
+        if not isinstance(getattr(self, "name", None), str):
+            raise ConfigurationError(f"{type(self).__name__} has no name: set `name = ...`")
+        self.state: StateT = self.initial().settled()
 
     @abstractmethod
     def initial(self) -> StateT:
@@ -163,7 +164,8 @@ class World(ABC, Generic[StateT]):
 
     def at(self, state: StateT) -> Self:
         """The world in another state, which it may change."""
-        world = copy.copy(self)
+        world = object.__new__(type(self))
+        world.__dict__.update(self.__dict__)
         world.state = state
         return world
 
@@ -178,8 +180,8 @@ class World(ABC, Generic[StateT]):
         """Run one call. If it fails, the state is unchanged.
 
         Raises:
-            EvaluationError: if the tool's code raises something else than ToolError, runs too long,
-                or returns what is no JSON.
+            EvaluationError: if the tool's code raises anything but ToolError, runs too long,
+                returns something that is not JSON, or changes the state although it only reads.
         """
         method = self.methods.get(call.name)
         if method is None or by not in method.by:
@@ -189,20 +191,32 @@ class World(ABC, Generic[StateT]):
         except ValueError as error:
             return _failed(f"{call.name}: {error}")
         before = self.state
-        if method.writes:
-            self.state = before.fork()
+        self.state = before.fork()
         try:
-            value = within(self.time_limit, partial(method.run, self, **arguments))
-            return CallResult(value if isinstance(value, str) else to_json(value).decode())
+            content = self._content(method, arguments)
+            if not method.writes and self.state != before:
+                raise EvaluationError("it changed the state: mark it with @tool(writes=True)")
         except ToolError as error:
             self.state = before
-            return _failed(str(error))
-        except Exception as error:
+            return _failed(escaped(_short(str(error), _MOST_REFUSED)))
+        except BaseException as error:
             self.state = before
+            if not isinstance(error, Exception | SystemExit):
+                raise
+            kind = "" if isinstance(error, EvaluationError) else f"{type(error).__name__}: "
             raise EvaluationError(
-                f"tool {call.name} of world {self.name!r} raised {type(error).__name__}: "
-                f"{str(error)[:_MOST_SHOWN]}"
+                f"tool {call.name} of world {self.name!r} failed: {kind}{_short(str(error))}"
             ) from error
+        if not method.writes:
+            self.state = before
+        return CallResult(content)
+
+    def _content(self, method: ToolMethod, arguments: dict[str, Any]) -> str:
+        value = within(self.time_limit, method.run, self, **arguments)
+        content = value if isinstance(value, str) else to_json(value).decode()
+        if not content.isascii():
+            content.encode()  # a lone surrogate is refused
+        return content
 
     def holds(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Whether an assertion over the state holds.
@@ -217,10 +231,11 @@ class World(ABC, Generic[StateT]):
                 f"It has: {', '.join(self.checks) or 'none'}."
             )
         try:
-            value = within(self.time_limit, partial(self.checks[name], self, **arguments))
-        except Exception as error:
+            value = within(self.time_limit, self.checks[name], self, **arguments)
+        except (Exception, SystemExit) as error:
             raise EvaluationError(
-                f"check {name} of world {self.name!r} raised {type(error).__name__}: {error}"
+                f"check {name} of world {self.name!r} raised {type(error).__name__}: "
+                f"{_short(str(error))}"
             ) from error
         if not isinstance(value, bool):
             raise EvaluationError(
@@ -230,7 +245,7 @@ class World(ABC, Generic[StateT]):
 
     def _unknown(self, name: str, by: Seat) -> str:
         known = [tool.name for tool in self.tools(by)]
-        return f"there is no tool {name[:_MOST_SHOWN]!r}; the tools are: {', '.join(known)}"
+        return f"there is no tool {_short(name)!r}; the tools are: {', '.join(known)}"
 
 
 def _method(function: Callable[..., Any]) -> ToolMethod:
@@ -241,3 +256,7 @@ def _method(function: Callable[..., Any]) -> ToolMethod:
 
 def _failed(reason: str) -> CallResult:
     return CallResult(f"Error: {reason}", reason)
+
+
+def _short(text: str, most: int = _MOST_SHOWN) -> str:
+    return text if len(text) <= most else text[:most] + "..."

@@ -17,9 +17,12 @@ from dataenvgym.agents import (
 )
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.records import ChatDatum, CompletedTaskInstance, TaskInstance
 from dataenvgym.storage import write_jsonl
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+from dataenvgym.tasks.tool_use.domain import ToolUseDomain
+from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
+from dataenvgym.tasks.tool_use.task import ToolUseTask
 
 from ...students import Student, lost
 
@@ -134,6 +137,19 @@ def test_uncertainty_tries_only_some_candidates_for_each_record():
     engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=4), TASK)
     assert len(generate(engine, Assignment(5), predictor=student)) == 5
     assert student.n_asked == 3 * 4 * 5
+
+
+def test_uncertainty_about_tools_is_about_what_the_calls_come_to_and_needs_their_world(
+    monkeypatch,
+):
+    shop = ToolUseTask("shop")
+    for task, n in ((PocketToolsTask(n_train=40), 4), (shop, 1)):
+        taken = generate(PoolEngine(UncertaintySelection(task), task), Assignment(n))
+        assert len(taken) == n
+        assert all(isinstance(record, ChatDatum) for record in taken)
+    monkeypatch.setattr(ToolUseDomain, "problem_of_record", lambda self, record: None)
+    with pytest.raises(ConfigurationError, match="records of the pool is a problem of task 'shop'"):
+        generate(PoolEngine(UncertaintySelection(shop), shop), Assignment(2))
 
 
 def test_uncertainty_without_any_answer_still_takes_records():

@@ -11,10 +11,13 @@ import pytest
 from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, PreferenceEngine
 from dataenvgym.agents.engines.selections import RandomSelection
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
+from dataenvgym.tool_formats import as_reply
 
 from ...students import Student, Wavering
 
@@ -212,3 +215,24 @@ def test_the_rejected_answer_is_the_students_whatever_the_environment_says_befor
 def test_a_task_in_which_nothing_can_be_tried_is_refused_before_the_episode():
     with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
         PreferenceEngine(PocketEngine(TASK), SimpleNamespace()).prepare()
+
+
+def test_in_a_conversation_with_tools_the_pair_is_about_the_first_message_that_differs():
+    task = PocketToolsTask(n_train=20, n_validation=20, n_test=20)
+
+    def answer(conversation):
+        asked = next(m.content for m in conversation if m.role == "user")
+        turn = sum(m.role == "assistant" for m in conversation)
+        right = [*POCKET_TOOLS.read(asked).steps[::2]]
+        return as_reply(right[0]) if turn == 0 else "#### wrong"
+
+    student = ScriptedPredictor(answer)
+    engine = PreferenceEngine(PocketEngine(task), task)
+    pairs = engine.generate([Assignment(3, skill="bought")], student, np.random.default_rng(0))
+    assert len(pairs) == 3
+    for pair in pairs:
+        question, call, result = pair.messages
+        price, pay, *_ = POCKET_TOOLS.read(question.content).steps[::2]
+        assert (call, result.role) == (price, "tool")
+        assert pair.chosen == (pay,)
+        assert pair.rejected == "#### wrong"

@@ -6,7 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsistencyEngine
+from dataenvgym.agents import (
+    Assignment,
+    ContrastEngine,
+    RejectionSamplingEngine,
+    SelfConsistencyEngine,
+)
 from dataenvgym.agents.engines.self_consistency import majority
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure
@@ -194,6 +199,7 @@ def test_a_task_without_splits_is_refused_before_anything_is_run():
     [
         ("self_consistency", SelfConsistencyEngine),
         ("rejection_sampling", RejectionSamplingEngine),
+        ("contrast", ContrastEngine),
     ],
 )
 def test_the_configuration_makes_it(task, name, kind):

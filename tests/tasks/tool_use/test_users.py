@@ -9,6 +9,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.judging import fenced
 from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records.faults import fault_of
@@ -283,7 +284,7 @@ def test_a_student_that_solves_it_late_is_not_the_users_fault():
 
 
 def judged(text, **options):
-    judge = Replies(text)
+    judge = Replies(text, text, text)
     others = {"user": Replies(f"Bye. {STOP}"), "judge": judge}
     environment = begun(instance(user=ANN), others, judge_users=True, **options)
     return environment, judge
@@ -295,7 +296,7 @@ def test_a_judge_decides_whose_fault_an_unsolved_conversation_is():
     assert (reward, done, info["note"]) == (0.0, True, "judge: It did nothing.")
     asked = judge.seen[0][0].content
     assert "You are Ann" in asked
-    assert "User: I want the large plan.\nAssistant: No." in asked
+    assert "User:\n    I want the large plan.\n[3] Assistant:\n    No.\n" in asked
     assert 'set_plan({"account": "acc_7", "plan": "large"})' in asked
     assert judge.sampling[0].json_schema is not None
     environment, _ = judged('{"at_fault": "user", "reason": "It left."}')
@@ -310,16 +311,26 @@ def test_a_judge_reads_what_the_user_has_called():
     problem = instance(user=ANN, user_gold=[SWITCH])
     begun(problem, others, judge_users=True).step("No.")
     asked = judge.seen[0][0].content
-    assert 'User calls: switch_data({"on": true})\nResult: Error: your plan has no data\n' in asked
-    assert 'After them, calls of the user:\nswitch_data({"on": true})' in asked
+    switched = fenced('switch_data({"on": true})')
+    called = '] User calls:\n    switch_data({"on": true})\n'
+    assert f"{called}[5] Result:\n    Error: your plan has no data\n" in asked
+    assert f"After them, calls of the user:\n{switched}" in asked
 
 
 @pytest.mark.parametrize("text", ["", "user", "{}", '{"at_fault": "me", "reason": ""}', "[1]"])
 def test_a_judge_without_a_verdict_is_at_fault(text):
     environment, _ = judged(text)
-    with pytest.raises(SpeakerError, match=r"^judge: the reply is no verdict") as raised:
+    with pytest.raises(SpeakerError, match=r"^judge: no usable verdict in 3 replies") as raised:
         environment.step("No.")
     assert raised.value.fault == "judge"
+
+
+def test_a_judge_that_writes_prose_is_asked_again_with_the_reason():
+    judge = Replies("It was the user!", '{"reason": "It did nothing.", "at_fault": "assistant"}')
+    others = {"user": Replies(f"Bye. {STOP}"), "judge": judge}
+    environment = begun(instance(user=ANN), others, judge_users=True)
+    assert environment.step("No.")[4]["note"] == "judge: It did nothing."
+    assert "no whole JSON object" in judge.seen[1][-1].content
 
 
 def test_a_judge_is_not_asked_about_what_is_solved():

@@ -64,7 +64,6 @@ class ExecutionEngine(LLMEngine):
         batch_size: int = 5,
         **options: Unpack[LLMEngineOptions],
     ) -> None:
-        super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         if show_tests < 0:
             raise ConfigurationError(f"show_tests is {show_tests}, expected 0 or more")
         found = None if task is None else task_of(task)
@@ -75,6 +74,7 @@ class ExecutionEngine(LLMEngine):
                 f"the execution engine runs code in the task's sandbox, and task {name!r} has "
                 "none: choose a task with code, or agent/engine=llm"
             )
+        super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         self._runs = domain
         self.show_tests = show_tests
 

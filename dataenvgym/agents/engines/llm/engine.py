@@ -17,10 +17,10 @@ import numpy as np
 
 from dataenvgym.agents.engines.giving_up import asked_next
 from dataenvgym.agents.engines.llm.orders import (
+    PLAIN_TEXTS,
     Order,
-    TextOf,
+    ProblemTexts,
     add_samples,
-    instruction_of,
     orders_of,
 )
 from dataenvgym.agents.engines.llm.records import records_in, records_schema
@@ -40,6 +40,7 @@ from dataenvgym.llm.usage import count_malformed
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.progress import tell
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
     Provenance,
     SupervisedDatum,
@@ -49,7 +50,7 @@ from dataenvgym.records import (
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import task_of
-from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.prompt_template import PLAIN
 
 _MAY_HAVE = ("skill", "examples", "samples", "written", "told")
 
@@ -95,7 +96,8 @@ class LLMEngine:
 
     Attributes:
         dropped: how many records the last call dropped, by reason: "malformed", "duplicate",
-            "example" (it has the text of an example).
+            "example" (it has the text of an example), "calls" (of tools: it has none, or they do
+            not work).
     """
 
     fit = EngineFit(needs="counts")  # without skill and examples it writes after samples
@@ -127,7 +129,14 @@ class LLMEngine:
                 raise ConfigurationError(f"{name} is {value}, expected 1 or more")
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
+        self._calls_tools = self.task is not None and self.task.domain.has_tools
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
+        if self.task is not None and self._calls_tools and "told" not in self.prompt.names:
+            raise ConfigurationError(
+                f"the problems of task {self.task.name!r} are solved by calling tools, and the "
+                "prompt does not show them to the teacher: use prompt=tool_records, or put {told} "
+                "into your own"
+            )
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
         )
@@ -172,10 +181,6 @@ class LLMEngine:
             return () if self.task is None else self.task.on("train").instances
         except ConfigurationError:
             return ()
-
-    @property
-    def _template(self) -> PromptTemplate:
-        return PLAIN if self.task is None else self.task.domain.prompt_template
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
@@ -226,8 +231,7 @@ class LLMEngine:
                 f"nothing new in the last {n_barren} rounds: what is missing is given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        frame = PLAIN.frame if self.task is None else self.task.domain.frame
-        return [frame(record) for order in orders for record in order.records]
+        return [self._frame(record) for order in orders for record in order.records]
 
     def propose_subskills(
         self,
@@ -251,7 +255,7 @@ class LLMEngine:
             examples,
             sampling,
             prompt=self.subskill_prompt,
-            text_of=self._text_of,
+            texts=self._texts,
         )
 
     def _ask(self, orders: Sequence[Order], seed: int) -> Sequence[Reply | Failure]:
@@ -263,10 +267,7 @@ class LLMEngine:
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [
-                        orders[i].conversation(self.prompt, self._text_of, self._template.system)
-                        for i in chosen
-                    ],
+                    [orders[i].conversation(self.prompt, self._texts) for i in chosen],
                     sampling,
                     purpose="records",
                 )
@@ -278,8 +279,11 @@ class LLMEngine:
         return [replies[i] for i in range(len(orders))]
 
     @property
-    def _text_of(self) -> TextOf:
-        return instruction_of if self.task is None else self.task.domain.text_of
+    def _texts(self) -> ProblemTexts:
+        return PLAIN_TEXTS if self.task is None else self.task.domain
+
+    def _frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        return PLAIN.frame(record) if self.task is None else self.task.domain.frame(record)
 
     def _count_in_schema(self, order: Order) -> int:
         return order.missing if self.exact_schema else 0
@@ -299,6 +303,8 @@ class LLMEngine:
                 break
             if key in examples or key in seen:
                 self.dropped["example" if key in examples else "duplicate"] += 1
+            elif self._calls_tools and not isinstance(self._frame(record), ChatDatum):
+                self.dropped["calls"] += 1
             else:
                 seen.add(key)
                 order.records.append(record)

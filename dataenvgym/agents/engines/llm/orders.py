@@ -8,9 +8,9 @@ instead, so that the teacher knows what a problem looks like.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -26,15 +26,47 @@ from dataenvgym.records import (
 from dataenvgym.tasks.replies import last_reply
 
 T = TypeVar("T")
-TextOf = Callable[[TaskInstance], str]
-"""A problem as the teacher reads it."""
 _LONGEST_TEXT = 2000
 _MOST_WRITTEN = 20
 
 
-def instruction_of(instance: TaskInstance) -> str:
-    """The problem's instruction."""
-    return instance.instruction
+class ProblemTexts(Protocol):
+    """Problems and tries as the teacher reads them; a `Domain` is one."""
+
+    @property
+    def told(self) -> str:
+        """What the teacher is told once, for all problems."""
+        ...
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """The problem."""
+        ...
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """What the student said to it; None if it never answered."""
+        ...
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        """The right answer, or None."""
+        ...
+
+
+class _PlainTexts:
+    """Of problems without a domain."""
+
+    told = ""
+
+    def text_of(self, instance: TaskInstance) -> str:
+        return instance.instruction
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        return last_reply(completed)
+
+    def gold_text(self, instance: TaskInstance) -> str | None:
+        return instance.answer
+
+
+PLAIN_TEXTS: ProblemTexts = _PlainTexts()
 
 
 @dataclass
@@ -66,16 +98,11 @@ class Order:
             and 0 < len(self.examples) < most_examples
         )
 
-    def conversation(
-        self, prompt: Prompt, text_of: TextOf = instruction_of, told: str = ""
-    ) -> Conversation:
-        """The request for what is missing, with problems as `text_of` puts them.
+    def conversation(self, prompt: Prompt, texts: ProblemTexts = PLAIN_TEXTS) -> Conversation:
+        """The request for what is missing, with problems as `texts` puts them.
 
         An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
         a sample.
-
-        Args:
-            told: what the student is told before each problem: its system message.
         """
         skill, subskill = self.provenance.skill, self.provenance.subskill
         wrong = [e for e in self.examples if _is_error(e)]
@@ -83,9 +110,9 @@ class Order:
         return prompt.render(
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
-            examples="\n\n".join(shown_example(e, i + 1, text_of) for i, e in enumerate(wrong)),
-            samples="\n\n".join(shown_problem(s, i + 1, text_of) for i, s in enumerate(samples)),
-            told=told,
+            examples="\n\n".join(shown_example(e, i + 1, texts) for i, e in enumerate(wrong)),
+            samples="\n\n".join(shown_problem(s, i + 1, texts) for i, s in enumerate(samples)),
+            told=texts.told,
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
 
@@ -129,25 +156,25 @@ def add_samples(
 
 
 def shown_example(
-    example: CompletedTaskInstance, number: int, text_of: TextOf = instruction_of
+    example: CompletedTaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS
 ) -> str:
     """A problem, what the student said to it, and the gold answer where there is one."""
-    reply = last_reply(example)
+    reply = texts.tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
-    return _shown(example.instance, number, said, text_of)
+    return _shown(example.instance, number, said, texts)
 
 
-def shown_problem(instance: TaskInstance, number: int, text_of: TextOf = instruction_of) -> str:
+def shown_problem(instance: TaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS) -> str:
     """A problem, and its gold answer where there is one."""
-    return _shown(instance, number, None, text_of)
+    return _shown(instance, number, None, texts)
 
 
-def _shown(instance: TaskInstance, number: int, said: str | None, text_of: TextOf) -> str:
-    lines = [f"Problem {number}: {_cut(text_of(instance))}"]
+def _shown(instance: TaskInstance, number: int, said: str | None, texts: ProblemTexts) -> str:
+    lines = [f"Problem {number}: {_cut(texts.text_of(instance))}"]
     if said is not None:
         lines.append(f"The student's answer: {_cut(said)}")
-    if instance.answer is not None:
-        lines.append(f"The right answer: {_cut(instance.answer)}")
+    if (gold := texts.gold_text(instance)) is not None:
+        lines.append(f"The right answer: {_cut(gold)}")
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataenvgym.agents.engines.llm.orders import TextOf, instruction_of, shown_example
+from dataenvgym.agents.engines.llm.orders import PLAIN_TEXTS, ProblemTexts, shown_example
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import Schema, ask_json
@@ -29,7 +29,7 @@ def ask_for_subskills(
     *,
     prompt: Prompt | str = "propose_subskills",
     attempts: int = 3,
-    text_of: TextOf = instruction_of,
+    texts: ProblemTexts = PLAIN_TEXTS,
 ) -> tuple[str, ...]:
     """Up to `count` names of subskills of `skill`, all different and none of them `known`.
 
@@ -38,14 +38,14 @@ def ask_for_subskills(
     Args:
         prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
         attempts: how often the teacher is asked, at most.
-        text_of: a problem as the teacher reads it.
+        texts: problems and tries as the teacher reads them.
 
     Raises:
         BudgetSpentError: if the budget is spent, and there is no name.
     """
     prompt = as_prompt(prompt, needs=("count", "skill"), may=("known", "examples"))
     wrong = [c for c in examples if not c.was_correct][:_MOST_EXAMPLES]
-    shown = "\n\n".join(shown_example(c, i + 1, text_of) for i, c in enumerate(wrong))
+    shown = "\n\n".join(shown_example(c, i + 1, texts) for i, c in enumerate(wrong))
     names: dict[str, str] = {}
     taken = {_key(name) for name in known}
     for attempt in range(attempts):

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from functools import cache
+from typing import Any, Literal
 
-from dataenvgym.errors import SpeakerError
-from dataenvgym.interfaces import Ask, Reply, SamplingParameters
-from dataenvgym.llm.structured import Schema, parse_reply
-from dataenvgym.records import Message
-from dataenvgym.tasks.tool_use.user_rules import shown
+from pydantic import Field, create_model, model_validator
 
-_VERDICTS: Schema = {
-    "type": "object",
-    "properties": {
-        "verdicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "number": {"type": "integer"},
-                    "reason": {"type": "string"},
-                    "holds": {"type": "boolean"},
-                },
-                "required": ["number", "reason", "holds"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["verdicts"],
-    "additionalProperties": False,
-}
-_SAMPLING = SamplingParameters(max_tokens=2048, json_schema=_VERDICTS)
-_QUESTION = """\
-A customer service agent spoke to a customer. Decide for each statement, apart from the others, \
-whether it holds.
+from dataenvgym.interfaces import Ask
+from dataenvgym.judging import Unscored, conversation_text, judge_ask, question
+from dataenvgym.records import Message, Model, Text
 
-The conversation:
-{talk}
 
-The statements:
-{statements}
+class Statement(Model):
+    """Whether one statement holds, and why."""
 
-Answer with JSON, one verdict for each statement: {{"verdicts": [{{"number": 1, "reason": "one \
-sentence", "holds": true or false}}, ...]}}"""
+    number: int
+    reason: Text
+    holds: bool
+
+
+class StatementsVerdict(Model):
+    """One entry for each statement."""
+
+    statements: tuple[Statement, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> StatementsVerdict:
+        numbers = [statement.number for statement in self.statements]
+        if sorted(numbers) != [*range(1, len(numbers) + 1)]:
+            raise ValueError(f"the numbers are {numbers}, expected each once")
+        return self
 
 
 def all_hold(
@@ -52,26 +40,29 @@ def all_hold(
     """Whether all statements hold of the conversation, which is as the student saw it.
 
     Raises:
-        SpeakerError: if the judge does not decide each of them once.
+        SpeakerError: the judge's, if it gives no verdict on each of them.
     """
-    question = _QUESTION.format(
-        talk="\n".join(_lines(conversation)),
-        statements="\n".join(f"{n}. {text}" for n, text in enumerate(statements, start=1)),
+    verdict = _verdict_on(len(statements))
+    talk = tuple(message for message in conversation if message.role != "system")
+    asked = question(
+        "statements",
+        verdict,
+        data={
+            "conversation": conversation_text(talk),
+            "statements": "\n".join(f"{n}. {text}" for n, text in enumerate(statements, start=1)),
+        },
     )
-    text = yield Ask("judge", (Message(role="user", content=question),), _SAMPLING)
-    found = parse_reply(Reply(text=text), _VERDICTS)
-    verdicts = [] if found is None else found["verdicts"]
-    if sorted(verdict["number"] for verdict in verdicts) != list(range(1, len(statements) + 1)):
-        raise SpeakerError(
-            f"judge: expected a verdict on each of {len(statements)} statements, got: {shown(text)}"
-        )
-    return all(verdict["holds"] for verdict in verdicts)
+    found = yield from judge_ask(asked, verdict)
+    if isinstance(found, Unscored):
+        raise found.error()
+    return all(statement.holds for statement in found.statements)
 
 
-def _lines(conversation: Sequence[Message]) -> Iterator[str]:
-    names = {"user": "Customer", "assistant": "Agent", "tool": "Result"}
-    for message in conversation:
-        if message.role in names and message.content:
-            yield f"{names[message.role]}: {message.content}"
-        for call in message.tool_calls:
-            yield f"Agent calls: {call.name}({json.dumps(call.arguments)})"
+@cache
+def _verdict_on(n: int) -> type[StatementsVerdict]:
+    number: dict[str, Any] = {"number": (Literal[tuple(range(1, n + 1))], ...)}
+    statement = create_model("Statement", __base__=Statement, **number)
+    entries: dict[str, Any] = {
+        "statements": (tuple[statement, ...], Field(min_length=n, max_length=n))  # type: ignore[valid-type]
+    }
+    return create_model("StatementsVerdict", __base__=StatementsVerdict, **entries)

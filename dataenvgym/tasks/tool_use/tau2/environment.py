@@ -61,7 +61,7 @@ def _said(problem: ToolUseProblem, ending: Ending) -> bool | None:
 def _calls(problem: ToolUseProblem, ending: Ending) -> bool | None:
     assert isinstance(problem, Tau2Problem)
     made = [made.call for made in ending.world.state.made]
-    return all(any(_compares(call, action) for call in made) for action in problem.actions)
+    return all(any(_compares(call, action) for call in made) for action in problem.gold_actions)
 
 
 def _compares(call: ToolCall, action: Action) -> bool:
@@ -173,25 +173,18 @@ class Tau2Environment(ToolUseEnvironment):
         calling = sum(bool(m.tool_calls) for m in seat.view) if isinstance(seat, ModelSeat) else 0
         return 1 + 2 * (self._turns + 1) + 2 * calling
 
-    def _ended(
-        self, messages: tuple[Message, ...] = (), note: str | None = None, *, cut: bool = False
-    ) -> Outcome | Generator[Ask, str, Outcome]:
-        problem = self._progress.prepared.problem
-        if isinstance(problem, Tau2Problem) and problem.judged:
-            return self._ended_after_verdict(problem, messages, note, cut)
-        return super()._ended(messages, note, cut=cut)
-
-    def _ended_after_verdict(
-        self, problem: Tau2Problem, messages: tuple[Message, ...], note: str | None, cut: bool
+    def _ended_as_judged(
+        self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
     ) -> Generator[Ask, str, Outcome]:
+        problem = self._progress.prepared.problem
+        assert isinstance(problem, Tau2Problem)
         talk = (*self._heard_so_far, *messages)
         self._judged_well = yield from all_hold(problem.judged, talk)
-        outcome = super()._ended(messages, note, cut=cut)
+        outcome = self._scored(ending, messages, note, cut=cut)
         return outcome if isinstance(outcome, Outcome) else (yield from outcome)
 
-    def scored(self) -> tuple[float, dict[str, float]]:
-        problem = self._progress.prepared.problem
-        parts = super().scored()[1] if problem.basis else {}
+    def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
+        parts = super().score_of(ending)[1] if self._progress.prepared.problem.basis else {}
         if self._judged_well is not None:
             parts["judged"] = float(self._judged_well)
         return prod(parts.values()), parts

@@ -62,11 +62,22 @@ class Tau2Problem(ToolUseProblem):
         for name, there in (
             ("assertions", self.assertions),
             ("said", self.said),
-            ("calls", self.actions),
+            ("calls", self.gold_actions),
         ):
             if name in self.basis and not there:
                 raise ValueError(f"basis names {name!r}, and the task has nothing for it")
         return self
+
+    @property
+    def asks_judge(self) -> bool:
+        return bool(self.judged)
+
+    @property
+    def gold_actions(self) -> tuple[Action, ...]:
+        """The gold calls; those of a record are `gold`, by the assistant alone."""
+        return self.actions or tuple(
+            Action(name=call.name, arguments=call.arguments) for call in self.gold
+        )
 
     @property
     def initial_state(self) -> InitialState:
@@ -80,7 +91,7 @@ class Tau2Prepared(Prepared):
     @cached_property
     def gold_state(self) -> State:
         assert isinstance(self.problem, Tau2Problem)
-        return self.world.state.after(self.problem.actions)  # type: ignore[no-any-return]
+        return self.world.state.after(self.problem.gold_actions)  # type: ignore[no-any-return]
 
 
 def to_instance(

@@ -43,6 +43,12 @@ class Tau2Domain(ToolUseDomain):
         self._environment = partial(self._environment, max_steps=max_steps)
         self.make_environment()  # an impossible number is refused here
 
+    @property
+    def told(self) -> str:
+        """The policy and the tools; the databases are too large to be told."""
+        tools = "\n".join(tool.model_dump_json() for tool in self.world.tools())
+        return f"{self.prompt_template.system}\n\nTools:\n{tools}"
+
 
 class Tau2Task(Task):
     """Customers of one domain, played by the speaker "user", with tau2's tools and scores.

@@ -10,7 +10,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import Message, Tool, ToolCall
@@ -43,8 +43,8 @@ class Tau2State(State):
         user_tools: the names of the tools that the user has; None is all of them.
     """
 
-    environment: Any
-    made: tuple[Made, ...] = ()
+    environment: Any = Field(exclude=True)
+    made: tuple[Made, ...] = Field(default=(), exclude=True)
     user_tools: tuple[str, ...] | None = None
 
     def fork(self) -> Self:

@@ -1,18 +1,28 @@
-"""The worlds that come with the package, by name; each has its problems beside it."""
+"""The worlds that come with the package, by name.
+
+Beside shop.py are shop.json, the state that the world begins with, and shop.jsonl, its problems;
+`python -m dataenvgym.tasks.tool_use.worlds.writing` writes the problems.
+"""
 
 from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.world import World
 
 WORLDS = {
+    "calendar": "dataenvgym.tasks.tool_use.worlds.calendar.Calendar",
+    "wallet": "dataenvgym.tasks.tool_use.worlds.wallet.Wallet",
     "shop": "dataenvgym.tasks.tool_use.worlds.shop.Shop",
 }
 """Name -> class; add your own."""
+
+StateT = TypeVar("StateT", bound=State)
+_HERE = Path(__file__).parent
 
 
 def find_world(name: str) -> World[Any]:
@@ -43,10 +53,15 @@ def problems_of(name: str) -> Path:
     Raises:
         ConfigurationError: if it has none.
     """
-    path = Path(__file__).parent / f"{name}.jsonl"
+    path = _HERE / f"{name}.jsonl"
     if not path.exists():
         raise ConfigurationError(
-            f"world {name!r} comes without problems: name a file of problems with sources "
-            "(task.sources=problems.jsonl)"
+            f"world {name!r} comes without problems: name a file of problems "
+            "(task.sources=problems.jsonl; for an audit, --tasks problems.jsonl)"
         )
     return path
+
+
+def first_state(kind: type[StateT], name: str) -> StateT:
+    """The state that a world of the package begins with."""
+    return kind.model_validate_json((_HERE / f"{name}.json").read_bytes())

@@ -17,7 +17,6 @@ from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import ChatDatum, PreferenceDatum, ToolCall
 from dataenvgym.tasks.tool_use.calls.problem import as_calls_text
 from dataenvgym.tasks.tool_use.calls.task import APIBankTask, BFCLTask
-from dataenvgym.tool_formats import HERMES, LLAMA_FACTORY
 
 PLAN = (Assignment(3, skill="simple"),)
 NOBODY = ScriptedPredictor(lambda conversation: "")
@@ -93,25 +92,18 @@ def test_what_the_student_calls_most_often_becomes_a_record(task):
     assert all(r.messages[-1].tool_calls[0].arguments == {"a": 2, "b": 1} for r in records)
 
 
-@pytest.mark.parametrize("name", ["llama_factory", "hermes"])
-def test_wrong_calls_make_pairs_in_the_students_own_format(task, name):
-    said = as_calls_text([ToolCall(name="math.add", arguments={"a": 1, "b": 1})])
-    student = ScriptedPredictor(lambda conversation: said)
-    student.tool_format = name
+def test_wrong_calls_make_pairs_in_which_calls_stay_calls(task):
+    wrong = ToolCall(name="math.add", arguments={"a": 1, "b": 1})
+    student = ScriptedPredictor(lambda conversation: as_calls_text([wrong]))
     pairs = generate(PreferenceEngine(LLMEngine(Teacher(), task), task, rounds=1), student)
-    form = {"llama_factory": LLAMA_FACTORY, "hermes": HERMES}[name]
-    (records,) = [generate(LLMEngine(Teacher(), task))]
-    flat = {form.flatten(record.conversation) for record in records}
+    records = [record.conversation for record in generate(LLMEngine(Teacher(), task))]
     assert len(pairs) == 3
     for pair in pairs:
         assert isinstance(pair, PreferenceDatum)
-        assert (*pair.prompt, flat_reply(pair.chosen)) in flat
-        assert form.parse(pair.chosen).tool_calls[0].arguments["a"] >= 100
-        assert form.parse(pair.rejected).tool_calls[0].arguments == {"a": 1, "b": 1}
-
-
-def flat_reply(text):
-    return LLAMA_FACTORY.parse("").model_copy(update={"content": text})
+        chosen, rejected = pair.answers
+        assert (*pair.prompt, chosen) in records
+        assert chosen.tool_calls[0].arguments["a"] >= 100
+        assert rejected.tool_calls == (wrong,)
 
 
 def test_pairs_are_made_in_the_middle_of_a_dialogue_too(dialogues):
@@ -120,7 +112,7 @@ def test_pairs_are_made_in_the_middle_of_a_dialogue_too(dialogues):
     wrong = ScriptedPredictor(lambda conversation: as_calls_text([ToolCall(name="GetToday")]))
     pairs = generate(engine, wrong, (Assignment(6),))
     roles = {pair.provenance.skill: [m.role for m in pair.prompt] for pair in pairs}
-    assert roles["AddAlarm"] == ["system", *["user", "assistant"] * 2, "user"]
+    assert roles["AddAlarm"] == [*["user", "assistant"] * 2, "tool"]
 
 
 def test_checks_know_what_the_student_knows_and_what_is_wrong(task):

@@ -18,7 +18,7 @@ ALLOW = {"name": "allow_roaming", "arguments": {"line": "L1"}}
 TOGGLE = {"name": "toggle_data", "arguments": {}}
 LOOK = {"name": "look", "arguments": {}}
 KIND = (
-    '{"verdicts": [{"number": 2, "reason": "", "holds": %s},'
+    '{"statements": [{"number": 2, "reason": "", "holds": %s},'
     ' {"number": 1, "reason": "", "holds": true}]}'
 )
 
@@ -131,12 +131,14 @@ def test_assertions_in_natural_language_are_judged(holds, reward):
 
 
 def test_a_judge_that_leaves_out_an_assertion_is_at_fault():
-    verdicts = '{"verdicts": [{"number": 1, "reason": "", "holds": true}]}'
-    made = task(others={"user": Replies("Hello", "###STOP###"), "judge": Replies(verdicts)}).whole()
+    verdict = '{"statements": [{"number": 1, "reason": "", "holds": true}]}'
+    made = task(
+        others={"user": Replies("Hello", "###STOP###"), "judge": Replies(*[verdict] * 9)}
+    ).whole()
     instance = next(i for i in made.instances if i.id == "judged")
     (completed,) = made.attempt(Replies("Hi"), [instance])
     assert fault_of(completed) == "judge"
-    assert "verdict on each of 2" in completed.error
+    assert "statements" in completed.error
 
 
 def test_a_conversation_continues_its_past():

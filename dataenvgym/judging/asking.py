@@ -1,0 +1,112 @@
+"""Asking until a verdict can be read: one rule for task environments and for `Judge`.
+
+    asked = question(prompt, Politeness, data={"text": said})
+    verdict = yield from judge_ask(asked, Politeness)
+    if isinstance(verdict, Unscored):
+        raise verdict.error()
+
+A reply that cannot be read is shown to the judge with the reason, and it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.judging.panel import Judged
+from dataenvgym.judging.verdicts import Unscored, VerdictT, read_verdict, verdict_schema
+from dataenvgym.records import Conversation, Message
+from dataenvgym.records.model import escaped
+
+RETRIES = 2
+"""How often a judge is asked again after a reply that cannot be read."""
+
+SAMPLING = SamplingParameters(max_tokens=1024)
+"""How judges answer: greedily."""
+
+UNREADABLE = "no usable verdict"
+"""What the reason of a verdict that could not be read begins with."""
+
+_SHOWN = 2000
+
+
+def judge_ask(
+    asked: Conversation,
+    verdict: type[VerdictT],
+    *,
+    who: str = "judge",
+    retries: int = RETRIES,
+    sampling: SamplingParameters = SAMPLING,
+    constrained: bool = True,
+) -> Generator[Ask, str, VerdictT | Unscored]:
+    """Ask a speaker of the conversation for a verdict: `yield from` it in `begin` or `respond`.
+
+    A speaker that fails ends the instance with an error, which no environment can catch; a verdict
+    that cannot be read is `Unscored`.
+
+    Args:
+        asked: see `questions.question`.
+        constrained: send the verdict's JSON schema, which servers hold the judge to. A predictor
+            that cannot be held to one, such as a student in this process, needs False.
+    """
+    if constrained:
+        sampling = sampling.model_copy(update={"json_schema": verdict_schema(verdict)})
+    inquiring = inquiry(asked, verdict, retries=retries)
+    conversation = next(inquiring)
+    while True:
+        reply = yield Ask(who, conversation, sampling)
+        try:
+            conversation = inquiring.send(reply)
+        except StopIteration as end:
+            found: VerdictT | Unscored = end.value
+            return found
+
+
+def panel_ask(
+    asked: Conversation,
+    verdict: type[VerdictT],
+    *,
+    who: Sequence[str],
+    retries: int = RETRIES,
+    sampling: SamplingParameters = SAMPLING,
+    constrained: bool = True,
+) -> Generator[Ask, str, Judged[VerdictT]]:
+    """Ask several speakers, each as `judge_ask` does; what each of them said."""
+    verdicts: dict[str, VerdictT] = {}
+    unscored: dict[str, str] = {}
+    for name in who:
+        found = yield from judge_ask(
+            asked, verdict, who=name, retries=retries, sampling=sampling, constrained=constrained
+        )
+        if isinstance(found, Unscored):
+            unscored[name] = found.reason
+        else:
+            verdicts[name] = found
+    return Judged(verdicts, unscored)
+
+
+def inquiry(
+    asked: Conversation, verdict: type[VerdictT], *, retries: int
+) -> Generator[Conversation, str, VerdictT | Unscored]:
+    """Yield what the judge is to answer, receive its reply, return the verdict.
+
+    A reply that cannot be read is put back to the judge with the reason, `retries` times at most.
+    """
+    conversation, problem = asked, ""
+    for _ in range(retries + 1):
+        reply = yield conversation
+        found = read_verdict(reply, verdict)
+        if not isinstance(found, str):
+            return found
+        problem = found
+        again = (
+            f"That is not a verdict that can be used: {problem}. Judge again, and reply with one "
+            "JSON object that fits the schema, and nothing else."
+        )
+        conversation = (
+            *asked,
+            Message(role="assistant", content=escaped(reply[:_SHOWN])),
+            Message(role="user", content=again),
+        )
+    replies = "1 reply" if retries == 0 else f"{retries + 1} replies"
+    return Unscored(f"{UNREADABLE} in {replies}; the last one: {problem}")

@@ -1,0 +1,135 @@
+"""`Judge`: teachers with a structured verdict, asked about many things at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Generic
+
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.interfaces import Closes, Failure, SamplingParameters, TeacherInterface
+from dataenvgym.judging.asking import RETRIES, SAMPLING, inquiry
+from dataenvgym.judging.panel import Judged
+from dataenvgym.judging.verdicts import Unscored, VerdictT, verdict_schema
+from dataenvgym.llm.usage import count_malformed
+from dataenvgym.records import Conversation
+
+_Inquiry = Generator[Conversation, str, VerdictT | Unscored]
+
+
+class Judge(Generic[VerdictT]):
+    """Asks each of several teachers for a verdict on each question.
+
+    A reply that cannot be read is asked again, with the reason. What is not answered, or not
+    readable to the end, is unscored. Cache, budget and transcript are those of the teachers.
+
+    Args:
+        teachers: the judges by name.
+        verdict: what each of them is asked for.
+        retries: how often a judge is asked again after a reply that cannot be read.
+        sampling: how the judges answer; `json_schema` is that of the verdict.
+        purpose: what the calls are for, in the teachers' transcripts.
+
+    Raises:
+        ConfigurationError: for no teacher at all, for something else than one, and for a negative
+            `retries`.
+    """
+
+    def __init__(
+        self,
+        teachers: Mapping[str, TeacherInterface],
+        verdict: type[VerdictT],
+        *,
+        retries: int = RETRIES,
+        sampling: SamplingParameters = SAMPLING,
+        purpose: str = "judge",
+    ) -> None:
+        if not teachers:
+            raise ConfigurationError("teachers is empty, expected at least one teacher by name")
+        for name, teacher in teachers.items():
+            if not isinstance(teacher, TeacherInterface):
+                raise ConfigurationError(
+                    f"the judge {name!r} is a {type(teacher).__name__}, expected a teacher (with "
+                    "`ask`)"
+                )
+        if retries < 0:
+            raise ConfigurationError(f"retries is {retries}, expected 0 or more")
+        self.teachers = dict(teachers)
+        self.verdict = verdict
+        self._retries = retries
+        self._sampling = sampling.model_copy(update={"json_schema": verdict_schema(verdict)})
+        self._purpose = purpose
+
+    def ask(
+        self,
+        questions: Sequence[Conversation],
+        *,
+        but: Sequence[Mapping[str, VerdictT]] | None = None,
+    ) -> list[Judged[VerdictT]]:
+        """What the judges say, in the order of the questions; all judges are asked at once.
+
+        Args:
+            but: for each question the verdicts that are there already: those judges are not asked.
+
+        Raises:
+            ServerError: if a judge's server refuses the key, or has no such model.
+            ExternalError: if a judge's cache cannot be reached.
+        """
+        known = [{}] * len(questions) if but is None else but
+        with ThreadPoolExecutor(len(self.teachers), thread_name_prefix="judge") as pool:
+            said = list(pool.map(partial(self._ask_one, questions, known), self.teachers))
+        judged = []
+        for i, already in enumerate(known):
+            found = {name: each[i] for name, each in zip(self.teachers, said, strict=True)}
+            new = {n: v for n, v in found.items() if v is not None}
+            verdicts = {n: v for n, v in new.items() if not isinstance(v, Unscored)}
+            unscored = {n: v.reason for n, v in new.items() if isinstance(v, Unscored)}
+            judged.append(Judged({**already, **verdicts}, unscored))
+        return judged
+
+    def close(self) -> None:
+        """Hang up."""
+        for teacher in self.teachers.values():
+            if isinstance(teacher, Closes):
+                teacher.close()
+
+    def _ask_one(
+        self,
+        questions: Sequence[Conversation],
+        known: Sequence[Mapping[str, VerdictT]],
+        name: str,
+    ) -> list[VerdictT | Unscored | None]:
+        """One judge's verdicts; None where it need not be asked."""
+        found: list[VerdictT | Unscored | None] = [None] * len(questions)
+        inquiries: dict[int, _Inquiry[VerdictT]] = {}
+        waiting: dict[int, Conversation] = {}
+        for i, asked in enumerate(questions):
+            if name not in known[i]:
+                inquiries[i] = inquiry(asked, self.verdict, retries=self._retries)
+                waiting[i] = next(inquiries[i])
+        while waiting:
+            replies = self._replies(self.teachers[name], list(waiting.values()))
+            answered, waiting = dict(zip(waiting, replies, strict=True)), {}
+            for i, reply in answered.items():
+                if isinstance(reply, Unscored):
+                    found[i] = reply
+                    continue
+                try:
+                    waiting[i] = inquiries[i].send(reply)
+                except StopIteration as end:
+                    found[i] = end.value
+            unread = len(waiting) + sum(
+                isinstance(found[i], Unscored) and isinstance(answered[i], str) for i in answered
+            )
+            count_malformed(self.teachers[name], unread)
+        return found
+
+    def _replies(
+        self, teacher: TeacherInterface, conversations: Sequence[Conversation]
+    ) -> list[str | Unscored]:
+        try:
+            replies = teacher.ask(conversations, self._sampling, purpose=self._purpose)
+        except BudgetSpentError as error:
+            return [Unscored(f"not asked: {error}")] * len(conversations)
+        return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]

@@ -1,0 +1,187 @@
+"""`RubricJudge`: a score for a whole conversation, by a rubric and one or several teachers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, create_model
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterface
+from dataenvgym.judging.agreement import LEVELS, Level
+from dataenvgym.judging.judge import Judge
+from dataenvgym.judging.panel import AGGREGATIONS, Aggregation, Judged, agreement
+from dataenvgym.judging.questions import MOST_CHARACTERS, conversation_text, question
+from dataenvgym.llm.prompts import Prompt, as_prompt
+from dataenvgym.records import CompletedTaskInstance, Conversation, Model
+from dataenvgym.records.model import Finite, Text
+
+RUBRIC = (
+    "Does the assistant do what was asked of it? Its result is right and complete, and it follows "
+    "every instruction that it was given."
+)
+_VALUES = ("rubric", "low", "high")
+
+
+class RubricVerdict(Model):
+    """A judge's reasons, and then its score."""
+
+    reason: Text
+    score: Finite
+
+
+class RubricJudge:
+    """Scores conversations; several judges are combined, and a judge that fails gives no score.
+
+    Args:
+        teachers: the judges by name.
+        prompt: what they are told, with `{conversation}`; it may have `{answer}`, `{rubric}`,
+            `{low}` and `{high}`.
+        rubric: what to judge by.
+        rubric_file: a text file with it, which goes before `rubric`.
+        scale: lowest and highest score; what is outside is refused.
+        aggregation: "mean" or "majority" of the judges (see `combine`).
+        min_judges: with fewer verdicts, a conversation has no score.
+        level: of Krippendorff's alpha: "nominal", "ordinal" or "interval".
+        retries: how often a judge is asked again after a reply that cannot be read.
+        temperature, max_tokens, seed: how the judges answer.
+        max_characters: of a conversation; more is cut out of the middle of its longest messages.
+
+    Raises:
+        ConfigurationError: for an option that cannot be.
+    """
+
+    def __init__(
+        self,
+        teachers: Mapping[str, TeacherInterface],
+        *,
+        prompt: Prompt | Mapping[str, Any] | str = "judge",
+        rubric: str = RUBRIC,
+        rubric_file: str | Path | None = None,
+        scale: Sequence[float] = (0.0, 10.0),
+        aggregation: Aggregation = "mean",
+        min_judges: int = 1,
+        level: Level = "interval",
+        retries: int = 2,
+        temperature: float = 0.0,
+        max_tokens: int = 1024,
+        seed: int = 0,
+        max_characters: int = MOST_CHARACTERS,
+    ) -> None:
+        self.low, self.high = _checked_scale(scale)
+        _check_choice("aggregation", aggregation, AGGREGATIONS)
+        _check_choice("level", level, LEVELS)
+        if not 1 <= min_judges <= max(1, len(teachers)):
+            raise ConfigurationError(
+                f"min_judges is {min_judges}, expected 1 to {len(teachers)}, the number of judges"
+            )
+        if max_characters < 1:
+            raise ConfigurationError(f"max_characters is {max_characters}, expected 1 or more")
+        self._prompt = as_prompt(prompt, needs=("conversation",), may=("answer", *_VALUES))
+        self._rubric = rubric if rubric_file is None else _read(rubric_file)
+        self.aggregation = aggregation
+        self.min_judges = min_judges
+        self.level = level
+        self._sampling = SamplingParameters(
+            temperature=temperature, max_tokens=max_tokens, seed=seed
+        )
+        self._max_characters = max_characters
+        kind = create_model(
+            "RubricVerdict",
+            __base__=RubricVerdict,
+            score=(float, Field(ge=self.low, le=self.high, allow_inf_nan=False)),
+        )
+        self._judge: Judge[RubricVerdict] = Judge(
+            teachers, kind, retries=retries, sampling=self._sampling
+        )
+        self._kind = kind
+
+    def describe(self) -> dict[str, Any]:
+        """What determines the verdicts, as JSON."""
+        return {
+            "judges": {name: _described(t) for name, t in sorted(self._judge.teachers.items())},
+            "prompt": self._prompt.model_dump(mode="json"),
+            "rubric": self._rubric,
+            "scale": [self.low, self.high],
+            "sampling": self._sampling.model_dump(mode="json"),
+            "max_characters": self._max_characters,
+        }
+
+    def question(self, completed: CompletedTaskInstance, *, attempt: int = 0) -> Conversation:
+        """What the judges are asked about a conversation.
+
+        Args:
+            attempt: how often they were asked before in vain.
+        """
+        shown = conversation_text(completed.transcript, most=self._max_characters)
+        return question(
+            self._prompt,
+            self._kind,
+            data={"conversation": shown, "answer": completed.instance.answer},
+            values={"rubric": self._rubric, "low": f"{self.low:g}", "high": f"{self.high:g}"},
+            attempt=attempt,
+        )
+
+    def ask(
+        self,
+        questions: Sequence[Conversation],
+        *,
+        but: Sequence[Mapping[str, RubricVerdict]] | None = None,
+    ) -> list[Judged[RubricVerdict]]:
+        """What each judge says; see `Judge.ask`."""
+        return self._judge.ask(questions, but=but)
+
+    def score(self, judged: Judged[RubricVerdict]) -> float | None:
+        """The judges' scores as one; None if too few gave one, or if they have no majority."""
+        return judged.score("score", self.aggregation, min_judges=self.min_judges)
+
+    def agreement(self, judged: Sequence[Judged[RubricVerdict]]) -> float | None:
+        """Krippendorff's alpha; None with one judge, and where it is not defined."""
+        return agreement(judged, "score", self.level)
+
+    @property
+    def judges(self) -> Set[str]:
+        """Their names."""
+        return self._judge.teachers.keys()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._judge.close()
+
+
+def _described(teacher: TeacherInterface) -> Any:
+    return (
+        teacher.describe() if isinstance(teacher, Describes) else {"name": type(teacher).__name__}
+    )
+
+
+def _checked_scale(scale: Any) -> tuple[float, float]:
+    numbers = [
+        s
+        for s in (scale if isinstance(scale, list | tuple) else ())
+        if isinstance(s, int | float) and not isinstance(s, bool) and isfinite(s)
+    ]
+    if len(numbers) != 2 or len(scale) != 2 or not numbers[0] < numbers[1]:
+        raise ConfigurationError(
+            f"scale is {scale!r}, expected the lowest and the highest score, such as [0, 10]"
+        )
+    return float(numbers[0]), float(numbers[1])
+
+
+def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        hint = did_you_mean(str(value), known)
+        raise ConfigurationError(f"{name} is {value!r}, expected one of {', '.join(known)}.{hint}")
+
+
+def _read(file: str | Path) -> str:
+    try:
+        text = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"rubric_file: {file} cannot be read: {error}") from error
+    if not text:
+        raise ConfigurationError(f"rubric_file: {file} is empty, expected what to judge by")
+    return text

@@ -1,0 +1,113 @@
+"""Verdicts: any pydantic model, its JSON schema, and how a judge's reply is read as one.
+
+    class Politeness(Model):
+        reason: str
+        score: int = Field(ge=0, le=10)
+
+    read_verdict('{"reason": "says please", "score": 9}', Politeness)
+
+JSON is repaired where its meaning is plain (see `llm.repair`); then the reading is strict. A number
+out of range, text in place of a number, a field too many, an end that is missing, and two different
+verdicts in one reply are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.llm.repair import json_in
+from dataenvgym.records.model import escaped
+
+VerdictT = TypeVar("VerdictT", bound=BaseModel)
+Schema = dict[str, Any]
+_LEFT_OUT = ("title", "default", "$defs")
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Unscored:
+    """No verdict, and why: it counts apart, never as a low score."""
+
+    reason: str
+
+    def error(self, who: str = "judge") -> SpeakerError:
+        """What a task environment raises where it cannot do without the verdict.
+
+        The instance then has an error under the judge's name: neither right nor wrong.
+        """
+        return SpeakerError(f"{who}: {self.reason}")
+
+
+def read_verdict(text: str, verdict: type[VerdictT]) -> VerdictT | str:
+    """The verdict in a judge's reply, or why there is none, in words that the judge can act on."""
+    names = {field.alias or name for name, field in verdict.model_fields.items()}
+    found = [v for v in json_in(text, whole=True) if isinstance(v, dict) and names & v.keys()]
+    different = [value for i, value in enumerate(found) if value not in found[:i]]
+    if not different:
+        return f"it has no whole JSON object with the fields {', '.join(sorted(names))}"
+    if len(different) > 1:
+        return f"it has {len(different)} different verdicts, expected one"
+    try:
+        return verdict.model_validate_json(orjson.dumps(different[0]), strict=True)
+    except (ValidationError, TypeError, RecursionError) as error:  # orjson: numbers over 64 bits
+        return _problem(error)
+
+
+@lru_cache(maxsize=256)
+def verdict_schema(verdict: type[BaseModel]) -> Schema:
+    """The JSON schema of a verdict, as servers in strict mode want it; not to be changed.
+
+    References are resolved, every property is required, and no others are allowed.
+
+    Raises:
+        ConfigurationError: for a model that contains itself, which has no such schema.
+    """
+    schema = verdict.model_json_schema()
+    resolved: Schema = _resolved(schema, schema.get("$defs", {}), ())
+    return resolved
+
+
+def _resolved(part: Any, models: Mapping[str, Any], within: tuple[str, ...]) -> Any:
+    if isinstance(part, list):
+        return [_resolved(item, models, within) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        name = part["$ref"].rpartition("/")[2]
+        if name in within:
+            raise ConfigurationError(
+                f"the verdict {name} contains itself, so it has no schema that a server could hold "
+                "a judge to: give it a depth"
+            )
+        return _resolved(models[name], models, (*within, name))
+    if "properties" not in part:
+        return {k: _resolved(v, models, within) for k, v in part.items() if k not in _LEFT_OUT}
+    own = {k: v for k, v in part.items() if k not in (*_LEFT_OUT, "properties")}
+    properties = {n: _resolved(v, models, within) for n, v in part["properties"].items()}
+    return {
+        **own,
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _problem(error: Exception) -> str:
+    """The first problem, with the value that was found, in one line."""
+    if not isinstance(error, ValidationError):
+        return f"it cannot be read: {error}"
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or "the verdict"
+    return f"{where}: {first['msg']}, found {_shown(first['input'])}"
+
+
+def _shown(value: Any) -> str:
+    text = escaped(repr(value))
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

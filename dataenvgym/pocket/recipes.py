@@ -1,0 +1,154 @@
+"""The pocket students: which families each knows, and how it was pretrained on them.
+
+A new domain gets a student of its own, so that the weights, and with them the published figures, of
+the others stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dataenvgym.tasks.code.pocket import POCKET_CODE
+from dataenvgym.tasks.math.pocket import POCKET_MATH
+from dataenvgym.tasks.pocket import Exercise, PocketFamily
+from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the pretraining, with a learning-rate schedule and an optimizer of its own.
+
+    Attributes:
+        name: for the log.
+        path: names its random rows among those of the seed.
+        steps: how many batches.
+        peak: the highest learning rate.
+        strong: the skills that are practised in plain words.
+        weak_accuracy: where the controller holds the weak skills.
+        probe_from: the step from which it does.
+        initial_rate: the share of rows with which it begins to show a weak skill.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    steps: int
+    peak: float
+    strong: tuple[str, ...]
+    weak_accuracy: float
+    probe_from: int
+    initial_rate: float = 0.0005
+
+
+@dataclass(frozen=True)
+class PocketStudent:
+    """One student's recipe.
+
+    Attributes:
+        name: of its weights.
+        subject: what it is pretrained on, for its card.
+        shares: its families, and what part of the rows each gets.
+        stages: the parts of its pretraining; the skills that the last one does not name as strong
+            stay half known in plain words.
+        hard: skills that are slow to learn even in symbols: practised three times as often.
+    """
+
+    name: str
+    subject: str
+    shares: Mapping[PocketFamily[Any], float]
+    stages: tuple[Stage, ...]
+    hard: tuple[str, ...] = field(default=())
+
+    @property
+    def families(self) -> tuple[PocketFamily[Any], ...]:
+        """The families that it knows."""
+        return tuple(self.shares)
+
+    @cached_property
+    def family_of(self) -> Mapping[str, PocketFamily[Any]]:
+        """Every skill, and the family that it belongs to; no two have the same name."""
+        return {skill: family for family in self.families for skill in family.phrasings}
+
+
+_EARLY = (
+    "ascending", "rotated", "largest", "evens", "length", "sum",
+    "maximum", "summed", "sorted_up", "tail", "positive_items", "items_over", "scaled", "squared",
+    "capitals", "last_word",
+)  # fmt: skip
+_LATE = ("without", "even_count", "occurrences", "total")
+"""Half known like the weak ones at first; practised in plain words in the last stage."""
+
+POCKET_V2 = PocketStudent(
+    "pocket-v2",
+    "short problems with lists and numbers, and short Python functions",
+    shares={POCKET_MATH: 0.78, POCKET_CODE: 0.22},  # a function is quicker to learn
+    hard=("without", "occurrences", "sum", "total"),
+    stages=(
+        Stage(
+            "learn",
+            ("rows",),
+            steps=2000,
+            peak=2e-3,
+            strong=_EARLY,
+            weak_accuracy=0.35,
+            probe_from=1000,
+        ),
+        Stage(
+            "settle",
+            ("rows", "settle"),
+            steps=700,
+            peak=1e-3,
+            strong=(*_EARLY, *_LATE),
+            weak_accuracy=0.15,
+            probe_from=50,
+        ),
+    ),
+)
+
+_TOOLS = (
+    "carried", "added", "packed", "counted", "totaled", "most", "joined", "paid", "topped",
+    "shared",
+)  # fmt: skip
+
+POCKET_TOOLS_V1 = PocketStudent(
+    "pocket-tools-v1",
+    "requests that calls of small tools fulfill",
+    shares={POCKET_TOOLS: 1.0},
+    hard=("totaled", "most", "cheapest"),
+    stages=(
+        Stage(
+            "learn",
+            ("rows",),
+            steps=500,
+            peak=2e-3,
+            strong=_TOOLS,
+            weak_accuracy=0.0,  # not shown at all
+            probe_from=500,
+        ),
+        Stage(
+            "settle",
+            ("rows", "settle"),
+            steps=200,
+            peak=6e-4,
+            strong=_TOOLS,
+            weak_accuracy=0.15,
+            probe_from=50,
+            initial_rate=0.0002,
+        ),
+    ),
+)
+
+STUDENTS: Mapping[str, PocketStudent] = {
+    student.name: student for student in (POCKET_V2, POCKET_TOOLS_V1)
+}
+
+
+def read_exercise(question: str) -> Exercise | None:
+    """The exercise of any student's family that a question in plain words puts, or None.
+
+    No two families have a phrasing in common.
+    """
+    families = (family for student in STUDENTS.values() for family in student.families)
+    return next((e for family in families if (e := family.read(question)) is not None), None)

@@ -1,0 +1,161 @@
+"""A store in a folder, which people can read and copy; several processes may share it.
+
+    documents/<kind>/<id>.json    appears whole or not at all
+    events/<stream>.jsonl         grows by a line an event; a line that a kill cut short is dropped
+
+Look-ups read every document of the kind: fine for hundreds of them; Redis has an index.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+from urllib.parse import unquote
+
+import orjson
+from pydantic import BaseModel
+
+from dataenvgym.errors import BrokenFileError
+from dataenvgym.storage import write_bytes
+from dataenvgym.store.documents import (
+    event_to_json,
+    file_name,
+    from_json,
+    to_json,
+    tokens,
+    wanted_tokens,
+)
+from dataenvgym.store.interface import Kind, StoredEvent
+
+M = TypeVar("M", bound=BaseModel)
+
+_BLOCK = 4096
+
+
+class FileStore:
+    """Keeps documents in a folder, which appears with the first one.
+
+    Args:
+        folder: of the store; a full disk or a folder that may not be written is an `OSError`
+            that names it.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser()
+
+    def put(self, kind: Kind[M], id: str, document: M) -> None:
+        """Keep a document; it replaces the one with the same id."""
+        write_bytes(self._path(kind, id), to_json(kind, document) + b"\n")
+
+    def get(self, kind: Kind[M], id: str) -> M | None:
+        """The document, or None."""
+        path = self._path(kind, id)
+        try:
+            return from_json(kind, path.read_bytes(), str(path))
+        except FileNotFoundError:
+            return None
+
+    def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
+        """The document under each id, or None, in the order of the ids."""
+        return [self.get(kind, id) for id in ids]
+
+    def delete(self, kind: Kind[M], id: str) -> bool:
+        """Remove a document; False if there was none."""
+        try:
+            self._path(kind, id).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def ids(self, kind: Kind[M]) -> list[str]:
+        """All ids, sorted."""
+        return sorted(unquote(path.stem) for path in self._paths(kind))
+
+    def find(self, kind: Kind[M], **fields: object) -> list[str]:
+        """The ids, sorted, of the documents that have all these values; of a list, an element."""
+        wanted = set(wanted_tokens(kind, fields))
+        found = (path for path in self._paths(kind) if wanted <= _tokens_in(path))
+        return sorted(unquote(path.stem) for path in found)
+
+    def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
+        """Append an event (a JSON object) to a stream; return its position."""
+        line = event_to_json(event) + b"\n"
+        path = self._stream(stream)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file, _locked(file):
+            _drop_unfinished_line(file)
+            file.write(line)
+            file.flush()
+            return str(file.seek(0, os.SEEK_END))
+
+    def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
+        """The events of a stream, oldest first; only those behind the position `after`."""
+        path, position = self._stream(stream), int(after or 0)
+        found = []
+        try:
+            with path.open("rb") as file:
+                file.seek(position)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break  # is being written, or was when its process died
+                    position += len(line)
+                    found.append(StoredEvent(str(position), _parsed(line, path)))
+        except FileNotFoundError:
+            pass
+        return found
+
+    def _paths(self, kind: Kind[M]) -> Iterator[Path]:
+        paths = (self.folder / "documents" / kind.name).glob("*.json")
+        return (path for path in paths if not path.name.startswith("."))
+
+    def _path(self, kind: Kind[M], id: str) -> Path:
+        return self.folder / "documents" / kind.name / f"{file_name(id)}.json"
+
+    def _stream(self, name: str) -> Path:
+        return self.folder / "events" / f"{file_name(name)}.jsonl"
+
+
+@contextmanager
+def _locked(file: BinaryIO) -> Iterator[None]:
+    """Hold the file's lock, where the system has one: processes append one after the other."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)  # ends when the file is closed
+    yield
+
+
+def _drop_unfinished_line(file: BinaryIO) -> None:
+    """Remove what a killed process left behind the last whole line."""
+    end = size = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        if newline := file.read(end - start).rfind(b"\n") + 1:
+            end = start + newline
+            break
+        end = start
+    if end < size:
+        file.truncate(end)
+
+
+def _tokens_in(path: Path) -> set[str]:
+    try:
+        return tokens(path.read_bytes())
+    except FileNotFoundError:  # deleted meanwhile
+        return set()
+    except (orjson.JSONDecodeError, AttributeError) as error:
+        raise BrokenFileError(f"{path} is damaged: it is not a JSON object ({error})") from error
+
+
+def _parsed(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BrokenFileError(f"{path} is damaged: a line is not JSON ({error})") from error
+    return dict(event)

@@ -1,0 +1,103 @@
+"""What every store can do, and the words for it: kinds, documents, events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from dataenvgym.errors import ConfigurationError
+
+M = TypeVar("M", bound=BaseModel)
+
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[M]):
+    """A sort of document.
+
+    Args:
+        name: lower-case letters, digits and underscores, such as "characters".
+        model: of its documents. Each of its fields can be looked up.
+
+    Raises:
+        ConfigurationError: for another name.
+    """
+
+    name: str
+    model: type[M]
+
+    def __post_init__(self) -> None:
+        if not _KIND.fullmatch(self.name):
+            raise ConfigurationError(
+                f"a kind is named {self.name!r}, expected lower-case letters, digits and "
+                "underscores (40 at most), such as 'characters'"
+            )
+
+
+class StoredEvent(NamedTuple):
+    """An event, and its position in its stream: what `events(after=...)` takes."""
+
+    position: str
+    event: dict[str, Any]
+
+
+class Store(Protocol):
+    """Keeps documents by kind and id, and streams of events; for several threads and processes.
+
+    A document appears whole or not at all. Of several writers of one id, the last one stands, with
+    all its fields. Secrets of the run (see `secrets`) are redacted before anything is kept.
+
+    Ids and names of streams: 1 to 200 bytes of UTF-8 without control characters.
+
+    Every method raises:
+        ConfigurationError: for an id that cannot be kept, or an unknown field.
+        StoreError: if a server that keeps the documents cannot be reached, or refuses. What was
+            kept before is whole, and the same object works again when the server does.
+        BrokenFileError: if a document is damaged, or does not fit its model.
+        OSError: if files cannot be read or written.
+    """
+
+    def put(self, kind: Kind[M], id: str, document: M) -> None:
+        """Keep a document; it replaces the one with the same id."""
+        ...
+
+    def get(self, kind: Kind[M], id: str) -> M | None:
+        """The document, or None."""
+        ...
+
+    def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
+        """The document under each id, or None, in the order of the ids."""
+        ...
+
+    def delete(self, kind: Kind[M], id: str) -> bool:
+        """Remove a document; False if there was none."""
+        ...
+
+    def ids(self, kind: Kind[M]) -> list[str]:
+        """All ids, sorted."""
+        ...
+
+    def find(self, kind: Kind[M], **fields: object) -> list[str]:
+        """The ids, sorted, of the documents that have all these values; of a list, an element.
+
+        Args:
+            fields: name of a field of the model -> its value; any JSON value except a list.
+        """
+        ...
+
+    def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
+        """Append an event (a JSON object) to a stream; return its position.
+
+        If the connection breaks while a server answers, the event may be in the stream although
+        this raises, or be there twice.
+        """
+        ...
+
+    def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
+        """The events of a stream, oldest first; only those behind the position `after`."""
+        ...

@@ -1,0 +1,148 @@
+"""A store in a Redis server: an index for every field, several machines, live readers.
+
+Streams of events are Redis Streams (`dataenvgym:store.events:<name>`; the event is JSON in the
+field "event"), so that other programs can follow them with XREAD.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from dataenvgym.errors import ConfigurationError, StoreError
+from dataenvgym.store import redis_scripts
+from dataenvgym.store.documents import (
+    check_name,
+    event_to_json,
+    from_json,
+    to_json,
+    tokens,
+    wanted_tokens,
+)
+from dataenvgym.store.interface import Kind, StoredEvent
+from dataenvgym.store.redis_settings import RedisSettings
+
+M = TypeVar("M", bound=BaseModel)
+
+_AT_ONCE = 512  # documents in one request
+
+
+class RedisStore:
+    """Keeps documents in a Redis server (6.2 or newer, not a cluster).
+
+    It connects when it is first used, and again after the server was lost.
+
+    Args:
+        settings: how to reach the server.
+        prefix: of all keys.
+        expires_s: seconds after which the server forgets a document that nobody wrote again, and a
+            stream to which nothing was added; None for never.
+
+    Raises:
+        ConfigurationError: if `expires_s` is not positive.
+    """
+
+    def __init__(
+        self,
+        settings: RedisSettings,
+        *,
+        prefix: str = "dataenvgym:store",
+        expires_s: float | None = None,
+    ) -> None:
+        if expires_s is not None and not expires_s > 0:
+            raise ConfigurationError(f"expires_s is {expires_s}, expected more than 0, or null")
+        self.settings = settings
+        self._prefix = prefix
+        self._lasts_ms = 0 if expires_s is None else max(1, round(1000 * expires_s))
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._scripts: dict[str, Any] = {}
+
+    def put(self, kind: Kind[M], id: str, document: M) -> None:
+        """Keep a document; it replaces the one with the same id."""
+        data = to_json(kind, document)
+        found_by = sorted(tokens(data))
+        self._run(redis_scripts.PUT, kind, check_name(id), data, self._lasts_ms, *found_by)
+
+    def get(self, kind: Kind[M], id: str) -> M | None:
+        """The document, or None."""
+        return self.get_many(kind, [id])[0]
+
+    def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
+        """The document under each id, or None, in the order of the ids."""
+        keys = [f"{self._base(kind)}document:{check_name(id)}" for id in ids]
+        found: list[bytes | None] = []
+        with self._reached() as client:
+            for i in range(0, len(keys), _AT_ONCE):
+                found += client.mget(keys[i : i + _AT_ONCE])
+        return [
+            None if data is None else from_json(kind, data, f"{key} in {self.settings.place}")
+            for key, data in zip(keys, found, strict=True)
+        ]
+
+    def delete(self, kind: Kind[M], id: str) -> bool:
+        """Remove a document; False if there was none."""
+        return bool(self._run(redis_scripts.DELETE, kind, check_name(id)))
+
+    def ids(self, kind: Kind[M]) -> list[str]:
+        """All ids, sorted."""
+        return self.find(kind)
+
+    def find(self, kind: Kind[M], **fields: object) -> list[str]:
+        """The ids, sorted, of the documents that have all these values; of a list, an element."""
+        found: bytes = self._run(redis_scripts.FIND, kind, *wanted_tokens(kind, fields))
+        return sorted(found.decode().split("\n")) if found else []
+
+    def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
+        """Append an event (a JSON object) to a stream; return its position."""
+        entry = {"event": event_to_json(event)}
+        with self._reached() as client, client.pipeline() as both:
+            both.xadd(key := self._stream(stream), entry)
+            if self._lasts_ms:
+                both.pexpire(key, self._lasts_ms)
+            position: bytes = both.execute()[0]
+        return position.decode()
+
+    def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
+        """The events of a stream, oldest first; only those behind the position `after`."""
+        start = "-" if after is None else f"({after}"
+        with self._reached() as client:
+            entries = client.xrange(self._stream(stream), min=start)
+        return [StoredEvent(at.decode(), orjson.loads(entry[b"event"])) for at, entry in entries]
+
+    def _base(self, kind: Kind[M]) -> str:
+        return f"{self._prefix}:{kind.name}:"
+
+    def _stream(self, name: str) -> str:
+        return f"{self._prefix}.events:{check_name(name)}"
+
+    def _run(self, script: str, kind: Kind[M], *arguments: str | bytes | int) -> Any:
+        with self._reached() as client:
+            if script not in self._scripts:
+                self._scripts[script] = client.register_script(script)
+            return self._scripts[script](args=[self._base(kind), *arguments])
+
+    @contextmanager
+    def _reached(self) -> Iterator[Any]:
+        from redis.exceptions import OutOfMemoryError, RedisError
+
+        try:
+            with self._lock:
+                if self._client is None:
+                    self._client = self.settings.connected()
+            yield self._client
+        except OutOfMemoryError as error:
+            raise self._failed(error, "Raise its maxmemory or remove what is not needed") from error
+        except (RedisError, OSError) as error:
+            raise self._failed(error, "Start that Redis server or correct its address") from error
+
+    def _failed(self, error: Exception, way_out: str) -> StoreError:
+        return StoreError(
+            f"the store at {self.settings.place} failed: {error}. {way_out}, then run the same "
+            "command again: what was kept before is whole"
+        )

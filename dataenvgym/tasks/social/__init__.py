@@ -1,0 +1,65 @@
+"""The domain of social simulation: characters with goals and secrets talk in a scene.
+
+profiles       Character, Scene, RelationshipProfile; what one sees of another
+collection     Profiles: characters, scenes and relationships together, from files or a store
+casting        which characters may take the seats of a scene
+episodes       Episode: what was said in a scene, and its scores
+kinds          the kinds of documents that a store keeps
+sotopia        the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
+parsing        entries of files; refused ones are named
+evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered
+content        the characters and scenes that come with the package
+"""
+
+from dataenvgym.tasks.social.casting import casts, check_casts
+from dataenvgym.tasks.social.collection import (
+    Profiles,
+    keep_profiles,
+    profiles_in,
+    read_profiles,
+    shipped_profiles,
+    write_profiles,
+)
+from dataenvgym.tasks.social.episodes import Episode, SeatScore, Utterance
+from dataenvgym.tasks.social.profiles import (
+    AgeRange,
+    Character,
+    Deal,
+    Goal,
+    Hint,
+    KeptSecret,
+    Relationship,
+    RelationshipProfile,
+    Scene,
+    as_seen_by,
+    as_seen_by_self,
+)
+from dataenvgym.tasks.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
+
+__all__ = [
+    "AgeRange",
+    "Character",
+    "Deal",
+    "Episode",
+    "Goal",
+    "Hint",
+    "KeptSecret",
+    "Profiles",
+    "Relationship",
+    "RelationshipProfile",
+    "Scene",
+    "SeatScore",
+    "SotopiaDump",
+    "Utterance",
+    "as_seen_by",
+    "as_seen_by_self",
+    "casts",
+    "check_casts",
+    "keep_profiles",
+    "profiles_in",
+    "read_profiles",
+    "read_sotopia",
+    "shipped_profiles",
+    "write_profiles",
+    "write_sotopia",
+]

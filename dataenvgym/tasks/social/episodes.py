@@ -1,0 +1,57 @@
+"""What is kept of a scene that was played: who said what to whom, and the scores."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from dataenvgym.records.model import Finite, Model, Text
+from dataenvgym.tasks.social.profiles import Filled
+
+
+class Utterance(Model):
+    """One line of the log, as its sender meant it; the environment is a sender too."""
+
+    sender: Filled
+    recipient: Filled
+    text: Text
+
+
+class SeatScore(Model):
+    """The score of a seat: a value for each dimension, and their mean."""
+
+    overall: Finite
+    dimensions: dict[str, Finite] = {}
+
+
+class Episode(Model):
+    """A scene that was played; ids name its scene and its characters.
+
+    Attributes:
+        tag: the run or experiment that it belongs to.
+        models: of the judge or environment first and then of each seat, as Sotopia has them.
+        turns: what was said, turn by turn.
+        scores: one for each seat, None if it was not scored; empty if nothing was scored yet.
+        reasoning: the judge's.
+        judge_prompt: what the judge was shown.
+    """
+
+    id: Filled
+    scene: Filled
+    characters: tuple[Filled, ...] = Field(min_length=1)
+    tag: Text = ""
+    models: tuple[Text, ...] = ()
+    turns: tuple[tuple[Utterance, ...], ...] = ()
+    scores: tuple[SeatScore | None, ...] = ()
+    reasoning: Text = ""
+    judge_prompt: Text = ""
+
+    @model_validator(mode="after")
+    def _one_score_a_seat(self) -> Self:
+        if len(self.scores) not in (0, len(self.characters)):
+            raise ValueError(
+                f"scores has {len(self.scores)} entries, expected one for each of "
+                f"{len(self.characters)} characters"
+            )
+        return self

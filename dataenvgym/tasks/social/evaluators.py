@@ -1,0 +1,241 @@
+"""How a character did in a scene: seven dimensions, and the turns that mattered.
+
+The dimensions and their ranges are those of Sotopia (Zhou et al., 2024, "SOTOPIA: Interactive
+Evaluation for Social Intelligence in Language Agents"). A scene may score some of them by rule;
+judges score the others. `overall` is the mean of all seven, and there is none without all of them:
+a judge that failed gives no score, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import fsum
+from typing import Any, Literal
+
+from pydantic import Field, create_model, model_validator
+
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
+from dataenvgym.interfaces import Ask
+from dataenvgym.judging import Unscored, judge_ask, panel_ask, question
+from dataenvgym.judging.panel import Aggregation
+from dataenvgym.llm.prompts import Prompt
+from dataenvgym.records import Model
+from dataenvgym.records.model import Text
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One way to score a character: from `low` to `high`, by what it `asks`."""
+
+    low: int
+    high: int
+    asks: str
+
+
+DIMENSIONS: Mapping[str, Dimension] = {
+    "believability": Dimension(
+        0, 10, "Does the character act as a person would, and as this one would by its profile?"
+    ),
+    "relationship": Dimension(
+        -5, 5, "Does what happens harm or improve its relationships and its standing with others?"
+    ),
+    "knowledge": Dimension(
+        0, 10, "Does the character learn something that is new to it and matters?"
+    ),
+    "secret": Dimension(
+        -10, 0, "Does it give away what it has to hide? 0 if it hides it, or has nothing to hide."
+    ),
+    "social_rules": Dimension(-10, 0, "Does it break laws or social norms? 0 if it breaks none."),
+    "financial_and_material": Dimension(
+        -5, 5, "Does it gain or lose money or things, now or in the long run?"
+    ),
+    "goal": Dimension(0, 10, "How far does it reach its goal?"),
+}
+"""By name, in the order in which they are scored."""
+
+
+class DimensionVerdict(Model):
+    """A judge's reasons for a score, and the score."""
+
+    reason: Text
+    score: int
+
+
+class NamedTurn(Model):
+    """A turn that mattered, and why."""
+
+    turn: int
+    reason: Text
+
+
+@dataclass(frozen=True)
+class JudgedCharacter:
+    """What judges said of a character.
+
+    Attributes:
+        scores: of each dimension that was judged; empty if too few judges gave a verdict.
+        reasons: of each dimension, by judge.
+        unscored: why there is no verdict, of the judges that gave none.
+    """
+
+    scores: Mapping[str, float]
+    reasons: Mapping[str, Mapping[str, str]]
+    unscored: Mapping[str, str]
+
+
+def judge_character(
+    *,
+    who: str,
+    profile: str,
+    scene: str,
+    dialogue: str,
+    dimensions: Collection[str] = tuple(DIMENSIONS),
+    judges: Sequence[str] = ("judge",),
+    aggregation: Aggregation = "mean",
+    min_judges: int = 1,
+    prompt: Prompt | str = "social_dimensions",
+    **asking: Any,
+) -> Generator[Ask, str, JudgedCharacter]:
+    """Ask judges how a character did: `yield from` it in a task environment.
+
+    Args:
+        who: its name.
+        profile: what is true of it, as text.
+        dialogue: what was said and done (see `judging.dialogue_text`).
+        dimensions: those that are to be judged; the others are scored by rule.
+        judges: the names of the speakers that are asked.
+        aggregation, min_judges: see `judging.combine`.
+        prompt: with `{dialogue}` and `{dimensions}`; it may have `{who}`, `{profile}` and
+            `{scene}`.
+        asking: further arguments of `judge_ask`.
+
+    Raises:
+        ConfigurationError: for a dimension that does not exist.
+    """
+    names = tuple(_checked(dimensions))
+    verdict = dimensions_verdict(names)
+    texts = {"profile": profile, "scene": scene, "dialogue": dialogue}
+    asked = question(
+        prompt,
+        verdict,
+        data=texts,
+        values={"who": who, "dimensions": "\n".join(map(_described, names))},
+    )
+    judged = yield from panel_ask(asked, verdict, who=judges, **asking)
+    found = {n: judged.score(f"{n}.score", aggregation, min_judges=min_judges) for n in names}
+    reasons = {
+        name: {judge: getattr(v, name).reason for judge, v in judged.verdicts.items()}
+        for name in names
+    }
+    scores = {name: score for name, score in found.items() if score is not None}
+    return JudgedCharacter(scores, reasons, judged.unscored)
+
+
+def judge_turns(
+    *,
+    who: str,
+    goal: str,
+    dialogue: str,
+    turns: Sequence[int],
+    most: int | None = None,
+    judge: str = "judge",
+    prompt: Prompt | str = "social_turns",
+    **asking: Any,
+) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
+    """Ask a judge which of a character's turns mattered; in their order, perhaps none.
+
+    Args:
+        turns: the numbers of its turns in the dialogue; no other one can be named.
+        most: how many can be named; None is all of them.
+        prompt: with `{dialogue}`; it may have `{who}`, `{goal}`, `{turns}` and `{most}`.
+        asking: further arguments of `judge_ask`.
+    """
+    if not turns:
+        return ()
+    most = len(turns) if most is None else most
+    verdict = turns_verdict(tuple(turns), most)
+    asked = question(
+        prompt,
+        verdict,
+        data={"goal": goal, "dialogue": dialogue},
+        values={"who": who, "turns": ", ".join(map(str, turns)), "most": most},
+    )
+    found = yield from judge_ask(asked, verdict, who=judge, **asking)
+    if isinstance(found, Unscored):
+        return found
+    return tuple(
+        NamedTurn(turn=named.turn, reason=named.reason)
+        for named in sorted(found.turns, key=lambda named: named.turn)
+    )
+
+
+def overall(scores: Mapping[str, float]) -> float | None:
+    """The mean of the seven dimensions; None if one of them has no score.
+
+    Raises:
+        EvaluationError: for a score out of its range.
+        ConfigurationError: for a dimension that does not exist.
+    """
+    for name in _checked(scores):
+        low, high = DIMENSIONS[name].low, DIMENSIONS[name].high
+        if not low <= scores[name] <= high:
+            raise EvaluationError(
+                f"the score of {name!r} is {scores[name]}, expected {low} to {high}"
+            )
+    if scores.keys() != DIMENSIONS.keys():
+        return None
+    return fsum(scores.values()) / len(DIMENSIONS)
+
+
+@cache
+def dimensions_verdict(names: tuple[str, ...]) -> type[Model]:
+    """A verdict with a `DimensionVerdict` within its range for each of these dimensions."""
+    fields: dict[str, Any] = {name: (_in_range(name), ...) for name in names}
+    return create_model("SocialVerdict", __base__=Model, **fields)
+
+
+@cache
+def turns_verdict(turns: tuple[int, ...], most: int) -> type[NamedTurns]:
+    """A verdict that names some of these turns, each once at most."""
+    fields: dict[str, Any] = {"turn": (Literal[turns], ...)}
+    named = create_model("NamedTurn", __base__=NamedTurn, **fields)
+    several: dict[str, Any] = {"turns": (tuple[named, ...], Field(max_length=most))}  # type: ignore[valid-type]
+    return create_model("NamedTurns", __base__=NamedTurns, **several)
+
+
+class NamedTurns(Model):
+    """The turns that a judge names."""
+
+    turns: tuple[NamedTurn, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> NamedTurns:
+        numbers = [named.turn for named in self.turns]
+        if len(set(numbers)) < len(numbers):
+            raise ValueError("a turn is named twice, expected each once at most")
+        return self
+
+
+@cache
+def _in_range(name: str) -> type[DimensionVerdict]:
+    dimension = DIMENSIONS[name]
+    score: Any = (int, Field(ge=dimension.low, le=dimension.high))
+    return create_model(name.title().replace("_", ""), __base__=DimensionVerdict, score=score)
+
+
+def _described(name: str) -> str:
+    dimension = DIMENSIONS[name]
+    return f"- {name} ({dimension.low} to {dimension.high}): {dimension.asks}"
+
+
+def _checked(names: Collection[str]) -> list[str]:
+    """The names of dimensions, in our order."""
+    for name in names:
+        if name not in DIMENSIONS:
+            raise ConfigurationError(
+                f"there is no dimension {name!r}.{did_you_mean(name, DIMENSIONS)} There are: "
+                f"{', '.join(DIMENSIONS)}."
+            )
+    return [name for name in DIMENSIONS if name in names]

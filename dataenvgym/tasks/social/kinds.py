@@ -1,0 +1,12 @@
+"""The kinds of documents that a store (`dataenvgym.store`) keeps for social simulation."""
+
+from __future__ import annotations
+
+from dataenvgym.store import Kind
+from dataenvgym.tasks.social.episodes import Episode
+from dataenvgym.tasks.social.profiles import Character, RelationshipProfile, Scene
+
+CHARACTERS = Kind("characters", Character)
+SCENES = Kind("scenes", Scene)
+RELATIONSHIPS = Kind("relationships", RelationshipProfile)
+EPISODES = Kind("episodes", Episode)

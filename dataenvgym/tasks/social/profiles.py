@@ -1,0 +1,226 @@
+"""Characters, scenes and relationships: who meets whom, where, and what for.
+
+A `Character` is a person; what another sees of them depends on their relationship (`as_seen_by`).
+A `Scene` is a situation with a goal for each seat; which characters may take the seats is in
+`casting`. A `RelationshipProfile` says how two characters know each other; characters without one
+are strangers. `sotopia` reads and writes all three in Sotopia's JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from dataenvgym.records.model import Finite, Model, Text
+
+Filled = Annotated[Text, Field(min_length=1, pattern=r"\S")]
+"""Text with something to read in it."""
+
+
+class Relationship(StrEnum):
+    """How well two characters know each other, from least to most (Sotopia's numbers 0 to 5)."""
+
+    STRANGER = "stranger"
+    KNOW_BY_NAME = "know_by_name"
+    ACQUAINTANCE = "acquaintance"
+    FRIEND = "friend"
+    ROMANTIC = "romantic"
+    FAMILY = "family"
+
+    @property
+    def number(self) -> int:
+        """Sotopia's number."""
+        return list(Relationship).index(self)
+
+
+class Character(Model):
+    """A person, with Sotopia's fields under plain names.
+
+    Attributes:
+        public_information: what acquaintances know.
+        personality: in prose; `big_five` and `decision_style` in the words of those scales.
+        moral_values, personal_values: of moral foundations, and of Schwartz's basic values.
+        secret: what no other character ever sees.
+        model: that plays the character, if the profile was made for one.
+    """
+
+    id: Filled
+    first_name: Filled
+    last_name: Text = ""
+    age: int = Field(ge=0, le=150)
+    gender: Text = ""
+    pronouns: Text = ""
+    occupation: Text = ""
+    public_information: Text = ""
+    personality: Text = ""
+    big_five: Text = ""
+    decision_style: Text = ""
+    moral_values: tuple[Text, ...] = ()
+    personal_values: tuple[Text, ...] = ()
+    secret: Text = ""
+    model: Text = ""
+
+    @property
+    def name(self) -> str:
+        """First and last name."""
+        return f"{self.first_name} {self.last_name}".strip()
+
+
+_PUBLIC = ("name", "age", "gender", "pronouns", "occupation", "public_information")
+_INNER = ("personality", "big_five", "decision_style", "moral_values", "personal_values")
+_SEEN: dict[Relationship, tuple[str, ...]] = {
+    Relationship.STRANGER: (),
+    Relationship.KNOW_BY_NAME: ("name",),
+    Relationship.ACQUAINTANCE: _PUBLIC,
+    Relationship.FRIEND: (*_PUBLIC, *_INNER),
+    Relationship.ROMANTIC: (*_PUBLIC, *_INNER),
+    Relationship.FAMILY: (*_PUBLIC, *_INNER),
+}
+
+
+def as_seen_by(relationship: Relationship, character: Character) -> dict[str, Any]:
+    """What somebody in this relationship sees of a character: field -> value; empty ones left out.
+
+    Strangers see nothing, those who know each other by name the name, acquaintances what is
+    public, friends and closer all but the secret.
+    """
+    return {name: v for name in _SEEN[relationship] if (v := getattr(character, name))}
+
+
+def as_seen_by_self(character: Character) -> dict[str, Any]:
+    """What a character knows of itself, the secret included; empty fields left out."""
+    return {name: v for name in (*_PUBLIC, *_INNER, "secret") if (v := getattr(character, name))}
+
+
+class Hint(Model):
+    """Something that only the owner of a goal is told; `kind` is its tag in Sotopia's texts."""
+
+    kind: str = Field(pattern=r"^[a-z][a-z_]*$")
+    text: Filled
+
+
+class Goal(Model):
+    """What a seat wants; no other seat sees it."""
+
+    text: Filled
+    hints: tuple[Hint, ...] = ()
+
+
+class AgeRange(Model):
+    """Ages from `least` to `most`, both included."""
+
+    least: int = Field(default=0, ge=0)
+    most: int = Field(default=150, ge=0)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.least > self.most:
+            raise ValueError(f"from {self.least} to {self.most} is no age at all")
+        return self
+
+
+class Deal(Model):
+    """A sale within limits: a price outside both limits is a deal that somebody regrets.
+
+    Attributes:
+        seller: the seat that sells; `buyer` buys.
+        seller_least, buyer_most: what seller and buyer can agree to at worst. If the buyer's
+            limit is below the seller's, no deal serves both.
+    """
+
+    item: Filled
+    seller: int = Field(default=0, ge=0)
+    buyer: int = Field(default=1, ge=0)
+    seller_least: Finite = Field(ge=0)
+    buyer_most: Finite = Field(ge=0)
+
+    @property
+    def is_possible(self) -> bool:
+        """True if some price serves both."""
+        return self.seller_least <= self.buyer_most
+
+
+class KeptSecret(Model):
+    """What a seat must not give away in the scene.
+
+    Attributes:
+        phrases: saying one of them gives the secret away.
+    """
+
+    seat: int = Field(ge=0)
+    text: Filled
+    phrases: tuple[Filled, ...] = Field(min_length=1)
+
+    def is_told_in(self, text: str) -> bool:
+        """True if the text has one of the phrases, as whole words, in any case and spacing."""
+        words = " ".join(text.casefold().split())
+        phrases = (" ".join(phrase.casefold().split()) for phrase in self.phrases)
+        return any(re.search(rf"(?<!\w){re.escape(p)}(?!\w)", words) for p in phrases)
+
+
+class Scene(Model):
+    """A situation, and a goal for each seat.
+
+    Attributes:
+        goals: one for each seat; there are two seats or more.
+        relationship: that all who take part must have to each other.
+        ages, occupations: for each seat, who may take it: an empty tuple of occupations and None
+            allow everyone. Both are empty if no seat is constrained.
+        casts: ids of the characters that may take the seats; empty for all that fit.
+        motive: how the goals stand to each other; None if unknown.
+        subsets: the named parts of a collection that the scene belongs to, such as "hard".
+        deal, secrets: outcomes that a rule can check.
+    """
+
+    id: Filled
+    codename: Text = ""
+    source: Text = ""
+    scenario: Filled
+    goals: tuple[Goal, ...] = Field(min_length=2)
+    relationship: Relationship = Relationship.STRANGER
+    ages: tuple[AgeRange | None, ...] = ()
+    occupations: tuple[tuple[Filled, ...], ...] = ()
+    casts: tuple[tuple[Filled, ...], ...] = ()
+    motive: Literal["cooperative", "competitive", "mixed"] | None = None
+    subsets: tuple[Filled, ...] = ()
+    deal: Deal | None = None
+    secrets: tuple[KeptSecret, ...] = ()
+
+    @property
+    def seats(self) -> int:
+        """How many take part."""
+        return len(self.goals)
+
+    @model_validator(mode="after")
+    def _seats_agree(self) -> Self:
+        for field in ("ages", "occupations"):
+            if (given := len(getattr(self, field))) not in (0, self.seats):
+                raise ValueError(f"{field} has {given} entries, expected one for each seat")
+        for cast in self.casts:
+            if len(set(cast)) != self.seats:
+                raise ValueError(f"casts has {list(cast)}, expected one character for each seat")
+        seats = [s.seat for s in self.secrets]
+        seats += [self.deal.seller, self.deal.buyer] if self.deal else []
+        if any(seat >= self.seats for seat in seats):
+            raise ValueError(f"seat {max(seats)} is named, the last one is {self.seats - 1}")
+        if self.deal and self.deal.seller == self.deal.buyer:
+            raise ValueError("deal has one seat that sells to itself")
+        return self
+
+
+class RelationshipProfile(Model):
+    """How two characters know each other."""
+
+    id: Filled
+    characters: tuple[Filled, Filled]
+    relationship: Relationship
+    story: Text = ""
+
+    @model_validator(mode="after")
+    def _are_two(self) -> Self:
+        if self.characters[0] == self.characters[1]:
+            raise ValueError(f"characters names {self.characters[0]!r} twice")
+        return self

@@ -1,0 +1,52 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dataenvgym.errors import InvalidInstanceError
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that does not hold.
+
+    Attributes:
+        check: its name; see the module.
+        problem: the id of the problem, or "" if it is about the world.
+        detail: what was seen.
+    """
+
+    check: str
+    problem: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.problem or 'the world'}: check {self.check!r}: {self.detail}"
+
+
+@dataclass
+class Audit:
+    """What was tried on a world, and what did not hold.
+
+    Attributes:
+        world: its name.
+        tried: how often, by what: "problems", "changed arguments" (calls that succeeded), "changed
+            arguments that a tool refused", "random calls", "mutations".
+    """
+
+    world: str
+    violations: list[Violation] = field(default_factory=list)
+    tried: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self) -> None:
+        """Raise what was found.
+
+        Raises:
+            InvalidInstanceError: naming the first check that does not hold.
+        """
+        if self.violations:
+            first, *more = self.violations
+            rest = f" (and {len(more)} more violations)" if more else ""
+            raise InvalidInstanceError(f"world {self.world!r}, {first}{rest}")

@@ -1,0 +1,87 @@
+"""Audits all problems of a world."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.records import TaskInstance
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.tool_use.audit.legal_values import LegalValues
+from dataenvgym.tasks.tool_use.audit.mutations import Mutation, noticed_mutations
+from dataenvgym.tasks.tool_use.audit.problem import ProblemAudit
+from dataenvgym.tasks.tool_use.audit.violations import Audit, Violation
+from dataenvgym.tasks.tool_use.domain import ToolUseDomain
+from dataenvgym.tasks.tool_use.world import World
+
+
+def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0) -> Audit:
+    """Try all checks on a world with its problems.
+
+    No judge is asked: where one decides what was said, it has to be said to the letter here.
+
+    Args:
+        seed: which random calls are made.
+
+    Raises:
+        ConfigurationError: for a world that does not show its state.
+    """
+    if not world.shows_state:
+        raise ConfigurationError(
+            f"world {world.name!r} does not show its state, and an audit replays calls on forks of "
+            "it: audit a world with a state of its own"
+        )
+    done = Audit(world.name)
+    values = LegalValues(world.state)
+    domain = ToolUseDomain(world)
+    mutations: dict[Mutation, bool] = {}
+    watched: Counter[str] = Counter()
+    for problem in map(_to_the_letter, problems):
+        done.tried["problems"] += 1
+        try:
+            prepared = domain.prepared(problem)
+            _ = prepared.gold_state
+        except DataEnvGymError as error:
+            done.violations.append(Violation("loads", problem.id, str(error)))
+            continue
+        own = prepared.problem.world == world.name and not prepared.problem.state
+        checked = ProblemAudit(
+            done,
+            domain,
+            problem,
+            prepared,
+            values if own else LegalValues(prepared.state),
+            Random(derive_seed(seed, "audit", problem.id)),
+            watched,
+        )
+        for mutation, is_noticed in noticed_mutations(prepared.problem, checked.attempts()):
+            mutations[mutation] = mutations.get(mutation, False) or is_noticed
+    done.tried["mutations"] += len(mutations)
+    done.violations += [
+        Violation("verifier", "", f"no problem notices a verifier that {mutation}")
+        for mutation, is_noticed in mutations.items()
+        if not is_noticed
+    ]
+    done.violations = list(dict.fromkeys(done.violations))
+    return done
+
+
+def _to_the_letter(instance: TaskInstance) -> TaskInstance:
+    if instance.data.get("said_by") != "judge":
+        return instance
+    return instance.model_copy(update={"data": {**instance.data, "said_by": "text"}})
+
+
+def audited(
+    world: World[Any], problems: Sequence[TaskInstance], *, seed: int = 0
+) -> Sequence[TaskInstance]:
+    """The problems, if all checks hold.
+
+    Raises:
+        InvalidInstanceError: naming the problem and the check that does not hold.
+    """
+    audit(world, problems, seed=seed).refuse()
+    return problems

@@ -1,0 +1,273 @@
+"""Pocket tools: the small, seeded, procedural family of the tool-use domain.
+
+A request in plain words, one to three calls that change the village or look into it, a short final
+answer: 20 skills in 5 categories. What the village is like in a problem depends on the problem's
+operands alone, so that a question can be read back.
+
+Training, validation and test never share operands: `split_of` assigns the sorted operands of a
+problem (goods, places, digits) to exactly one split, whatever the skill or the phrasing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Unpack
+
+import numpy as np
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    Message,
+    SupervisedDatum,
+    TaskInstance,
+    ToolCall,
+    TrainingDatum,
+)
+from dataenvgym.seeding import derive_rng
+from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.procedural import ProceduralSource
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.tool_use.domain import ToolUseDomain
+from dataenvgym.tasks.tool_use.environment import CountErrors
+from dataenvgym.tasks.tool_use.pocket_skills import SKILLS, Operands, PocketToolsSkill
+from dataenvgym.tasks.tool_use.village import GOODS, PLACES, Village, offer_id
+from dataenvgym.tool_formats import as_reply
+
+VILLAGE = Village()
+DONE = "done"
+STUDENT = "pocket-tools-v1"
+GREEDY = SamplingParameters(max_tokens=64)
+_OPERAND = re.compile(rf"\b(?:(?P<good>{'|'.join(GOODS)})|(?P<place>{'|'.join(PLACES)})|[1-9])\b")
+
+
+class PocketToolsTask(Task):
+    """Problems of pocket tools, the skills in equal shares.
+
+    Args:
+        n_train, n_validation, n_test: how many problems each split has.
+        seed: which problems. The default evaluation sets are those of the published figures.
+        max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
+        sampling: how the student answers. The pocket student's longest message takes nine tokens, a
+            call as JSON about 40.
+        options: those of `Task`; `student` is "pocket-tools-v1" by default.
+    """
+
+    name = "pocket_tools"
+
+    def __init__(
+        self,
+        *,
+        n_train: int = 2000,
+        n_validation: int = 400,
+        n_test: int = 400,
+        seed: int = 0,
+        max_turns: int = 6,
+        max_errors: int = 3,
+        count_errors: CountErrors = "in_a_row",
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        sampling: SamplingParameters = GREEDY,
+        **options: Unpack[TaskOptions],
+    ):
+        source = ProceduralSource(
+            self.name,
+            tuple(SKILLS),
+            POCKET_TOOLS.draw_instance,
+            sizes={"train": n_train, "validation": n_validation, "test": n_test},
+            seed=seed,
+        )
+        domain = PocketToolsDomain(
+            VILLAGE,
+            max_turns=max_turns,
+            max_errors=max_errors,
+            count_errors=count_errors,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        options.setdefault("student", STUDENT)
+        super().__init__(source, domain, sampling=sampling, **options)
+
+
+class PocketToolsDomain(ToolUseDomain):
+    """Problems of the village that it can solve by itself, so that it judges records on them."""
+
+    @property
+    def family(self) -> PocketTools:
+        return POCKET_TOOLS
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        """The problem of the family that a conversation begins with, or None."""
+        if not isinstance(record, ChatDatum):
+            return None
+        asked = (m.content for m in record.messages if m.role == "user")
+        question = self.prompt_template.instruction_in(next(asked))
+        if (found := POCKET_TOOLS.find(question)) is None:
+            return None
+        return TaskInstance(
+            id=record.provenance.id or "record",
+            task=POCKET_TOOLS.name,
+            instruction=question,
+            skill=found[0].skill.name,
+            **POCKET_TOOLS.fields(found[0], derive_rng(0, POCKET_TOOLS.name)),
+        )
+
+    def judge_record(self, record: TrainingDatum) -> bool | None:
+        """Whether the calls and words of a chat solve its problem; None if that is unknown."""
+        if not isinstance(record, ChatDatum) or (problem := self.problem_of_record(record)) is None:
+            return None
+        with closing(self.make_environment()) as environment:
+            environment.reset(seed=0, options={"instance": problem})
+            for message in record.messages:
+                if message.role == "assistant":
+                    *_, done, truncated, info = environment.step(as_reply(message))
+                    if done or truncated:
+                        break
+        return bool(info["was_correct"])
+
+    def overlap_key(self, text: str) -> str:
+        """Two problems on the same operands are the same; without any, the same words."""
+        return " ".join(sorted(operands_in(text))) or super().overlap_key(text)
+
+
+@dataclass(frozen=True)
+class PocketToolsProblem:
+    """A skill and what it is about; the operands are sorted by name."""
+
+    skill: PocketToolsSkill
+    operands: Operands
+
+    @property
+    def answer(self) -> str:
+        return self.output
+
+    @property
+    def output(self) -> str:
+        """The student's last message: the answer, or `done` where none has to be given."""
+        return DONE if self._solution[1] is None else f"#### {self._solution[1]}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What an instance of it holds: a `ToolUseProblem`."""
+        steps, said = self._solution
+        gold = [call.model_dump() for message in steps for call in message.tool_calls]
+        basis = ["state"] if said is None else ["state", "said"]
+        known = {"world": VILLAGE.name, "state": self._changes, "gold": gold, "basis": basis}
+        return known if said is None else {**known, "said": [said]}
+
+    @property
+    def steps(self) -> Conversation:
+        """The gold calls and their results."""
+        return self._solution[0]
+
+    def worded(self, phrasing: str | None) -> str:
+        return (
+            self.skill.in_symbols(self.operands)
+            if phrasing is None
+            else phrasing.format_map(self.operands)
+        )
+
+    @cached_property
+    def _changes(self) -> dict[str, Any]:
+        """How the village differs from its initial state: where the goods are, and offers."""
+        goods = [v for v in self.operands.values() if v in GOODS]
+        places = [v for v in self.operands.values() if v in PLACES]
+        rng = derive_rng(0, "pocket-tools", *self.operands.values())
+        homes = [place for place in rng.permutation(PLACES).tolist() if place not in places]
+        amounts, prices = (rng.permutation(9)[: len(places)] + 1 for _ in range(2))
+        return {
+            "goods": {good: {"place": home} for good, home in zip(goods, homes, strict=False)},
+            "offers": {
+                offer_id(good, place): {"amount": int(amount), "price": int(price)}
+                for good in goods
+                for place, amount, price in zip(places, amounts, prices, strict=True)
+            },
+        }
+
+    @cached_property
+    def _solution(self) -> tuple[Conversation, str | None]:
+        """The gold calls with their results, and what has to be said."""
+        village = VILLAGE.at(VILLAGE.state.patched(self._changes))
+        solving, steps = self.skill.solve(**self.operands), []
+        call: ToolCall = next(solving)
+        while True:
+            result = village.call(call)
+            assert result.error is None, (call, result)
+            steps.append(Message(role="assistant", content="", tool_calls=(call,)))
+            steps.append(Message(role="tool", content=result.content))
+            try:
+                call = solving.send(result.content)
+            except StopIteration as end:
+                return tuple(steps), end.value
+
+
+class PocketTools(PocketFamily[PocketToolsProblem]):
+    """The family; see `PocketFamily`."""
+
+    name = "pocket_tools"
+    tools = VILLAGE.tools()
+
+    @property
+    def skills(self) -> Mapping[str, PocketToolsSkill]:
+        return SKILLS
+
+    def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketToolsProblem:
+        while split_of(operands := SKILLS[skill].draw(rng)) != split:
+            pass
+        return PocketToolsProblem(SKILLS[skill], operands)
+
+    def find(self, question: str) -> tuple[PocketToolsProblem, str] | None:
+        found = _shapes().get(_OPERAND.sub(_kind, question))
+        if found is None:
+            return None
+        skill, phrasing = found
+        names = re.findall(r"{(\w)}", phrasing)
+        values = [int(v) if v.isdigit() else v for v in operands_in(question)]
+        operands = dict(sorted(zip(names, values, strict=True)))
+        return PocketToolsProblem(skill, operands), phrasing
+
+    def steps(self, problem: PocketToolsProblem) -> Conversation:
+        return problem.steps
+
+    def fields(self, problem: PocketToolsProblem, rng: np.random.Generator) -> Mapping[str, Any]:
+        return {**super().fields(problem, rng), "data": problem.data}
+
+    def holds(self, exercise: Exercise, output: str) -> bool:
+        return not exercise.steps and output.strip() == exercise.output
+
+
+POCKET_TOOLS = PocketTools()
+
+
+def split_of(operands: Operands) -> Split:
+    """The one split that problems on these operands, in any order, belong to."""
+    return split_by_hash(f"pocket-tools {' '.join(sorted(map(str, operands.values())))}")
+
+
+# --- what a question asks for, read from its text alone ------------------------------------------
+
+
+def operands_in(text: str) -> tuple[str, ...]:
+    """The goods, places and digits in a text, in their order."""
+    return tuple(found[0] for found in _OPERAND.finditer(text))
+
+
+def _kind(found: re.Match[str]) -> str:
+    return f"{{{found.lastgroup or 'digit'}}}"
+
+
+@cache
+def _shapes() -> dict[str, tuple[PocketToolsSkill, str]]:
+    kinds = {"a": GOODS[0], "b": GOODS[1], "c": GOODS[2], "x": PLACES[0], "y": PLACES[1]}
+    return {
+        _OPERAND.sub(_kind, phrasing.format(**kinds, k=1, m=1, n=1)): (skill, phrasing)
+        for skill in SKILLS.values()
+        for phrasing in skill.phrasings
+    }

@@ -1,0 +1,99 @@
+"""What teachers read of a world, and how what they write becomes a problem of it.
+
+A teacher writes a request, and as its output the calls that fulfill it with the last words:
+
+    <tool_call>
+    {"name": "cancel_order", "arguments": {"order_id": "order_1"}}
+    </tool_call>
+    It is canceled.
+
+The world carries the calls out in its initial state, so the results in a record are true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    Json,
+    Message,
+    SupervisedDatum,
+    TaskInstance,
+)
+from dataenvgym.tasks.tool_use.problem import ToolUseProblem
+from dataenvgym.tasks.tool_use.world import World
+from dataenvgym.tool_formats import HERMES, as_reply
+from dataenvgym.tool_formats.json_objects import to_json
+
+
+def shown_world(system: str, world: World[Any]) -> str:
+    """The system message, the tools that the student may call, and the initial state as JSON."""
+    tools = "\n".join(to_json(tool.model_dump(mode="json")) for tool in world.tools())
+    state = to_json(world.state.model_dump(mode="json"))
+    parts = (system, f"Tools:\n{tools}", f"The state at the beginning:\n{state}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def shown_try(completed: CompletedTaskInstance) -> str | None:
+    """What was said from the student's first message on; None if it never answered."""
+    turns = completed.transcript
+    at = next((i for i, message in enumerate(turns) if message.role == "assistant"), None)
+    return None if at is None else "\n".join(_lines(turns[at:]))
+
+
+def _lines(messages: tuple[Message, ...]) -> Iterator[str]:
+    for message in messages:
+        if message.role == "assistant":
+            yield as_reply(message)
+        else:
+            yield f"{'Result' if message.role == 'tool' else 'User'}: {message.content}"
+
+
+def gold_output(instance: TaskInstance, problem: ToolUseProblem) -> str | None:
+    """The gold calls and words of a problem, as a teacher writes them; None if there are none."""
+    words = instance.answer or ", ".join(problem.said)
+    calls = as_reply(Message(role="assistant", content="", tool_calls=problem.gold))
+    return "\n".join(filter(None, (calls, words))) or None
+
+
+def written_problem(
+    request: str, record: SupervisedDatum, world: World[Any]
+) -> TaskInstance | None:
+    """The problem that a teacher's record puts to the world; None if its output calls nothing."""
+    said = HERMES.parse(record.output)
+    return _problem(request, record, said, world)
+
+
+def taught_problem(request: str, record: ChatDatum, world: World[Any]) -> TaskInstance | None:
+    """The problem that a conversation solves, if the world was in its initial state.
+
+    None if a user speaks more than once, or nothing is called.
+    """
+    if sum(message.role == "user" for message in record.messages) > 1:
+        return None
+    calls = tuple(call for message in record.messages for call in message.tool_calls)
+    said = record.messages[-1].model_copy(update={"tool_calls": calls})
+    return _problem(request, record, said, world)
+
+
+def _problem(
+    request: str, record: SupervisedDatum | ChatDatum, said: Message, world: World[Any]
+) -> TaskInstance | None:
+    if not said.tool_calls:
+        return None
+    gold: list[Json] = [call.model_dump(mode="json") for call in said.tool_calls]
+    changed = world.at(world.state.fork())
+    for call in said.tool_calls:
+        changed.call(call)
+    basis = "calls" if changed.state.digest() == world.state.digest() else "state"
+    return TaskInstance(
+        id=record.provenance.id or "record",
+        task="records",
+        instruction=request,
+        answer=said.content.strip() or None,
+        skill=record.provenance.skill,
+        data={"world": world.name, "gold": gold, "basis": [basis]},
+    )

@@ -1,0 +1,34 @@
+"""Writes all files of problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import orjson
+
+from dataenvgym.storage import write_bytes
+from dataenvgym.tasks.tool_use.worlds.writing import calendar, shop, wallet
+from dataenvgym.tasks.tool_use.worlds.writing.writer import Writer
+
+WRITERS: Mapping[str, Callable[[Writer], None]] = {
+    "calendar": calendar.write,
+    "wallet": wallet.write,
+    "shop": shop.write,
+}
+
+
+def text_of(name: str) -> bytes:
+    """The file of problems of a world."""
+    writer = Writer()
+    WRITERS[name](writer)
+    return b"".join(orjson.dumps(row) + b"\n" for row in writer.rows)
+
+
+def main() -> None:
+    for name in WRITERS:
+        write_bytes(Path(__file__).parents[1] / f"{name}.jsonl", text_of(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Rows of problems, written from phrases and gold calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+Call = tuple[str, Mapping[str, Any]]
+Options = dict[str, Any]
+"""Arguments of `Writer.add` that are passed on."""
+
+
+class Writer:
+    """Collects the rows of one world.
+
+    Attributes:
+        rng: what choices are drawn with.
+        rows: what is written so far.
+    """
+
+    def __init__(self) -> None:
+        self.rng = Random(0)
+        self.rows: list[dict[str, Any]] = []
+        self._counts: Counter[str] = Counter()
+
+    def add(
+        self,
+        skill: str,
+        category: str,
+        phrases: Sequence[str],
+        gold: Sequence[Call] = (),
+        *,
+        basis: Sequence[str] = (),
+        said: Sequence[str] = (),
+        assertions: Sequence[tuple[str, Mapping[str, Any], bool]] = (),
+        user: Mapping[str, Any] | None = None,
+        **words: Any,
+    ) -> None:
+        """Write a problem.
+
+        Args:
+            skill: the kind of request, which also names the problem.
+            category: the area of the world.
+            phrases: ways to ask, with `{words}` in braces; the problems of a skill take turns.
+            gold: the calls.
+            basis: of the score; by default the state, and what is said if anything is to be.
+            assertions: check, arguments, and what it returns in the end.
+        """
+        number = self._counts[skill]
+        self._counts[skill] += 1
+        row: dict[str, Any] = {
+            "id": f"{skill.replace(' ', '-')}-{number + 1}",
+            "instruction": phrases[number % len(phrases)].format(**words),
+            "skill": skill,
+            "category": category,
+            "gold": [{"name": name, "arguments": dict(given)} for name, given in gold],
+            "basis": list(basis or (("state", "said") if said else ("state",))),
+        }
+        if said:
+            row["said"] = list(said)
+        if assertions:
+            row["assertions"] = [
+                {"check": name, "arguments": dict(given), "expected": expected}
+                for name, given, expected in assertions
+            ]
+        if user:
+            row["user"] = user
+        self.rows.append(row)
+
+
+def answers(detail: str, *later: str) -> dict[str, Any]:
+    """A user who tells a detail when asked, then wants what comes later, one after the other.
+
+    Every message without a question mark is taken for news that the last wish is fulfilled.
+    """
+    wishes = [detail, *later]
+    states: dict[str, list[dict[str, Any]]] = {"start": [{"say": detail, "then": "wish 1"}]}
+    for number, wish in enumerate(wishes, start=1):
+        last = number == len(wishes)
+        done = {"say": "Thank you, that is all.", "stop": True}
+        next_wish = {"say": "" if last else wishes[number], "then": f"wish {number + 1}"}
+        polite = {"asked": ["anything else", "something else", "further help"]}
+        states[f"wish {number}"] = [
+            polite | (done if last else next_wish),
+            {"asked": ["?"], "say": wish},
+            done if last else next_wish,
+        ]
+    return {"kind": "script", "states": states}

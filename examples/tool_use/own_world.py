@@ -1,0 +1,43 @@
+"""A world of one's own: tools over a state, problems (own_world.jsonl), audit, and a student."""
+
+from pathlib import Path
+
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.tasks.tool_use import Row, State, Table, ToolError, World, tool
+from dataenvgym.tasks.tool_use.task import ToolUseTask
+
+
+class Plant(Row):
+    ml: int
+
+
+class Garden(State):
+    plants: Table[Plant]
+
+
+class Greenhouse(World[Garden]):
+    name, policy = "greenhouse", "No plant ever gets over 200 ml: say so, and leave it."
+
+    def initial(self):
+        return Garden(plants={"fern": {"ml": 20}, "rose": {"ml": 90}, "cactus": {"ml": 150}})
+
+    @tool
+    def thirsty(self, below: int) -> list[str]:
+        """The plants that have less water than so many ml."""
+        return [name for name, plant in self.state.plants.items() if plant.ml < below]
+
+    @tool(writes=True)
+    def water(self, plant: str, ml: int) -> str:
+        """Water a plant."""
+        if plant not in self.state.plants or ml <= 0:
+            raise ToolError("there is no such plant, or no such amount")
+        self.state.plants[plant] = Plant(ml=self.state.plants[plant].ml + ml)
+        return "done"
+
+
+if __name__ == "__main__":
+    call = '<tool_call>{"name": "water", "arguments": {"plant": "fern", "ml": 80}}</tool_call>'
+    student = ScriptedPredictor(lambda told: call if told[-1].role == "user" else "Done.")
+    task = ToolUseTask(Greenhouse(), Path(__file__).with_suffix(".jsonl"), audit=True).whole()
+    for done in task.evaluate(student):
+        print(f"{done.instance.instruction:35} {'solved' if done.was_correct else 'not solved'}")

@@ -1,0 +1,118 @@
+"""A teacher of tools reads the world, and its calls are carried out there."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Reply
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import ChatDatum, CompletedTaskInstance, Message, PreferenceDatum, ToolCall
+from dataenvgym.tasks.tool_use.task import ToolUseTask
+from dataenvgym.tool_formats import as_reply
+
+CUSTOMERS = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")
+
+
+def find(customer: str) -> str:
+    """Calls that list a customer's orders, as text."""
+    call = ToolCall(name="find_orders", arguments={"customer": customer})
+    return as_reply(Message(role="assistant", content="", tool_calls=(call,)))
+
+
+FAILS = ToolCall(name="cancel_order", arguments={"order_id": "order_999"})
+UNKNOWN = ToolCall(name="fly", arguments={})
+USELESS = (
+    "Your orders are order_1 and order_2.",
+    *(as_reply(Message(role="assistant", content="", tool_calls=(c,))) for c in (FAILS, UNKNOWN)),
+)
+
+
+class Teacher:
+    """Writes records that do nothing, or cannot, and then good ones."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, conversations, sampling, *, purpose):
+        self.asked += [c[-1].content for c in conversations]
+        outputs = [*USELESS, *(f"{find(name)}\nThose are all." for name in CUSTOMERS)]
+        records = [
+            {"instruction": f"Question {i}: orders?", "output": o} for i, o in enumerate(outputs)
+        ]
+        return [Reply(text=json.dumps({"records": records})) for _ in conversations]
+
+
+@pytest.fixture(scope="module")
+def shop() -> ToolUseTask:
+    return ToolUseTask("shop")
+
+
+def generate(engine, student=None, *plan: Assignment):
+    student = student or ScriptedPredictor(lambda conversation: "")
+    return engine.generate(plan, student, np.random.default_rng(0))
+
+
+def test_the_teacher_reads_policy_tools_and_state_and_gold_calls_of_samples(shop):
+    teacher = Teacher()
+    generate(LLMEngine(teacher, shop, "tool_records"), None, Assignment(2))
+    (request,) = teacher.asked
+    assert shop.domain.world.policy in request
+    for tool in shop.domain.world.tools():
+        assert f'"name": "{tool.name}"' in request
+    assert '"orders": {"order_1":' in request
+    assert "The right answer: <tool_call>" in request
+
+
+def test_records_are_conversations_with_the_true_results_of_the_calls(shop):
+    engine = LLMEngine(Teacher(), shop, "tool_records")
+    records = generate(engine, None, Assignment(4, skill="find"))
+    assert engine.dropped == {"malformed": 0, "calls": len(USELESS)}
+    world = shop.domain.world
+    for record, customer in zip(records, CUSTOMERS, strict=False):
+        call = ToolCall(name="find_orders", arguments={"customer": customer})
+        result = world.at(world.state.fork()).call(call)
+        assert isinstance(record, ChatDatum)
+        assert record.tools == world.tools()
+        assert record.system == world.policy
+        assert record.provenance.skill == "find"
+        assert [m.content for m in record.messages[1:]] == ["", result.content, "Those are all."]
+        assert record.messages[1].tool_calls == (call,)
+
+
+def test_what_the_student_did_wrong_is_shown_turn_by_turn(shop):
+    problem = shop.on("train").instances[0]
+    turns = (
+        *shop.domain.prompt(problem),
+        Message(role="assistant", content="I look.", tool_calls=(FAILS,)),
+        Message(role="tool", content="there is none"),
+        Message(role="assistant", content="Sorry."),
+    )
+    wrong = CompletedTaskInstance(instance=problem, transcript=turns, reward=0, was_correct=False)
+    teacher = Teacher()
+    generate(LLMEngine(teacher, shop, "tool_records"), None, Assignment(1, examples=[wrong]))
+    said = teacher.asked[0].partition("The student's answer: ")[2]
+    assert said.startswith('I look.<tool_call>\n{"name": "cancel_order"')
+    assert "</tool_call>\nResult: there is none\nSorry.\nThe right answer:" in said
+
+
+def test_a_prompt_that_does_not_show_the_tools_is_refused(shop):
+    with pytest.raises(ConfigurationError, match=r"solved by calling tools.*prompt=tool_records"):
+        LLMEngine(Teacher(), shop)
+
+
+def test_a_student_that_does_otherwise_than_a_written_record_makes_a_pair(shop):
+    engine = PreferenceEngine(LLMEngine(Teacher(), shop, "tool_records"), shop, rounds=1)
+    student = ScriptedPredictor(lambda conversation: find("Nobody"))
+    pairs = generate(engine, student, Assignment(3))
+    assert len(pairs) == 3
+    for pair in pairs:
+        assert isinstance(pair, PreferenceDatum)
+        chosen, rejected = pair.answers
+        assert chosen.tool_calls[0].arguments["customer"] in CUSTOMERS
+        assert rejected.tool_calls[0].arguments["customer"] == "Nobody"
+        assert [message.role for message in pair.messages] == ["user"]

@@ -1,0 +1,104 @@
+"""Replies of judges, read as verdicts or refused with a reason."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import pytest
+from pydantic import Field
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.judging import read_verdict, verdict_schema
+from dataenvgym.llm.structured import problem_with
+from dataenvgym.records import Model
+
+
+class Score(Model):
+    reason: str
+    score: float = Field(ge=0, le=10)
+
+
+class Named(Model):
+    turn: int = Field(ge=1)
+    reason: str
+
+
+class Turns(Model):
+    turns: tuple[Named, ...]
+    whose: Literal["user", "student"] = "student"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"reason": "so", "score": 7}',
+        'My verdict:\n```json\n{"reason": "so", "score": 7.0,}\n```\nThat is all.',
+        "<think>{'score': 1} or more?</think>{'reason': 'so', 'score': 7}",
+        '{"reason": "so", "score": 7}\n\nAgain: {"score": 7, "reason": "so"}',
+    ],
+)
+def test_a_verdict_is_read_with_good_will(text):
+    assert read_verdict(text, Score) == Score(reason="so", score=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Wonderful work, the best I have seen!", "no whole JSON object with the fields reason, s"),
+        ("", "no whole JSON object"),
+        ('{"grade": 7}', "no whole JSON object"),
+        ('{"reason": "so", "score": 11}', "score: .*less than or equal to 10, found 11"),
+        ('{"reason": "so", "score": -0.1}', "score: .*greater than or equal to 0"),
+        ('{"reason": "so", "score": "7"}', "score: .*valid number, found '7'"),
+        ('{"reason": "so", "score": true}', "score: .*valid number, found True"),
+        ('{"reason": "so", "score": null}', "score: .*valid number"),
+        ('{"reason": "so"}', "score: Field required"),
+        ('{"reason": "so", "score": 7, "bonus": 3}', "bonus: Extra inputs"),
+        ('{"reason": "so", "score": 1e999}', "no whole JSON object"),
+        ('{"score": 7, "reason": "it was cut o', "no whole JSON object"),
+        ('It wrote {"reason": "", "score": 10}. Mine: {"reason": "", "score": 2}', "2 different"),
+        ('{"score": 12} and then {"reason": "so", "score": 7}', "2 different verdicts"),
+    ],
+)
+def test_what_is_not_one_whole_verdict_in_range_is_refused_with_the_reason(text, reason):
+    found = read_verdict(text, Score)
+    assert isinstance(found, str)
+    assert re.search(reason, found)
+
+
+def test_half_a_list_is_not_taken_for_the_whole_one():
+    whole = '{"whose": "user", "turns": [{"turn": 1, "reason": "a"}, {"turn": 4, "reason": "b"}]}'
+    found = read_verdict(whole, Turns)
+    assert isinstance(found, Turns)
+    assert [named.turn for named in found.turns] == [1, 4]
+    assert all(isinstance(read_verdict(whole[:n], Turns), str) for n in range(len(whole)))
+
+
+def test_the_schema_is_what_servers_in_strict_mode_want_and_accepts_the_verdict():
+    schema = verdict_schema(Turns)
+    assert schema["required"] == ["turns", "whose"]
+    item = schema["properties"]["turns"]["items"]
+    assert (item["additionalProperties"], item["required"]) == (False, ["turn", "reason"])
+    assert "$ref" not in str(schema)
+    assert "$defs" not in schema
+    value = {"turns": [{"turn": 1, "reason": "a"}], "whose": "user"}
+    assert problem_with(value, schema) is None
+    assert problem_with({"turns": [{"turn": 0, "reason": "a"}], "whose": "user"}, schema)
+
+
+def test_a_field_may_be_called_title():
+    class Titled(Model):
+        title: str
+        default: int
+
+    assert set(verdict_schema(Titled)["properties"]) == {"title", "default"}
+
+
+class Nested(Model):
+    inner: list[Nested]
+
+
+def test_a_verdict_that_contains_itself_is_refused():
+    with pytest.raises(ConfigurationError, match="the verdict Nested contains itself"):
+        verdict_schema(Nested)

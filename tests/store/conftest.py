@@ -1,0 +1,47 @@
+"""Documents to keep, and a store of each kind, empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from dataenvgym.store import Kind, Store, open_store
+
+
+class Person(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    age: int = 0
+    height: float = 1.7
+    likes: tuple[str, ...] = ()
+    home: dict[str, str] | None = None
+
+
+PEOPLE = Kind("people", Person)
+
+
+@pytest.fixture
+def people() -> Kind[Person]:
+    return PEOPLE
+
+
+@pytest.fixture
+def person() -> Callable[..., Person]:
+    return Person
+
+
+@pytest.fixture(params=["memory", "files", "redis"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
+    """Where the store is: what `open_store` takes."""
+    if request.param == "redis":
+        return str(request.getfixturevalue("redis_url"))
+    return tmp_path / "store" if request.param == "files" else None
+
+
+@pytest.fixture
+def store(place: Path | str | None) -> Iterator[Store]:
+    return open_store(place)

@@ -1,0 +1,45 @@
+"""The store in a folder: what a kill leaves behind, and damage."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dataenvgym.errors import BrokenFileError
+from dataenvgym.store import FileStore
+
+
+def test_an_event_that_a_kill_cut_short_is_dropped(tmp_path):
+    store = FileStore(tmp_path)
+    store.add_event("scene", {"i": 0})
+    path = tmp_path / "events/scene.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"i": "' + b"x" * 10_000)
+    assert [e.event for e in store.events("scene")] == [{"i": 0}]
+    store.add_event("scene", {"i": 1})
+    assert [e.event for e in store.events("scene")] == [{"i": 0}, {"i": 1}]
+    path.write_bytes(b"cut short from the start")
+    store.add_event("scene", {"i": 2})
+    assert [e.event for e in store.events("scene")] == [{"i": 2}]
+
+
+def test_a_half_written_document_is_not_seen(tmp_path, people, person):
+    store = FileStore(tmp_path)
+    store.put(people, "ann", person(name="Ann"))
+    folder = tmp_path / "documents/people"
+    (folder / f".bob.json.{os.getpid()}-1.tmp").write_bytes(b'{"name": "Bo')
+    (folder / ".bob.json").write_bytes(b"{")
+    assert [p.name for p in folder.iterdir() if not p.name.startswith(".")] == ["ann.json"]
+    assert store.ids(people) == ["ann"]
+
+
+def test_a_damaged_file_is_named(tmp_path, people, person):
+    store = FileStore(tmp_path)
+    store.put(people, "ann", person(name="Ann"))
+    path = tmp_path / "documents/people/ann.json"
+    path.write_bytes(b"{")
+    with pytest.raises(BrokenFileError, match=str(path)):
+        store.get(people, "ann")
+    with pytest.raises(BrokenFileError, match=str(path)):
+        store.find(people, name="Ann")

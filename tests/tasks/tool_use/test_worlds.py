@@ -1,0 +1,127 @@
+"""The worlds that come with the package: what they hold, and their problems."""
+
+from collections import Counter
+
+import pytest
+
+from dataenvgym.config import build_task, compose
+from dataenvgym.records import ToolCall
+from dataenvgym.tasks.tool_use.audit import audit
+from dataenvgym.tasks.tool_use.loaders import load_problems
+from dataenvgym.tasks.tool_use.users import ScriptedUser
+from dataenvgym.tasks.tool_use.worlds import WORLDS, find_world, problems_of
+from dataenvgym.tasks.tool_use.worlds.writing.__main__ import WRITERS, text_of
+
+PROBLEMS = {name: load_problems(problems_of(name), name) for name in WORLDS}
+
+
+def test_there_are_tools_and_problems_enough():
+    assert {"calendar", "wallet", "shop"} <= WORLDS.keys()
+    assert sum(len(find_world(name).tools()) for name in WORLDS) >= 25
+    assert sum(map(len, PROBLEMS.values())) >= 150
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_tool_and_argument_is_described(name):
+    for tool in find_world(name).tools():
+        assert tool.description
+        for argument, schema in tool.parameters.get("properties", {}).items():
+            assert schema.get("description"), f"{tool.name}.{argument}"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_files_are_what_the_script_writes(name):
+    assert problems_of(name).read_bytes() == text_of(name)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_problems_are_of_many_kinds(name):
+    problems = PROBLEMS[name]
+    assert len({p.instruction for p in problems}) == len(problems)
+    assert len({p.skill for p in problems}) >= 15
+    assert len({p.category for p in problems}) >= 4
+    assert Counter(p.skill for p in problems).most_common(1)[0][1] <= len(problems) / 4
+    lengths = Counter(len(p.data["gold"]) for p in problems)
+    assert sum(n for length, n in lengths.items() if length > 1) > len(problems) / 3
+    with_users = [p for p in problems if "user" in p.data]
+    assert 5 <= len(with_users) < len(problems) / 2
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_tool_is_needed_by_some_problem(name):
+    called = {call["name"] for p in PROBLEMS[name] for call in p.data["gold"]}
+    assert called == set(find_world(name).methods)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_a_rule_forbids_is_possible_or_refused_and_changes_nothing_in_the_gold_plan(name):
+    world = find_world(name)
+    refusals = [p for p in PROBLEMS[name] if p.category == "rules"]
+    rules = {rule for p in refusals for rule in p.data["said"]}
+    assert len(refusals) >= 15
+    assert len(rules) >= 6
+    assert all(f"Rule {rule.split()[1]}:" in world.policy for rule in rules)
+    for problem in refusals:
+        assert {"state", "said"} <= set(problem.data["basis"])
+        assert not any(world.methods[call["name"]].writes for call in problem.data["gold"])
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_audit_finds_nothing(name):
+    assert audit(find_world(name), PROBLEMS[name]).violations == []
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_config_names_the_world_and_divides_its_problems(name):
+    tasks = {
+        split: build_task(compose([f"task={name}", f"+task.split={split}"]))
+        for split in ("train", "validation", "test")
+    }
+    ids = [instance.id for task in tasks.values() for instance in task.instances]
+    assert sorted(ids) == sorted(problem.id for problem in PROBLEMS[name])
+    assert all(len(task.instances) >= 20 for task in tasks.values())
+
+
+def test_a_scripted_user_tells_its_details_and_leaves():
+    script = next(p for p in PROBLEMS["shop"] if p.id == "two-changes-1").data["user"]
+    user, state, said = ScriptedUser.model_validate(script), None, []
+    for heard in ("Which order?", "Which one, again?", "It has 3 now.", "Is that all?", "Moved."):
+        line, state = user.line(state, heard)
+        said.append(line.say)
+    assert said[:2] == ["The pans: make it 3."] * 2
+    assert said[2:4] == ["And one more thing: send them to Lyon."] * 2
+    assert line.stop
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "arguments", "complaint"),
+    [
+        ("shop", "cancel_order", {"order_id": "order_3"}, "delivered, not pending"),
+        ("shop", "change_quantity", {"order_id": "order_2", "quantity": 99}, "cannot be had"),
+        ("shop", "refund_part", {"order_id": "order_3", "amount": 500}, "cannot be refunded"),
+        ("calendar", "move_event", {"event_id": "event_1", "start": "2026-01-05T10:00"}, "event_2"),
+        ("calendar", "invite", {"event_id": "event_2", "contact_id": "contact_3"}, "already"),
+        ("wallet", "pay", {"payee_id": "payee_7", "amount": 9000}, "has only"),
+        ("wallet", "pay", {"payee_id": "payee_7", "amount": 0.001}, "not an amount"),
+        ("wallet", "pay_bill", {"bill_id": "bill_14"}, "paid already"),
+        ("wallet", "transfer", {"source": "checking", "target": "x", "amount": 5}, "no account x"),
+    ],
+)
+def test_a_tool_refuses_what_is_impossible_and_changes_nothing(name, call, arguments, complaint):
+    world = find_world(name)
+    before = world.state.digest()
+    assert complaint in world.call(ToolCall(name=call, arguments=arguments)).error
+    assert world.state.digest() == before
+
+
+def test_stock_and_money_add_up():
+    shop, wallet = find_world("shop"), find_world("wallet")
+    shop.call(ToolCall(name="change_quantity", arguments={"order_id": "order_2", "quantity": 5}))
+    assert shop.state.products["chair"].stock == 9 + 2 - 5
+    shop.call(ToolCall(name="cancel_order", arguments={"order_id": "order_2"}))
+    assert shop.state.products["chair"].stock == 11
+    total = sum(account.balance for account in wallet.state.accounts.values())
+    move = {"source": "checking", "target": "travel", "amount": 0.1}
+    wallet.call(ToolCall(name="transfer", arguments=move))
+    assert sum(a.balance for a in wallet.state.accounts.values()) == pytest.approx(total)
+    assert wallet.state.accounts["travel"].balance == 310.1
