@@ -95,10 +95,12 @@ class Tau2Source(Source):
         path = self._package.tasks_file
         ids = self._split_of(self._task_set)
         found, empty, unjudged = [], [], []
+        missing = set(ids or ())
         guidelines = {tools: self._package.guidelines(tools=tools) for tools in (True, False)}
         for task in read_tasks(self._package.read(path), path):
             if ids is not None and task.id not in ids:
                 continue
+            missing.discard(task.id)
             instance = to_instance(
                 task, self._world, name=self._name, where=str(path), guidelines=guidelines
             )
@@ -108,6 +110,7 @@ class Tau2Source(Source):
                 unjudged.append(task.id)
             else:
                 found.append(instance)
+        self._mention(sorted(missing), f"are in its split {self._task_set!r} and not in {path}")
         self._mention(empty, "have nothing to evaluate, so that every conversation would score 1")
         if unjudged and self._judges is False:
             raise ConfigurationError(

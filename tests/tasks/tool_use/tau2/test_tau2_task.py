@@ -221,6 +221,14 @@ def test_tasks_that_are_left_out_are_named(caplog):
     assert "1 tasks of tau2 need a judge" in caplog.text
 
 
+def test_ids_of_a_split_that_are_not_in_the_file_are_mentioned(data, caplog):
+    file = data / "tau2" / "domains" / "telecom" / "split_tasks.json"
+    file.write_text('{"base": ["roaming", "lost"]}')
+    assert [i.id for i in task().whole().instances] == ["roaming"]
+    assert "1 tasks of tau2 are in its split 'base' and not in" in caplog.text
+    assert "'lost'" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
