@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -69,14 +69,20 @@ class ToolUseProblem(Model):
         return "said" in self.basis and self.said_by == "judge"
 
 
-def problem_of(instance: TaskInstance) -> ToolUseProblem:
+ProblemT = TypeVar("ProblemT", bound=ToolUseProblem)
+
+
+def problem_of(
+    instance: TaskInstance,
+    kind: type[ProblemT] = ToolUseProblem,  # type: ignore[assignment]
+) -> ProblemT:
     """The problem in an instance.
 
     Raises:
         InvalidInstanceError: naming the instance and the field.
     """
     try:
-        return ToolUseProblem.model_validate(instance.data)
+        return kind.model_validate(instance.data)
     except ValidationError as error:
         raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
 
