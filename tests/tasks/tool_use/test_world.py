@@ -90,7 +90,7 @@ def test_a_tool_that_leaves_no_state_behind_is_a_fault_and_changes_nothing(lamps
 
     lamps = Burning()
     before = lamps.state
-    with pytest.raises(EvaluationError, match="burn_down .* left NoneType as the state, .* House"):
+    with pytest.raises(EvaluationError, match=r"burn_down .* left NoneType as the state, .* House"):
         lamps.call(ToolCall(name="burn_down"))
     assert lamps.state is before
 
