@@ -20,6 +20,7 @@ from dataenvgym.records import (
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.tool_use.digest import digest_of
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
 from dataenvgym.tasks.tool_use.prepared import Preparation, Prepared
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, problem_of
@@ -86,15 +87,21 @@ class ToolUseDomain(Domain):
         self.make_environment()  # an impossible option is refused here
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
-        """The state that its calls lead to, and its last words."""
+        """The state that its calls lead to, and its last words.
+
+        The calls themselves stand for a state that the world does not show: they are not made
+        again, for they change what is behind it.
+        """
         if completed.response is None:
             return None
+        words = self.answer_class(completed.instance, completed.response) or ""
+        calls = [call for message in completed.transcript for call in message.tool_calls]
+        if not self.world.shows_state:
+            return f"{digest_of([[call.name, call.arguments] for call in calls])[:16]} {words}"
         prepared = self.prepared(completed.instance)
         world = prepared.world.at(prepared.state.fork())
-        for message in completed.transcript:
-            for call in message.tool_calls:
-                world.call(call)
-        words = self.answer_class(completed.instance, completed.response) or ""
+        for call in calls:
+            world.call(call)
         return f"{world.state.digest()[:16]} {words}"
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Literal, Self, TypeVar
 
@@ -9,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import Json, Model, TaskInstance, Text, ToolCall
+from dataenvgym.tasks.tool_use.said import says
 from dataenvgym.tasks.tool_use.users import ScriptedUser, User
 from dataenvgym.tasks.tool_use.world import World
 
@@ -61,6 +63,9 @@ class ToolUseProblem(Model):
             if name in self.basis and not there:
                 field = "gold" if name == "calls" else name
                 raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
+        for number, words in enumerate(self.said):
+            if not says(words, words):
+                raise ValueError(f"said.{number} is {words!r}, expected a word or a number")
         return self
 
     @property
@@ -128,6 +133,10 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         _check_script(problem.user, world)
     for number, assertion in enumerate(problem.assertions):
         _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
+        try:
+            inspect.signature(world.checks[assertion.check]).bind(world, **assertion.arguments)
+        except TypeError as error:
+            raise ValueError(f"field assertions.{number}.arguments: {error}") from None
 
 
 def _check_script(script: ScriptedUser, world: World[Any]) -> None:
