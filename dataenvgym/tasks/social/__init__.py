@@ -7,6 +7,18 @@ episodes       Episode: what was said in a scene, and its scores
 kinds          the kinds of documents that a store keeps
 sotopia        the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
 parsing        entries of files; refused ones are named
+actions        the five kinds of action, read from text and written back
+turns          whose turn it is, and when a scene ends
+scene          SceneState: a scene in progress, as a value
+views          what each seat is shown
+deals          prices that two seats name and agree on
+partners       scripted negotiators of several temperaments
+problem        a scene to be played from one seat, as the data of an instance
+rule_scores    the dimensions that a scene's rules score
+environment    Social-v0: the student's seat; the others are asked or scripted
+loaders        which scenes are played, by whom, from which seat
+domain         how scenes are put, judged and taught
+task           SocialTask
 evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered
 content        the characters and scenes that come with the package
 """
