@@ -17,6 +17,7 @@ from dataenvgym.tasks.social.environment import PARTNER_SAMPLING, SocialEnvironm
 from dataenvgym.tasks.social.partners import rounded, written
 from dataenvgym.tasks.social.problem import MODEL, problem_of
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
+from dataenvgym.tasks.social.views import introduction
 
 _ASKS = ("I {verb} {price} for the {item}.", "{price} is what I can do.", "What about {price}?")
 
@@ -38,6 +39,7 @@ class SocialDomain(Domain):
         template: str = INSTRUCTION,
     ) -> None:
         self.prompt_template = PromptTemplate(system_prompt, template)
+        self._kinds = (rules or Rules()).kinds
         self._environment = partial(
             SocialEnvironment,
             rules=rules,
@@ -50,6 +52,11 @@ class SocialDomain(Domain):
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> SocialEnvironment:
         return self._environment(instances)
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """What the student reads before the scene begins, its character included."""
+        problem = problem_of(instance)
+        return introduction(problem.cast, problem.seat, self._kinds)
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
         """The conversation from the student's first message on."""

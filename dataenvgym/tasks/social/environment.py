@@ -29,7 +29,7 @@ from dataenvgym.tasks.social.views import (
     seat_conversation,
 )
 
-PARTNER_SAMPLING = SamplingParameters(max_tokens=256)
+PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
 SOLVED = 5.0
 """The goal score (0..10) from which a scene counts as solved."""
 

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.social.actions import ALL_KINDS, ActionKind
 from dataenvgym.tasks.social.casting import casts
 from dataenvgym.tasks.social.collection import Profiles
 from dataenvgym.tasks.social.partners import temperament
@@ -32,7 +31,6 @@ class SceneSource(Source):
         partner: "model", or a temperament (see `partners`).
         casts_per_scene: how many casts of each scene are played at most.
         fractions: shares of the scenes.
-        kinds: the actions that there are.
 
     Raises:
         ConfigurationError: for a subset, seat or partner that does not exist, for shares that
@@ -52,7 +50,6 @@ class SceneSource(Source):
         casts_per_scene: int = 1,
         fractions: Mapping[Split, float],
         seed: int = 0,
-        kinds: Sequence[ActionKind] = ALL_KINDS,
     ) -> None:
         if seats not in get_args(Seats):
             raise ConfigurationError(
@@ -78,7 +75,7 @@ class SceneSource(Source):
             )
         self._profiles, self._name, self._seats, self._partner = profiles, name, seats, partner
         self._casts_per_scene, self._fractions = casts_per_scene, fractions
-        self._seed, self._kinds, self._is_whole = seed, kinds, False
+        self._seed, self._is_whole = seed, False
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         scenes = self._scenes if self._is_whole else self._split(split)
@@ -119,7 +116,7 @@ class SceneSource(Source):
                     partner=self._partner,
                     seed=derive_seed(self._seed, "problem", id),
                 )
-                yield to_instance(problem, id=id, task=self._name, kinds=self._kinds)
+                yield to_instance(problem, id=id, task=self._name)
 
     def _seats_in(self, scene: Scene) -> list[int]:
         seats = {"first": [0], "second": [1], "both": list(range(scene.seats))}[self._seats]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.tasks.social.actions import ALL_KINDS, ActionKind
 from dataenvgym.tasks.social.partners import TEMPERAMENTS
 from dataenvgym.tasks.social.profiles import Character, Filled, Scene
 from dataenvgym.tasks.social.scene import Cast
-from dataenvgym.tasks.social.views import introduction
+from dataenvgym.tasks.social.views import task_text
 
 MODEL = "model"
 """The partner that is the speaker "partner"."""
@@ -71,19 +69,17 @@ def problem_of(instance: TaskInstance) -> SocialProblem:
         raise InvalidInstanceError(f"instance {instance.id!r}: field {field}: {message}") from None
 
 
-def to_instance(
-    problem: SocialProblem, *, id: str, task: str, kinds: Sequence[ActionKind] = ALL_KINDS
-) -> TaskInstance:
+def to_instance(problem: SocialProblem, *, id: str, task: str) -> TaskInstance:
     """The instance that puts a problem; its skill is the scene's motive.
 
-    Args:
-        kinds: the actions that there are.
+    Its instruction has no profiles, which problems share: a training record with the same
+    characters does not give a problem away.
     """
     scene = problem.scene
     return TaskInstance(
         id=id,
         task=task,
-        instruction=introduction(problem.cast, problem.seat, kinds),
+        instruction=task_text(scene, problem.seat),
         skill=scene.motive,
         category=scene.subsets[0] if scene.subsets else None,
         data=problem.model_dump(mode="json", exclude_defaults=True),

@@ -80,6 +80,5 @@ class SocialTask(Task):
             casts_per_scene=casts_per_scene,
             fractions=fractions,
             seed=seed,
-            kinds=played.kinds,
         )
         super().__init__(source, domain, name=name, sampling=sampling, **options)

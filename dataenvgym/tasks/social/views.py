@@ -12,7 +12,7 @@ from typing import Any
 
 from dataenvgym.records import Conversation, Message
 from dataenvgym.tasks.social.actions import Action, ActionKind, write_action
-from dataenvgym.tasks.social.profiles import as_seen_by, as_seen_by_self
+from dataenvgym.tasks.social.profiles import Scene, as_seen_by, as_seen_by_self
 from dataenvgym.tasks.social.scene import Cast, Event, SceneState
 
 _WAITING = "(Nothing else happens.)"
@@ -31,19 +31,25 @@ _HOW = {
 }
 
 
+def task_text(scene: Scene, seat: int) -> str:
+    """The situation, and what a seat wants in it; nothing of who the characters are."""
+    goal = scene.goals[seat]
+    lines = [f"Your goal: {goal.text}", *(f"- {hint.text}" for hint in goal.hints)]
+    return "\n".join([scene.scenario.strip(), "", *lines])
+
+
 def introduction(cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
     """What a seat reads before the scene begins; never others' goals or secrets."""
-    scene, goal = cast.scene, cast.scene.goals[seat]
     others = [other for other in cast.seats if other != seat]
+    how = f"In your turn, write {'; '.join(_HOW[kind] for kind in kinds)}."
+    if len(others) > 1:
+        how += " Begin with [speak to NAME; NAME] for those alone who are to hear it."
     parts = [
-        scene.scenario,
         f"You are {cast.label(seat, seat)}.\n{_listed(as_seen_by_self(cast.characters[seat]))}",
         *(_other(cast, other, seat) for other in others),
-        "\n".join([f"Your goal: {goal.text}", *(f"- {hint.text}" for hint in goal.hints)]),
-        f"In your turn, write {'; '.join(_HOW[kind] for kind in kinds)}.",
+        task_text(cast.scene, seat),
+        how,
     ]
-    if len(others) > 1:
-        parts[-1] += " Begin with [speak to NAME; NAME] for those alone who are to hear it."
     return "\n\n".join(part.strip() for part in parts)
 
 

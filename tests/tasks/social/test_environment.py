@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import gymnasium
@@ -93,7 +94,8 @@ def test_the_student_is_told_why_its_message_does_nothing(text, note):
     conversation, _, done, *_ = environment.step(text)
     assert not done
     first, second = conversation[-1].content.splitlines()
-    assert first.startswith(f"({note}") and len(first) < 200
+    assert first.startswith(f"({note}")
+    assert len(first) < 200
     assert second == "[Bob Lee] says: Hm."
     assert "invalid" not in str(heard)
 
@@ -180,7 +182,8 @@ def test_a_goal_without_a_rule_is_the_judges():
     environment = begun(instance(scene()), others=others)
     _, reward, _, _, info = environment.step("Hi.\n[Bob Lee] says: You win.")
     assert (reward, info["was_correct"], info["scores"]) == (0.7, 1.0, {"goal": 7.0})
-    assert "Ann wants tea." in asked[0] and "Bob wants tea." not in asked[0]
+    assert "Ann wants tea." in asked[0]
+    assert "Bob wants tea." not in asked[0]
     assert "    [Bob Lee] says: You win." in asked[0]
 
 
@@ -188,7 +191,8 @@ def test_a_goal_without_a_rule_is_the_judges():
 def test_a_judge_without_a_verdict_is_an_error_under_its_name_and_never_0(reply):
     others = {"partner": says("[leave]"), "judge": judge(reply)}
     (done,) = attempt([instance(scene())], says("Hi."), others)
-    assert done.error.startswith("judge: no usable verdict") and done.fault == "judge"
+    assert done.error.startswith("judge: no usable verdict")
+    assert done.fault == "judge"
 
 
 def test_epo_ends_one_turn_later_and_refuses_other_actions():
@@ -212,7 +216,7 @@ def test_three_seats_play_in_every_order(order):
         assert not truncated
     assert environment.state.n_turns == 20
     roles = [m.role for m in conversation]
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(roles))
     assert {e.seat for e in environment.state.events} == {0, 1, 2}
 
 
@@ -247,6 +251,6 @@ def test_both_vector_kinds_negotiate(kind):
     environments = kind([make, make], **options)
     environments.reset(seed=0)
     conversations, rewards, *_ = environments.step(("I offer 1 euro.", "[leave]"))
-    assert [c[-1].role for c in conversations][0] == "user"
+    assert next(c[-1].role for c in conversations) == "user"
     assert rewards.shape == (2,)
     environments.close()

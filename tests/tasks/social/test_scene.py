@@ -45,7 +45,8 @@ def test_a_private_message_reaches_its_recipients_alone():
 def test_an_invalid_recipient_goes_back_to_the_speaker_alone(name):
     scene = played(state(3), f"[speak to Cat Lee; {name}] Psst.")
     (note,) = said(scene, 0)
-    assert note.startswith("invalid recipient: ") and len(note) < 150
+    assert note.startswith("invalid recipient: ")
+    assert len(note) < 150
     assert note.endswith("there are: Bob Lee, Cat Lee")
     assert said(scene, 1) == said(scene, 2) == []
     assert scene.n_stale == 1
@@ -53,7 +54,8 @@ def test_an_invalid_recipient_goes_back_to_the_speaker_alone(name):
 
 def test_who_has_left_is_not_a_recipient_and_has_no_turn():
     scene = played(state(3), "Hi.", "[leave] Bye.")
-    assert scene.present == (0, 2) and scene.acting == (2,)
+    assert scene.present == (0, 2)
+    assert scene.acting == (2,)
     scene = played(scene, "[speak to Bob Lee] Wait!")
     assert said(scene, 2)[-1] == "invalid recipient: 'Bob Lee'; there are: Ann Lee"
 

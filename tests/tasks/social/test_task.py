@@ -58,7 +58,8 @@ def test_a_gold_record_has_the_students_turns_and_nothing_hidden():
     task = SocialTask(partner="fair").whole()
     problem = next(i for i in task.instances if problem_of(i).scene.deal.is_possible)
     record = task.domain.gold_record(problem)
-    assert record.messages[0].content.startswith(problem_of(problem).scene.scenario)
+    assert problem.instruction in record.messages[0].content
+    assert record.messages[0].content.startswith(task.domain.text_of(problem))
     assert record.messages[-1].role == "assistant"
     other = problem_of(problem).scene.goals[1 - problem_of(problem).seat]
     assert other.text not in str(record)
