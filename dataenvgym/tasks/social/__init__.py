@@ -23,6 +23,13 @@ evaluators     seven dimensions of how a character did, scored by judges; the tu
 content        the characters and scenes that come with the package
 """
 
+from dataenvgym.tasks.social.actions import (
+    Action,
+    ActionKind,
+    InvalidActionText,
+    read_action,
+    write_action,
+)
 from dataenvgym.tasks.social.casting import casts, check_casts
 from dataenvgym.tasks.social.collection import (
     Profiles,
@@ -32,7 +39,11 @@ from dataenvgym.tasks.social.collection import (
     shipped_profiles,
     write_profiles,
 )
+from dataenvgym.tasks.social.domain import SocialDomain
+from dataenvgym.tasks.social.environment import SocialEnvironment
 from dataenvgym.tasks.social.episodes import Episode, SeatScore, Utterance
+from dataenvgym.tasks.social.partners import TEMPERAMENTS, Negotiator, Temperament
+from dataenvgym.tasks.social.problem import SocialProblem
 from dataenvgym.tasks.social.profiles import (
     AgeRange,
     Character,
@@ -46,22 +57,39 @@ from dataenvgym.tasks.social.profiles import (
     as_seen_by,
     as_seen_by_self,
 )
+from dataenvgym.tasks.social.scene import Cast, Event, SceneState
 from dataenvgym.tasks.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
+from dataenvgym.tasks.social.task import SocialTask
+from dataenvgym.tasks.social.turns import Rules, rules_of
 
 __all__ = [
+    "Action",
+    "ActionKind",
     "AgeRange",
+    "Cast",
     "Character",
     "Deal",
     "Episode",
+    "Event",
     "Goal",
     "Hint",
+    "InvalidActionText",
     "KeptSecret",
+    "Negotiator",
     "Profiles",
     "Relationship",
     "RelationshipProfile",
+    "Rules",
     "Scene",
+    "SceneState",
     "SeatScore",
+    "SocialDomain",
+    "SocialEnvironment",
+    "SocialProblem",
+    "SocialTask",
     "SotopiaDump",
+    "TEMPERAMENTS",
+    "Temperament",
     "Utterance",
     "as_seen_by",
     "as_seen_by_self",
@@ -69,9 +97,12 @@ __all__ = [
     "check_casts",
     "keep_profiles",
     "profiles_in",
+    "read_action",
     "read_profiles",
     "read_sotopia",
+    "rules_of",
     "shipped_profiles",
+    "write_action",
     "write_profiles",
     "write_sotopia",
 ]

@@ -8,7 +8,13 @@ from functools import partial
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.records import ChatDatum, CompletedTaskInstance, SupervisedDatum, TaskInstance
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    Conversation,
+    SupervisedDatum,
+    TaskInstance,
+)
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
@@ -52,6 +58,12 @@ class SocialDomain(Domain):
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> SocialEnvironment:
         return self._environment(instances)
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """What the student sees first, without what a model in another seat says before it."""
+        if problem_of(instance).partner == MODEL:
+            return self.prompt_template.conversation(self.text_of(instance))
+        return super().prompt(instance)
 
     def text_of(self, instance: TaskInstance) -> str:
         """What the student reads before the scene begins, its character included."""

@@ -70,6 +70,15 @@ def test_there_is_no_gold_record_where_a_model_takes_part():
     assert task.domain.gold_record(task.instances[0]) is None
 
 
+def test_the_prompt_of_the_second_seat_asks_no_model():
+    task = SocialTask(partner="model", seats="second")
+    (message,) = task.domain.prompt(task.instances[0])
+    assert message.content == task.domain.text_of(task.instances[0])
+    scripted = SocialTask(seats="second")
+    (message,) = scripted.domain.prompt(scripted.instances[0])
+    assert "] says: I would sell" in message.content
+
+
 def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
     task = SocialTask(partner="soft").whole()
 
