@@ -18,7 +18,10 @@ _WITH_CURRENCY = re.compile(
 )
 _BARE = re.compile(rf"(?<![\w.,]){_NUMBER}(?=\s*(?:[.!?;,](?!\d)|$))", re.MULTILINE)
 _ACCEPTS = re.compile(
-    r"\b(?:it's a deal|deal|agreed|accept|accepted|i agree|sold|i(?:'ll| will) take it)\b"
+    r"(?:^|[.!,;:\n]\s*)(?:(?:ok|okay|yes|good|fine|well|then)[,.!]?\s+)?"
+    r"(?:deal|agreed|accepted|sold|done)(?=\s*(?:[.!,;:\n]|$|\bat\b|\bfor\b|\bthen\b))"
+    r"|\b(?:it's|it is|that's|that is|you have|we have|you've got|we've got) a deal\b"
+    r"|\bi(?:'ll| will| do)? (?:gladly )?(?:accept|agree|take it|take that)\b"
 )
 _DENIES = re.compile(r"\b(?:no|not|cannot|never|nor|without|unless|if)\b|n't\b|\?")
 

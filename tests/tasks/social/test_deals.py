@@ -46,7 +46,13 @@ def test_a_price_is_the_one_number_that_is_money(text, price):
         ("Deal?", False),
         ("I can't accept that.", False),
         ("I can\u2019t accept that.", False),
+        ("Okay, deal! It is yours.", True),
+        ("Thank you. Sold for 120 euros.", True),
+        ("I'll take it.", True),
         ("An ideal lamp.", False),
+        ("That would be a bad deal for me.", False),
+        ("A friend sold one last year.", False),
+        ("Deal with somebody else.", False),
         ("If you say 90, we have a deal.", False),
     ],
 )
