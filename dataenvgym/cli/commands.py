@@ -211,17 +211,21 @@ def add_commands(
             "  dataenvgym worlds list\n"
             "  dataenvgym worlds audit                 all that come with the package\n"
             "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n\n"
-            "An audit tries, for each problem, that the gold calls earn the full reward twice\n"
-            "alike, that doing nothing, a plan with one argument changed, and random calls get 0,\n"
-            "and that a verifier that is wrong on purpose is noticed. It ends with 1 if anything\n"
-            "does not hold."
+            "An audit checks for each problem that the gold calls earn the full reward,\n"
+            "twice alike; that doing nothing, changing one argument, and random calls\n"
+            "earn 0; and that a broken verifier is noticed. It exits with 1 if a check fails."
         ),
     )
     worlds.add_argument("action", metavar="audit|list", help="what to do")
     worlds.add_argument(
-        "worlds", nargs="*", metavar="WORLD", help="a name, or a class as my_module.MyWorld"
+        "worlds",
+        nargs="*",
+        metavar="WORLD",
+        help="a name, or your class my_module.MyWorld (default: all that ship)",
     )
-    worlds.add_argument("--tasks", metavar="FILE", help="problems (default: those of the world)")
+    worlds.add_argument(
+        "--tasks", metavar="FILE", help="a file of problems (default: the world's own)"
+    )
     worlds.add_argument("--seed", type=int, default=0, metavar="N", help="of the random calls")
 
     external = command(
@@ -243,28 +247,37 @@ def add_commands(
 
     serve = command(
         "serve-world",
-        "serve the tools of a world to MCP clients, with a state for each session",
+        "serve a world's tools to MCP clients, each session with a state of its own",
         epilog=(
             "examples:\n"
             "  dataenvgym serve-world shop\n"
             "  dataenvgym serve-world shop --transport http --port 8000\n"
             "  dataenvgym serve-world my_module.MyWorld --problems problems.jsonl --task pay-1\n\n"
-            "A session begins in the same state each time, and changes its own. Problems, gold\n"
-            "calls and scores are not served."
+            "Every session begins in the same state and changes only its own copy.\n"
+            "Problems, gold calls and scores are never served.\n"
+            "Needs the package mcp: pip install 'dataenvgym[mcp]'"
         ),
     )
-    serve.add_argument("world", metavar="WORLD", help="its name, or your class my_module.MyWorld")
+    serve.add_argument(
+        "world",
+        metavar="WORLD",
+        help="a name (see `dataenvgym worlds list`), or your class my_module.MyWorld",
+    )
     serve.add_argument(
         "--transport", choices=("stdio", "http"), default="stdio", help="(default: stdio)"
     )
     serve.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
-    serve.add_argument("--port", type=int, default=8000, help="0 is a free one (default: 8000)")
+    serve.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: 8000)")
     serve.add_argument("--task", metavar="ID", help="begin in the state of this problem")
     serve.add_argument(
-        "--problems", metavar="FILE", help="where the problem is (default: those of the world)"
+        "--problems", metavar="FILE", help="the file with that problem (default: the world's own)"
     )
     serve.add_argument(
-        "--max-sessions", type=int, default=4096, metavar="N", help="open at once (default: 4096)"
+        "--max-sessions",
+        type=int,
+        default=4096,
+        metavar="N",
+        help="that may be open at once (default: 4096)",
     )
     serve.add_argument(
         "--idle-timeout",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from argparse import Namespace
 from pathlib import Path
 
@@ -31,10 +34,10 @@ def list_options(arguments: Namespace) -> None:
             print(f"{group}=")
             for name, file in sorted(groups[group].items()):
                 star = "*" if defaults.get(group) == name else " "
-                print(f" {star} {name:15} {first_comment(file)}")
+                print(_line(f" {star} {name:15} {first_comment(file)}"))
             for offer in offered(group).values():
                 if offer.name not in groups[group]:
-                    print(f"   {offer.name:15} From {offer.package}: {offer.target}")
+                    print(_line(f"   {offer.name:15} From {offer.package}: {offer.target}"))
             print()
     if wanted in (None, "ids"):
         print("gymnasium.make(...)")
@@ -52,6 +55,15 @@ def show_configuration(arguments: Namespace) -> None:
         arguments.overrides, config_dir=arguments.config_dir, resolve=arguments.resolve
     )
     print(text, end="")
+
+
+def _line(text: str) -> str:
+    """An option's line; in a terminal, in lines as wide as that."""
+    if not sys.stdout.isatty():
+        return text
+    width, indent = shutil.get_terminal_size().columns, " " * 19
+    whole = textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(whole)
 
 
 def first_comment(file: Path) -> str:

@@ -39,6 +39,11 @@ _ADDED: dict[str, Any] = {
     "agent.policy.skills": 1,
     "agent.policy.below": 0.8,
     "agent.engine.prefixes": False,
+    "trainer.scored_as": None,
+    "trainer.scored_threshold": 0.5,
+    "trainer.scored_segment": None,
+    "trainer.scored_reduction": "mean",
+    "trainer.scored_clip": None,
 }
 """Keys that earlier versions did not have, with the value that they acted on. A key with that value
 is left out, so that their runs keep their names and can be continued. Of a policy or an engine

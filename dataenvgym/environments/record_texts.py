@@ -11,8 +11,10 @@ from dataenvgym.records import (
     Conversation,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
+    Tool,
     TrainingDatum,
 )
 
@@ -23,9 +25,9 @@ def record_parts(record: TrainingDatum) -> list[str]:
         case SupervisedDatum() | KTODatum():
             return [*(m.content for m in record.prompt), record.output]
         case PreferenceDatum():
-            said = (*record.prompt, *record.answers)
+            said = (*record.prompt, *record.segments[0], *record.segments[1])
             return [*(m.content for m in said), *_calls(said)]
-        case ChatDatum():
+        case ChatDatum() | ScoredDatum():
             contents = (m.content for m in record.messages)
             return [record.system, *contents, *_calls(record.messages)]
         case TextDatum():
@@ -39,7 +41,7 @@ def _calls(messages: Conversation) -> list[str]:
 def record_questions(record: TrainingDatum) -> list[str]:
     """The texts of a record that may be a problem: all but the assistant's."""
     match record:
-        case ChatDatum():
+        case ChatDatum() | ScoredDatum():
             return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
         case TextDatum():
             return [record.text]
@@ -52,11 +54,20 @@ def record_text(record: TrainingDatum) -> str:
 
     A number stands for the tools of a chat: those that many records share make none alike.
     """
-    more = [str(record.desirable)] if isinstance(record, KTODatum) else []
-    if isinstance(record, ChatDatum) and record.tools:
-        tools = "\n".join(tool.model_dump_json() for tool in record.tools)
-        more = [str(crc32(tools.encode()))]
+    more: list[str] = []
+    match record:
+        case KTODatum():
+            more = [str(record.desirable)]
+        case ScoredDatum():
+            more = [" ".join(map(str, record.weights)), *_tools_number(record.tools)]
+        case ChatDatum():
+            more = _tools_number(record.tools)
     return "\n".join([record.kind, *more, *record_parts(record)])
+
+
+def _tools_number(tools: tuple[Tool, ...]) -> list[str]:
+    text = "\n".join(tool.model_dump_json() for tool in tools)
+    return [str(crc32(text.encode()))] if tools else []
 
 
 def normalized(text: str) -> str:

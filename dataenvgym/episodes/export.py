@@ -14,7 +14,13 @@ import yaml
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.texts import cell, change, score
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.records import ChatDatum, Conversation, PreferenceDatum, TrainingDatum
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    PreferenceDatum,
+    ScoredDatum,
+    TrainingDatum,
+)
 from dataenvgym.storage import publishing, read_json, write_text
 from dataenvgym.tool_formats import spoken
 
@@ -125,6 +131,7 @@ def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> N
         "supervised": prompted | {"output": text},
         "chat": chat,
         "preference_chat": chat | dict.fromkeys(("chosen", "rejected"), pa.list_(turn)),
+        "scored": chat | {"weights": pa.list_(pa.float64())},
         "preference": prompted | {"chosen": text, "rejected": text},
         "kto": prompted | {"output": text, "desirable": pa.bool_()},
         "text": {"text": text},
@@ -143,9 +150,9 @@ def _row(record: TrainingDatum) -> dict[str, Any]:
     """Provenance first, then the record's own fields as its columns have them."""
     fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
     if isinstance(record, PreferenceDatum) and record.messages:
-        sides = {s: _turns((m,)) for s, m in zip(_SIDES, record.answers, strict=True)}
+        sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
         fields = {"system": record.system} | sides
-    if isinstance(record, ChatDatum | PreferenceDatum) and record.messages:
+    if isinstance(record, ChatDatum | ScoredDatum | PreferenceDatum) and record.messages:
         fields["tools"] = _json([tool.model_dump(mode="json") for tool in record.tools])
         fields["messages"] = _turns(record.messages)
     return {**record.provenance.model_dump(mode="json"), **fields}

@@ -12,6 +12,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -104,12 +105,32 @@ def record(datum: TrainingDatum) -> str:
             wanted = "desirable" if datum.desirable else "undesirable"
             return f"{conversation(datum.prompt)}\nassistant ({wanted}): {datum.output}"
         case PreferenceDatum():
-            chosen, rejected = map(_said, datum.answers)
+            chosen, rejected = map(_answer, datum.segments)
             return f"{conversation(datum.prompt)}\nchosen: {chosen}\nrejected: {rejected}"
         case ChatDatum():
             return conversation(datum.conversation)
+        case ScoredDatum():
+            return _scored(datum)
         case TextDatum():
             return datum.text
+
+
+def _scored(datum: ScoredDatum) -> str:
+    weights = iter(datum.weights)
+
+    def shown(message: Message) -> str:
+        if message.role != "assistant":
+            return _turn(message)
+        weight = next(weights)
+        how = "not scored" if weight is None else f"weight {weight:.4g}"
+        return f"assistant ({how}): {_said(message)}"
+
+    return "\n".join(map(shown, datum.conversation))
+
+
+def _answer(answer: Conversation) -> str:
+    first, *more = answer
+    return "\n  ".join([_said(first), *map(_turn, more)])
 
 
 def _turn(message: Message) -> str:

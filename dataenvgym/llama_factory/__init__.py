@@ -2,6 +2,7 @@
 
     entries          a dataset's entry in `dataset_info.json`
     formats          training records -> dataset rows
+    scored           scored records -> records that LLaMA-Factory's stages learn from
     parsing          dataset rows -> training records (other people's column names included)
     turns            a turn of a sharegpt row -> the message that it stands for
     column_types     what the JSON loader that LLaMA-Factory uses makes of a file's columns
@@ -22,11 +23,13 @@ from dataenvgym.llama_factory.formats import (
     format_records_for_llama_factory_sft,
     stage_of,
 )
+from dataenvgym.llama_factory.scored import ScoredAs, without_weights
 from dataenvgym.llama_factory.training_config import TrainingConfig
 from dataenvgym.llama_factory.training_options import TrainingOptions
 
 __all__ = [
     "Formatting",
+    "ScoredAs",
     "Stage",
     "TrainingConfig",
     "TrainingOptions",
@@ -38,5 +41,6 @@ __all__ = [
     "format_records_for_llama_factory_sft",
     "read_dataset",
     "stage_of",
+    "without_weights",
     "write_dataset",
 ]

@@ -3,10 +3,10 @@
 Writing streams: records may come from a generator, and memory stays constant however many there
 are. The rows' file appears whole, and before the entry that names it.
 
-A file is written in the alpaca formatting, unless it holds chat records, or unless the loader
-would take a column of it for something else than text (see `column_types`); then all of it is in
-the sharegpt formatting, which means the same to LLaMA-Factory. Which one depends on the records
-alone, and so do the bytes of the files.
+A file is written in the alpaca formatting, unless it holds chat or scored records, or unless the
+loader would take a column of it for something else than text (see `column_types`); then all of it
+is in the sharegpt formatting, which means the same to LLaMA-Factory. Which one depends on the
+records alone, and so do the bytes of the files.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def write_dataset(
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> WrittenDataset:
     """Write the records, in their order, as a dataset that LLaMA-Factory can train on.
+
+    Scored records make a dataset of the same form, which only the in-process trainer learns from.
 
     Args:
         folder: made if it is not there; entries of other datasets in it stay.
@@ -138,7 +140,8 @@ def _write_rows(
     other = path.with_name(f".{path.name}.sharegpt.tmp")
     try:
         kinds, wrong, count = _write_natural_rows(temporary, records, stage, tool_format)
-        formatting: Formatting = "sharegpt" if kinds == {"chat"} else "alpaca"
+        conversations = kinds == {"chat"} or kinds == {"scored"}
+        formatting: Formatting = "sharegpt" if conversations else "alpaca"
         if len(kinds) > 1 or (wrong and kinds <= {"supervised", "preference", "kto"}):
             formatting = "sharegpt"
             wrong = _write_sharegpt_rows(other, temporary)
@@ -173,8 +176,9 @@ def _write_natural_rows(
                     raise wrong_kind(kind, stage, index)
                 kinds.add(kind)
                 row_of = row_maker(record.kind, tool_format)
-                # rows of several kinds are written once more, and watched then
-                types.watching &= len(kinds) == 1
+                # rows of several kinds are written once more, and watched then; the loader sees
+                # no scored ones
+                types.watching &= len(kinds) == 1 and stage != "scored"
             row = row_of(record)
             line = dumps(row, option=newline)
             if hides:

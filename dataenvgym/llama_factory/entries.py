@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dataenvgym.errors import DatasetFormatError
 from dataenvgym.llama_factory.turns import TAGS, shown
 
-Stage = Literal["sft", "dpo", "kto", "pt"]
+Stage = Literal["sft", "dpo", "kto", "pt", "scored"]
 Formatting = Literal["alpaca", "sharegpt"]
 
 # The columns of an entry that names none; one that has `columns` has only those it names.
@@ -38,6 +38,8 @@ def dataset_info_entry(stage: Stage, formatting: Formatting, file_name: str) -> 
         columns |= {"chosen": "chosen", "rejected": "rejected"}
     elif formatting == "alpaca":
         columns["response"] = "output"
+    if stage == "scored":
+        columns["weights"] = "weights"
     if stage == "kto":
         columns["kto_tag"] = "kto_tag"
     entry: dict[str, Any] = {"file_name": file_name, "formatting": formatting, "columns": columns}

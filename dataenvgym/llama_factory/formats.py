@@ -7,6 +7,10 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     dpo     preference          instruction, input, chosen, rejected, system, history
     kto     kto                 instruction, input, output, kto_tag, system, history
     pt      text                text
+    scored  scored              none
+
+Stage `scored` is this package's own: LLaMA-Factory has none that learns from weights, and refuses
+it by name. Its rows are those of chat records, with the column `weights`.
 
 A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
 system, tools). Tools, calls and results, also those of a preference record, are written as text, as
@@ -32,6 +36,7 @@ from dataenvgym.records import (
     DatumKind,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -45,6 +50,7 @@ KINDS: Mapping[Stage, tuple[DatumKind, ...]] = {
     "dpo": ("preference",),
     "kto": ("kto",),
     "pt": ("text",),
+    "scored": ("scored",),
 }
 _STAGES: Mapping[str, Stage] = {kind: stage for stage, kinds in KINDS.items() for kind in kinds}
 
@@ -124,10 +130,7 @@ def _supervised_row(record: SupervisedDatum) -> Row:
 
 
 def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
-    chosen, rejected = (
-        answer if isinstance(answer, str) else tool_format.flatten(answer)[0].content
-        for answer in (record.chosen, record.rejected)
-    )
+    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.segments)
     row = {
         "instruction": record.instruction,
         "input": record.input,
@@ -137,6 +140,17 @@ def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
         "history": [list(turn) for turn in record.history],
     }
     return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
+
+
+def _answer(messages: Conversation) -> str | list[dict[str, str]]:
+    """The text of an answer; a segment as turns, which no loader of LLaMA-Factory takes."""
+    return messages[0].content if len(messages) == 1 else _turns(messages)
+
+
+def _turns(messages: Conversation) -> list[dict[str, str]]:
+    return [
+        {"from": "gpt" if m.role == "assistant" else "human", "value": m.content} for m in messages
+    ]
 
 
 def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
@@ -166,17 +180,18 @@ def _text_row(record: TextDatum) -> Row:
     return {"text": record.text}
 
 
-def _chat_row(record: ChatDatum, tool_format: ToolFormat) -> Row:
+def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
     return {
-        "conversations": [
-            {"from": "gpt" if m.role == "assistant" else "human", "value": m.content}
-            for m in messages[leads:]
-        ],
+        "conversations": _turns(messages[leads:]),
         "system": messages[0].content if leads else "",
         "tools": "",
     }
+
+
+def _scored_row(record: ScoredDatum, tool_format: ToolFormat) -> Row:
+    return _chat_row(record, tool_format) | {"weights": list(record.weights)}
 
 
 def as_sharegpt(row: Row) -> Row:
@@ -192,7 +207,8 @@ def as_sharegpt(row: Row) -> Row:
     new: Row = {"conversations": turns, "system": row["system"], "tools": ""}
     for side in ("chosen", "rejected"):
         if side in row:
-            new[side] = {"from": "gpt", "value": row[side]}
+            answer = row[side]
+            new[side] = {"from": "gpt", "value": answer} if isinstance(answer, str) else answer
     if "kto_tag" in row:
         new["kto_tag"] = row["kto_tag"]
     return new
@@ -200,6 +216,7 @@ def as_sharegpt(row: Row) -> Row:
 
 _WITH_TOOLS: Mapping[str, Callable[[Any, ToolFormat], Row]] = {
     "chat": _chat_row,
+    "scored": _scored_row,
     "preference": _preference_row,
 }
 _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
@@ -210,7 +227,7 @@ _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
 
 
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
-    """Makes the row that the kind has by nature: sharegpt for chat records, alpaca otherwise."""
+    """Makes the row that the kind has by nature: sharegpt for conversations, alpaca otherwise."""
     if (writer := _WITH_TOOLS.get(kind)) is None:
         return _ROW_OF[kind]
     return lambda record: writer(record, tool_format)

@@ -5,6 +5,7 @@ people's files read as well as ours:
 
     ranking: true          preference
     a kto_tag column       KTO
+    a weights column       scored
     sharegpt               chat
     no response column     text
     otherwise              supervised (chat, where an alpaca row has tools)
@@ -63,7 +64,7 @@ class _Row:
             values |= {"instruction": prompt or query, "input": query if prompt else ""}
             values["history"] = history
         if self._answer_kind == "preference":
-            values |= {side: self._needed_text(side) for side in ("chosen", "rejected")}
+            values |= {side: self._answer(side) for side in ("chosen", "rejected")}
         else:
             values["output"] = self._needed_text("response")
         return values | self._kind()
@@ -83,14 +84,18 @@ class _Row:
         system = messages.pop(0)["content"] if leads else self._text("system")
         tools = self._tools()
         if self._answer_kind is None:
-            return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
-        answers = {}
+            chat = {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+            return chat | self._weights()
+        answers: dict[str, Any] = {}
         if self._answer_kind == "kto":
             answers["output"] = self._plain(messages[-1:], column, first="assistant")[0]
             messages = messages[:-1]
         else:
             for side in ("chosen", "rejected"):
                 name, turn = self._column(side)
+                if isinstance(turn, list):
+                    answers[side] = self._answer(side)
+                    continue
                 answer = parse_turn(turn, self._entry.tags, f"column {name!r}")
                 answers[side] = self._plain([answer], name, first="assistant")[0]
         texts = self._plain(messages, column, first="user")
@@ -102,6 +107,17 @@ class _Row:
         history = list(zip(texts[::2], texts[1::2], strict=False))
         values = {"instruction": texts[-1], "system": system, "history": history}
         return values | answers | self._kind()
+
+    def _weights(self) -> dict[str, Any]:
+        """Kind and weights of a scored record; nothing if there is no column with weights."""
+        column, weights = self._column("weights")
+        if "weights" not in self._entry.columns:
+            return {}
+        if not isinstance(weights, list):
+            raise DatasetFormatError(
+                f"column {column!r} holds {shown(weights)}, expected a list of numbers"
+            )
+        return {"kind": "scored", "weights": weights}
 
     def _kind(self) -> dict[str, Any]:
         if self._answer_kind != "kto":
@@ -136,6 +152,16 @@ class _Row:
         if value is not None and not isinstance(value, str):
             raise DatasetFormatError(f"column {column!r} holds {shown(value)}, expected a string")
         return value or ""
+
+    def _answer(self, side: str) -> str | list[dict[str, Any]]:
+        """A text, or the turns of a segment."""
+        column, value = self._column(side)
+        if not isinstance(value, list):
+            return self._needed_text(side)
+        return [
+            parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
+            for i, turn in enumerate(value)
+        ]
 
     def _needed_text(self, name: str) -> str:
         column, value = self._column(name)

@@ -3,7 +3,8 @@
 Fields are called exactly what LLaMA-Factory calls its options, so a file that we write is one that
 LLaMA-Factory takes as it is, and one that others wrote is one that we can read. Options that we
 have no field for go through `extra`; a name that LLaMA-Factory does not know never gets into a
-file, because LLaMA-Factory refuses the whole file for it.
+file, because LLaMA-Factory refuses the whole file for it. The exception is stage `scored`, which
+LLaMA-Factory does not have, with its options `scored_...`: only a file of that stage has them.
 
 Defaults suit the pocket student. Where LLaMA-Factory's own default would get in the way, ours
 differs: no checkpoints (the adapter is saved at the end), an output folder may exist, no cached
@@ -67,9 +68,20 @@ class TrainingConfig(Model):
         dataset: one name, or several with commas between.
         template: name of a LLaMA-Factory template; None takes the tokenizer's own chat template.
         stage: "rm" and "ppo" are LLaMA-Factory's only: no trainer in this package has them.
+            "scored" is the in-process trainer's only.
         finetuning_type: "freeze" and "full" train the student's own weights; there is then a
             whole student in `output_dir`, not an adapter.
         lora_target: module names with commas between, or "all" for every linear layer.
+        scored_reduction: how the losses of a batch's scored records make one: "mean" or "sum".
+        scored_clip: limits what one training changes: it clips the ratio of a token's probability
+            to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None does not.
+        scored_as: what scored records are turned into before a training: "sft" takes the dialogues
+            that are good enough, "kto" each turn by the sign of its weight, "dpo" pairs of replies
+            to the same beginning. None leaves them, for the trainer's own stage `scored`.
+        scored_segment: how many turns each side of a pair has for `scored_as="dpo"`, from the first
+            that differs on: a number, or "tail" for all that both have; None is 1, the only one
+            that LLaMA-Factory knows.
+        scored_threshold: the mean weight of a dialogue that is good enough for `scored_as="sft"`.
         quantization_bit: loads the student quantized to so many bits (QLoRA).
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
         max_steps: -1 leaves it to `num_train_epochs`.
@@ -86,7 +98,7 @@ class TrainingConfig(Model):
     model_name_or_path: PathOption | None = None
     adapter_name_or_path: PathOption | None = None
 
-    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto"] = "sft"
+    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto", "scored"] = "sft"
     do_train: bool = True
     finetuning_type: Literal["lora", "freeze", "full"] = "lora"
     lora_rank: int = Field(default=16, ge=1)
@@ -102,6 +114,11 @@ class TrainingConfig(Model):
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"] = "sigmoid"
     kto_chosen_weight: float = Field(default=1.0, ge=0.0)
     kto_rejected_weight: float = Field(default=1.0, ge=0.0)
+    scored_reduction: Literal["mean", "sum"] = "mean"
+    scored_clip: float | None = Field(default=None, gt=0.0, lt=1.0)
+    scored_as: Literal["sft", "kto", "dpo"] | None = None
+    scored_threshold: float = 0.5
+    scored_segment: Annotated[int, Field(ge=1)] | Literal["tail"] | None = None
 
     dataset: NamesOption | None = None
     dataset_dir: PathOption | None = None
@@ -172,7 +189,11 @@ class TrainingConfig(Model):
 
     def options(self) -> dict[str, JsonValue]:
         """All options as LLaMA-Factory takes them, those that are None left out."""
-        return self.model_dump(exclude_none=True, exclude={"extra"}) | self.extra
+        # acted upon before a dataset is written
+        own = {"scored_as", "scored_threshold", "scored_segment"}
+        if self.stage != "scored":
+            own |= {"scored_reduction", "scored_clip"}
+        return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra
 
     def write(self, path: Path) -> None:
         """Write the file that `llamafactory-cli train` takes, atomically.

@@ -31,6 +31,11 @@ class TrainingOptions(TypedDict, total=False):
     pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"]
     kto_chosen_weight: float
     kto_rejected_weight: float
+    scored_reduction: Literal["mean", "sum"]
+    scored_clip: float | None
+    scored_as: Literal["sft", "kto", "dpo"] | None
+    scored_threshold: float
+    scored_segment: int | Literal["tail"] | None
 
     template: str | None
     cutoff_len: int
@@ -72,7 +77,7 @@ class OneTraining(TrainingOptions, total=False):
 
     model_name_or_path: _Path | None
     adapter_name_or_path: _Path | None
-    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto"]
+    stage: Literal["pt", "sft", "rm", "ppo", "dpo", "kto", "scored"]
     dataset: _Names | None
     dataset_dir: _Path | None
     output_dir: _Path | None

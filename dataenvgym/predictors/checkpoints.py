@@ -15,8 +15,14 @@ from typing import Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.llama_factory import TrainingConfig, WrittenDataset, write_dataset
+from dataenvgym.llama_factory import (
+    TrainingConfig,
+    WrittenDataset,
+    without_weights,
+    write_dataset,
+)
 from dataenvgym.records import TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
 from dataenvgym.tool_formats import DEFAULT, LLAMA_FACTORY, ToolFormat
 from dataenvgym.trainers.interface import ADAPTER_FILES, TrainerInterface, options_of
@@ -130,6 +136,7 @@ def train_on(
     if kind_of(folder) is not None:
         return folder
     start = current() if run.start == "adapter" else initial
+    training_data = _learnable(training_data, options_of(trainer), tool_format)
     if not training_data:
         save_nothing(folder, student) if start is None else copy_checkpoint(start, folder)
         return folder
@@ -146,6 +153,32 @@ def train_on(
             f"expected a folder with {' and '.join(ADAPTER_FILES)}"
         )
     return Path(trained)
+
+
+def _learnable(
+    training_data: Sequence[TrainingDatum], options: TrainingConfig, tool_format: ToolFormat
+) -> Sequence[TrainingDatum]:
+    """The records that the trainer is given: scored ones as the option `scored_as` says."""
+    if options.scored_as is None:
+        return training_data
+    kept = without_weights(
+        training_data,
+        options.scored_as,
+        threshold=options.scored_threshold,
+        segment=options.scored_segment or 1,
+        tool_format=tool_format,
+    )
+    if training_data and not kept:
+        reason = {
+            "sft": f"no dialogue has a mean weight of {options.scored_threshold} or more",
+            "kto": "no turn has a weight other than 0",
+            "dpo": "no two dialogues have different weights for replies to the same beginning",
+        }[options.scored_as]
+        warn_run(
+            f"{len(training_data)} scored records give nothing to train on with "
+            f"scored_as={options.scored_as}: {reason}; the student stays as it was"
+        )
+    return kept
 
 
 def _training_config(

@@ -1,4 +1,5 @@
-"""What the student learns from: training records of the five kinds that LLaMA-Factory knows.
+"""What the student learns from: training records of the five kinds that LLaMA-Factory knows, and
+scored ones.
 
 Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
 """
@@ -17,7 +18,7 @@ from dataenvgym.records.conversations import (
     is_one_turn,
     turns_of,
 )
-from dataenvgym.records.model import Model, Text
+from dataenvgym.records.model import Finite, Model, Text
 
 
 class Provenance(Model):
@@ -92,22 +93,24 @@ class ChatDatum(_Datum):
 
     @model_validator(mode="after")
     def _alternates(self) -> ChatDatum:
-        _check_turns(self.messages)
-        if self.messages[-1].role != "assistant":
-            raise ValueError("messages ends with a turn of others, expected the assistant's")
+        _check_chat(self.messages)
         return self
 
 
-def _one_answer(answer: str | Conversation) -> str | Conversation:
+def _shortest(answer: str | Conversation) -> str | Conversation:
     """An answer as text, where it is no more than that."""
     if isinstance(answer, str):
         return answer
-    (message,) = answer
-    if message.role != "assistant" or message.tools or message.name:
-        raise ValueError(f"it has role {message.role!r}, tools or a name, expected an assistant's")
-    if not message.content and not message.tool_calls:
+    for message in (answer[0], answer[-1]):
+        if message.role != "assistant" or message.tools or message.name:
+            raise ValueError(
+                f"it has role {message.role!r}, tools or a name, expected an assistant's"
+            )
+    if any(m.role == "assistant" and not m.content and not m.tool_calls for m in answer):
         raise ValueError("it is empty, expected text or calls of tools")
-    return answer if message.tool_calls else message.content
+    _check_turns(answer, first="assistant")
+    is_text = len(answer) == 1 and not answer[0].tool_calls
+    return answer[0].content if is_text else answer
 
 
 def _form_of_answer(value: Any) -> str:
@@ -116,11 +119,12 @@ def _form_of_answer(value: Any) -> str:
 
 Answer = Annotated[
     Annotated[Text, Field(min_length=1), Tag("text")]
-    | Annotated[Conversation, Field(min_length=1, max_length=1), Tag("messages")],
+    | Annotated[Conversation, Field(min_length=1), Tag("messages")],
     Discriminator(_form_of_answer),
-    AfterValidator(_one_answer),
+    AfterValidator(_shortest),
 ]
-"""What the assistant answers: text, or the message itself, in a tuple, where it calls tools."""
+"""What the assistant answers: text; or the message itself, in a tuple, where it calls tools; or a
+segment of the conversation, from a turn of the assistant to another one."""
 
 
 class PreferenceDatum(_PromptedDatum):
@@ -129,6 +133,9 @@ class PreferenceDatum(_PromptedDatum):
     The prompt is an instruction with what belongs to it; or, where tools are called or users are
     named, the conversation so far: `messages` as `ChatDatum` has them, up to the turn that is to
     be answered, and `tools`. Calls stay calls: a tool format writes them when a student is trained.
+
+    An answer may be a segment of several turns, what others say between them included (SDPO). Both
+    answers then have the same number of the assistant's turns. LLaMA-Factory has no such pairs.
     """
 
     kind: Literal["preference"] = "preference"
@@ -148,8 +155,14 @@ class PreferenceDatum(_PromptedDatum):
 
     @property
     def answers(self) -> tuple[Message, Message]:
-        """The chosen and the rejected answer as messages."""
-        return _message_of(self.chosen), _message_of(self.rejected)
+        """The chosen and the rejected answer as messages; the first ones of segments."""
+        chosen, rejected = self.segments
+        return chosen[0], rejected[0]
+
+    @property
+    def segments(self) -> tuple[Conversation, Conversation]:
+        """The chosen and the rejected answer as conversations, most often of one message."""
+        return _messages_of(self.chosen), _messages_of(self.rejected)
 
     @model_validator(mode="after")
     def _has_one_prompt(self) -> PreferenceDatum:
@@ -172,6 +185,12 @@ class PreferenceDatum(_PromptedDatum):
     def _differ(self) -> PreferenceDatum:
         if self.chosen == self.rejected:
             raise ValueError("chosen and rejected are the same text, expected two different ones")
+        better, worse = (sum(m.role == "assistant" for m in segment) for segment in self.segments)
+        if better != worse:
+            raise ValueError(
+                f"chosen has {better} turns of the assistant and rejected {worse}, expected the "
+                "same number"
+            )
         return self
 
 
@@ -190,11 +209,43 @@ class TextDatum(_Datum):
     text: Text = Field(min_length=1)
 
 
+class ScoredDatum(_Datum):
+    """A conversation, as `ChatDatum` has it, with a weight for each of the assistant's turns.
+
+    A weight may have any sign: above 0 the turn is to become likelier, below 0 less likely. None
+    is a turn that was not scored; it teaches nothing, and counts among the turns. The in-process
+    trainer learns from weights; LLaMA-Factory has no stage that does (see `scored_as` of
+    `TrainingConfig`).
+    """
+
+    kind: Literal["scored"] = "scored"
+    messages: Conversation = Field(min_length=2)
+    system: Text = ""
+    tools: tuple[Tool, ...] = ()
+    weights: tuple[Finite | None, ...]
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation as a student has it: with the system message, and tools declared."""
+        return _opened(self.system, self.messages, self.tools)
+
+    @model_validator(mode="after")
+    def _has_a_weight_for_each_turn(self) -> ScoredDatum:
+        _check_chat(self.messages)
+        turns = sum(message.role == "assistant" for message in self.messages)
+        if len(self.weights) != turns:
+            raise ValueError(
+                f"weights has {len(self.weights)} items, expected {turns}: one for each turn of "
+                "the assistant, null where it was not scored"
+            )
+        return self
+
+
 TrainingDatum = Annotated[
-    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum,
+    SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | TextDatum | ScoredDatum,
     Field(discriminator="kind"),
 ]
-DatumKind = Literal["supervised", "chat", "preference", "kto", "text"]
+DatumKind = Literal["supervised", "chat", "preference", "kto", "text", "scored"]
 
 
 def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Conversation:
@@ -204,14 +255,14 @@ def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Con
     return (first.model_copy(update={"tools": tools}) if tools else first, *others)
 
 
-def _message_of(answer: str | Conversation) -> Message:
-    return Message(role="assistant", content=answer) if isinstance(answer, str) else answer[0]
+def _messages_of(answer: str | Conversation) -> Conversation:
+    return (Message(role="assistant", content=answer),) if isinstance(answer, str) else answer
 
 
-def _check_turns(messages: Conversation) -> None:
-    """Raise ValueError unless turns of others and of the assistant alternate, a user's first."""
-    if messages[0].role != "user":
-        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected 'user'")
+def _check_turns(messages: Conversation, *, first: str = "user") -> None:
+    """Raise ValueError unless turns of others and of the assistant alternate, from `first` on."""
+    if messages[0].role != first:
+        raise ValueError(f"messages[0] has role {messages[0].role!r}, expected {first!r}")
     for i, message in enumerate(messages):
         if message.role == "system" or message.tools:
             what = "role 'system'" if message.role == "system" else "tools"
@@ -226,3 +277,10 @@ def _check_turns(messages: Conversation) -> None:
                 f"messages[{start + 1}] has role {turn[1].role!r} again, expected "
                 f"{'an assistant' if turn[0].role == 'user' else 'a user or tool'} message"
             )
+
+
+def _check_chat(messages: Conversation) -> None:
+    """The same, and the last turn has to be the assistant's."""
+    _check_turns(messages)
+    if messages[-1].role != "assistant":
+        raise ValueError("messages ends with a turn of others, expected the assistant's")

@@ -16,6 +16,7 @@ from dataenvgym.records import (
     PerformanceReport,
     PreferenceDatum,
     Provenance,
+    ScoredDatum,
     SkillReport,
     SupervisedDatum,
     TaskInstance,
@@ -72,7 +73,7 @@ class RecordsSpace(RecordSpace[tuple[TrainingDatum, ...]]):
         super().__init__(seed=seed)
 
     def contains(self, x: Any) -> bool:
-        kinds = (SupervisedDatum, ChatDatum, PreferenceDatum, KTODatum, TextDatum)
+        kinds = (SupervisedDatum, ChatDatum, PreferenceDatum, KTODatum, TextDatum, ScoredDatum)
         return is_tuple_of(x, *kinds) and (self.max_size is None or len(x) <= self.max_size)
 
     def draw(self, rng: np.random.Generator) -> tuple[TrainingDatum, ...]:

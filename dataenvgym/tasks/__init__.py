@@ -36,7 +36,7 @@ To add a domain, write two classes:
 - `TaskEnvironment.begin(instance)` returns the conversation that the student sees first (default:
   the instruction in the environment's `prompt_template`); override it for tools or personas. If
   its first message declares `tools`, the student's calls are in `conversation[-1].tool_calls`
-  (see docs/tools.md).
+  (see docs/tool_use_formats.md).
   Engines write training records in the same prompts (see `prompt_template`).
 - `respond` may return `Outcome(messages=..., done=False)`: what the user or a tool says next. The
   conversation goes on, for at most `max_turns` of the student's messages.
@@ -57,7 +57,7 @@ To add a domain, write two classes:
   `judge_record` says whether a training record is right; `ways_to_answer` how a gold answer is
   written. Where an instruction is not all that the student is given, such as with tools, `text_of`
   puts the whole problem for a teacher, and `frame` makes a chat record of what the teacher writes
-  in this form (docs/calls.md).
+  in this form (docs/tool_use_calls.md).
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 

@@ -44,7 +44,7 @@ def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
     """The claims of a record.
 
     A preference makes two: the chosen answer is right, the rejected one is not. Plain text makes
-    none, nor does a chat in which tools are called, nor a preference for a turn of a conversation;
+    none, nor does a chat in which tools are called, nor a preference for turns of a conversation;
     any other claims its last answer.
     """
     match record:
@@ -53,6 +53,8 @@ def claims_of(record: TrainingDatum) -> tuple[Claim, ...]:
         case KTODatum():
             return (Claim(record.prompt, record.output, is_right=record.desirable),)
         case PreferenceDatum(messages=()):
+            if len(record.segments[0]) > 1:
+                return ()
             chosen, rejected = record.answers
             return (
                 Claim(record.prompt, chosen.content),

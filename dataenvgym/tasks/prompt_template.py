@@ -22,6 +22,7 @@ from dataenvgym.records import (
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
@@ -96,7 +97,7 @@ class PromptTemplate:
             return record
         changes: dict[str, Any] = {}
         match record:
-            case ChatDatum() | PreferenceDatum(messages=(_, *_)):
+            case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
                 changes["messages"] = tuple(map(self._unframed_message, record.messages))
             case SupervisedDatum() | PreferenceDatum() | KTODatum():
                 changes["instruction"] = self.instruction_in(record.instruction)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -52,6 +52,11 @@ def workers(threads: int, device: torch.device) -> Iterator[Run]:
         finally:
             pool.shutdown(cancel_futures=True)
             torch.set_num_threads(before)
+
+
+def precision(device: torch.device, *, bf16: bool) -> AbstractContextManager[Any]:
+    """The precision in which a training computes, in the thread that enters it."""
+    return torch.autocast(device.type, dtype=torch.bfloat16) if bf16 else nullcontext()
 
 
 @contextmanager

@@ -13,9 +13,11 @@ from typing import Any
 
 from dataenvgym.records import (
     ChatDatum,
+    Conversation,
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
 )
@@ -53,6 +55,15 @@ class Judged:
     desirable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A conversation, with the weight and the number of tokens of each of the assistant's turns."""
+
+    example: Example
+    weights: list[float | None]
+    lengths: list[int]
+
+
 def supervised_examples(
     records: Sequence[SupervisedDatum | ChatDatum], tokenizer: Any, cutoff: int
 ) -> list[Example]:
@@ -71,14 +82,13 @@ def supervised_examples(
 def preference_examples(
     records: Sequence[PreferenceDatum], tokenizer: Any, cutoff: int
 ) -> list[Pair]:
-    """Stage `dpo`."""
+    """Stage `dpo`. Of segments, turns that do not fit are left out on both sides."""
     form = ChatFormat.parse(tokenizer)
     sides = [
-        (form.last_turn((*record.prompt, chosen)), form.last_turn((*record.prompt, rejected)))
+        tuple(_segment(form, record.prompt, answer) for answer in record.segments)
         for record in records
-        for chosen, rejected in [record.answers]
     ]
-    pieces = _Pieces(tokenizer, (turn for pair in sides for turn in pair))
+    pieces = _Pieces(tokenizer, (turn for both in sides for turns in both for turn in turns))
     return [_pair(chosen, rejected, pieces, cutoff) for chosen, rejected in sides]
 
 
@@ -104,6 +114,21 @@ def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) ->
             desirable=record.desirable,
         )
         for record, (own, other) in zip(records, turns, strict=True)
+    ]
+
+
+def scored_examples(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int) -> list[Scored]:
+    """Stage `scored`: every reply is learned by its weight.
+
+    A turn that does not fit whole is left out, with its weight and with what follows: a weight was
+    given for a whole turn. So a record may keep no turns.
+    """
+    form = ChatFormat.parse(tokenizer)
+    conversations = [form.turns(record.conversation) for record in records]
+    pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))
+    return [
+        _scored(turns, record.weights, pieces, cutoff)
+        for record, turns in zip(records, conversations, strict=True)
     ]
 
 
@@ -162,11 +187,34 @@ def _conversation(turns: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Exampl
     return Example(tokens, labels)
 
 
-def _pair(chosen: Turn, rejected: Turn, pieces: _Pieces, cutoff: int) -> Pair:
-    prompt = pieces.of(chosen.prompt)
-    better, worse = pieces.of(chosen.response), pieces.of(rejected.response)
+def _scored(
+    turns: Sequence[Turn], weights: Sequence[float | None], pieces: _Pieces, cutoff: int
+) -> Scored:
+    scored = Scored(Example([], []), [], [])
+    tokens, labels = scored.example.tokens, scored.example.labels
+    for turn, weight in zip(turns, weights, strict=True):
+        prompt, response = pieces.of(turn.prompt), pieces.of(turn.response)
+        if len(tokens) + len(prompt) + len(response) > cutoff:
+            break
+        tokens += prompt + response
+        labels += [IGNORED] * len(prompt) + response
+        scored.weights.append(weight)
+        scored.lengths.append(len(response))
+    return scored
+
+
+def _segment(form: ChatFormat, prompt: Conversation, answer: Conversation) -> list[Turn]:
+    """The turns of an answer; the first one has the whole prompt."""
+    first = form.last_turn((*prompt, answer[0]))
+    n_more = sum(message.role == "assistant" for message in answer[1:])
+    return [first, *form.turns((*prompt, *answer))[-n_more:]] if n_more else [first]
+
+
+def _pair(chosen: Sequence[Turn], rejected: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Pair:
+    prompt = pieces.of(chosen[0].prompt)
+    better, worse = pieces.of(chosen[0].response), pieces.of(rejected[0].response)
     n_prompt, n_response = shared_room(len(prompt), max(len(better), len(worse)), cutoff)
-    return Pair(
+    pair = Pair(
         *(
             Example(
                 prompt[:n_prompt] + response[:n_response],
@@ -175,6 +223,15 @@ def _pair(chosen: Turn, rejected: Turn, pieces: _Pieces, cutoff: int) -> Pair:
             for response in (better, worse)
         )
     )
+    for both in zip(chosen[1:], rejected[1:], strict=True):
+        more = [(pieces.of(turn.prompt), pieces.of(turn.response)) for turn in both]
+        sides = list(zip((pair.chosen, pair.rejected), more, strict=True))
+        if any(len(side.tokens) + len(p) + len(r) > cutoff for side, (p, r) in sides):
+            break
+        for side, (heard, said) in sides:
+            side.tokens.extend(heard + said)
+            side.labels.extend([IGNORED] * len(heard) + said)
+    return pair
 
 
 def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:

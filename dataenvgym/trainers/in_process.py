@@ -12,6 +12,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset, stage_of
 from dataenvgym.records import TrainingDatum
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.support import STAGES, refuse_unsupported
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 class InProcessTrainer:
     """Trains a LoRA adapter as a LLaMA-Factory file says, in this process.
 
-    It has the stages `sft`, `pt`, `dpo` (sigmoid loss) and `kto`. On CPU, the same files and the
-    same number of threads give the same adapter, bit for bit.
+    It has the stages `sft`, `pt`, `dpo` (sigmoid loss) and `kto`, and `scored`, which LLaMA-Factory
+    does not have. On CPU, the same files and the same number of threads give the same adapter, bit
+    for bit.
 
     Args:
         threads: CPU cores to compute on.
@@ -93,10 +95,14 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
         else:
             start = adapters.Adapter.read(Path(config.adapter_name_or_path))
             model = adapters.put_on(base, start, trainable=True)
-        # preferences are learned without dropout, like their reference
-        model.train(config.stage in ("sft", "pt"))
+        # what is measured against a reference is learned without dropout, like the reference
+        is_clipped = config.stage == "scored" and config.scored_clip is not None
+        model.train(not is_clipped and config.stage not in ("dpo", "kto"))
         fold_small_layers(model)
-        objective = _objective(config, records, tokenizer, base, run)
+        if config.stage == "scored":
+            objective: Objective = _scored_objective(config, records, tokenizer, model, run)
+        else:
+            objective = _objective(config, records, tokenizer, base, run)
         if _draws_at_random(model):
             with global_rng(config.seed, device):
                 log.extend(optimise(model, objective, config, parts=1, run=run))
@@ -137,6 +143,32 @@ def _objective(
         return DPO(pairs, config, pad, reference, run)
     judged = examples.judged_examples(data, tokenizer, cutoff)
     return KTO(judged, config, pad, reference, run)
+
+
+def _scored_objective(
+    config: TrainingConfig, records: list[TrainingDatum], tokenizer: Any, model: Any, run: Run
+) -> Objective:
+    from dataenvgym.trainers import examples
+    from dataenvgym.trainers.objectives import padder
+    from dataenvgym.trainers.scored import ScoredTurns
+
+    found = examples.scored_examples(cast(Any, records), tokenizer, config.cutoff_len)
+    kept = [scored for scored in found if scored.weights]
+    n_turns = sum(len(record.weights) for record in cast(Any, records))
+    lost = n_turns - sum(len(scored.weights) for scored in kept)
+    if not kept:
+        raise TrainingError(
+            f"cutoff_len is {config.cutoff_len}, and no scored record has its first turn within "
+            "so many tokens: set cutoff_len higher"
+        )
+    if lost:
+        warn_run(
+            f"{lost} of {n_turns} turns of scored records lie behind cutoff_len "
+            f"({config.cutoff_len} tokens) and teach nothing, {len(found) - len(kept)} of "
+            f"{len(found)} records with all their turns; set cutoff_len higher to keep them"
+        )
+    pad = padder(examples.padding_token(tokenizer), model.device)
+    return ScoredTurns(kept, config, pad, model, run)
 
 
 def _reference(config: TrainingConfig, base: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from transformers import get_scheduler
 from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.trainers.batches import Update, updates
-from dataenvgym.trainers.compute import Run
+from dataenvgym.trainers.compute import Run, precision
 from dataenvgym.trainers.objectives import Objective
 from dataenvgym.trainers.support import extra_number
 
@@ -148,6 +148,4 @@ class _Gradients:
         return [ordered[i : i + size] for i in range(0, len(ordered), size)]
 
     def _precision(self) -> AbstractContextManager[Any]:
-        if self._config.bf16:
-            return torch.autocast(self._model.device.type, dtype=torch.bfloat16)
-        return nullcontext()
+        return precision(self._model.device, bf16=self._config.bf16)

@@ -7,10 +7,14 @@ times the sum of `loss` over the parts.
 - `sft`, `pt`: mean cross-entropy over all labeled tokens of an update.
 - `dpo` (Rafailov et al. 2023): -log sigmoid(beta * ((chosen - its reference) - (rejected - its
   reference))), log-probabilities summed over a response; plus `pref_ftx` times the mean
-  negative log-probability of the chosen tokens.
+  negative log-probability of the chosen tokens. Where answers are segments of several turns, the
+  sums are over all of the assistant's turns in them: SDPO (Kong et al. 2025), and, if the segments
+  are whole dialogues, ETO (Song et al. 2024).
 - `kto` (Ethayarajh et al. 2024): 1 - sigmoid(beta * (margin - KL)) for desirable answers and
   1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability less
   its reference, KL the mean margin of mismatched answers over the batch, at least 0.
+
+The loss of stage `scored` is in `scored`.
 
 A reference is what a frozen model gives; it is computed once, before training begins.
 """
@@ -175,12 +179,16 @@ def _logits(model: Any, batch: Batch) -> torch.Tensor:
     return logits
 
 
+def token_log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """The log-probability of each label (rows, length - 1), and where there are labels."""
+    labels = batch.labels[:, 1:]
+    logs = _logits(model, batch)[:, :-1].log_softmax(-1)
+    return logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2), labels != IGNORED
+
+
 def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """For each row, the summed log-probability of its labels, and how many they are."""
-    labels = batch.labels[:, 1:]
-    learned = labels != IGNORED
-    logs = _logits(model, batch)[:, :-1].log_softmax(-1)
-    each = logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2)
+    each, learned = token_log_probabilities(model, batch)
     return (each * learned).sum(1), learned.sum(1)
 
 
@@ -191,10 +199,16 @@ def _references(model: Any, examples: Sequence[Example], pad: Pad, run: Run) -> 
         with torch.no_grad():
             return _log_probabilities(model, pad([examples[i] for i in part]))[0]
 
-    order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
-    parts = [order[i : i + _REFERENCE_BATCH] for i in range(0, len(order), _REFERENCE_BATCH)]
+    order, parts = by_length(examples)
     sums = torch.cat(run(compute, parts))
     return sums[torch.tensor(order, device=sums.device).argsort()]
+
+
+def by_length(examples: Sequence[Example]) -> tuple[list[int], list[list[int]]]:
+    """The positions of the examples, the shortest first; and the same in batches."""
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
+    parts = [order[i : i + _REFERENCE_BATCH] for i in range(0, len(order), _REFERENCE_BATCH)]
+    return order, parts
 
 
 def padder(padding: int, device: torch.device) -> Pad:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataenvgym.errors import ConfigurationError, UnsupportedStageError
 from dataenvgym.llama_factory import TrainingConfig
 
-STAGES = ("sft", "pt", "dpo", "kto")
+STAGES = ("sft", "pt", "dpo", "kto", "scored")
 
 # Options without a field in `TrainingConfig` that are acted upon ...
 EXTRA = (

@@ -48,12 +48,13 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/humaneval": {"name", "format", "template"},
     "task/humaneval_plus": {"name", "format", "template", "packages"},
     "task/livecodebench": _DATA_SET - {"packages"},
-    "task/mcp": {"world", "tools", "mcp"},
+    "task/mcp": {"name", "world", "tools", "mcp"},
     "task/mbpp": {"name", "format", "template"},
     "task/mbpp_plus": {"name", "format", "template", "packages"},
     # a world by name
-    "task/calendar": {"world"},
-    "task/wallet": {"world"},
+    "task/calendar": {"name", "world"},
+    "task/shop": {"name"},
+    "task/wallet": {"name", "world"},
     # the student that has learned some of it
     "task/pocket_tools": {"student"},
     # a server of one's own, in place of OpenAI's

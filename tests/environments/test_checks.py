@@ -8,6 +8,7 @@ from dataenvgym.records import (
     ChatDatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     ToolCall,
@@ -262,3 +263,20 @@ def test_a_framed_record_is_kept_as_it_is():
     task = PocketMathTask(n_validation=20, n_test=20, **FRAME)
     written = framed(task, "Say apple")
     assert RecordChecks.for_task(task).check([written]).accepted == (written,)
+
+
+def test_the_same_conversation_with_other_weights_is_another_record():
+    messages = (Message(role="user", content="q"), Message(role="assistant", content="a"))
+    weights = (0.5, -0.5, None, 0.5)
+    batch = [ScoredDatum(messages=messages, weights=(weight,)) for weight in weights]
+    assert RecordChecks().check(batch).reasons == {"duplicate": 1}
+
+
+def test_an_evaluation_problem_in_a_scored_conversation_is_dropped():
+    task = PocketMathTask(n_validation=40, n_test=40)
+    messages = (
+        Message(role="user", content=task.instances[0].instruction),
+        Message(role="assistant", content="a"),
+    )
+    checked = RecordChecks.for_task(task).check([ScoredDatum(messages=messages, weights=(1.0,))])
+    assert checked.reasons == {"evaluation_overlap": 1}

@@ -54,18 +54,21 @@ MIXED = (
         {"role": "assistant", "content": "",
          "tool_calls": [{"name": "add", "arguments": {"x": 1, "y": "two"}}]}],
      "tools": [{"name": "add", "parameters": {"x": {"default": 1}, "y": {"default": "s"}}}]},
+    {"kind": "scored", "weights": [0.5, None], "messages": [
+        {"role": "user", "content": "q5"}, {"role": "assistant", "content": "a5"},
+        {"role": "user", "content": "q6"}, {"role": "assistant", "content": "a6"}]},
 )  # fmt: skip
 
 
 def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, make_agent, load):
     class Mixed(make_agent):
-        stages = iter(("sft", "dpo", "kto", "pt"))
+        stages = iter(("sft", "dpo", "kto", "pt", "scored"))
 
         def __call__(self, completed, predictor):
             stage = next(self.stages)
             return [record for record in parse_training_data(MIXED) if stage_of(record) == stage]
 
-    play(tmp_path / "run", agent=Mixed(), iterations=4)
+    play(tmp_path / "run", agent=Mixed(), iterations=5)
     folder = export_records(tmp_path / "run", tmp_path / "out")
     supervised = load(folder, "supervised")
     assert supervised["output"][:] == ["2024-01-01", "2024-01-02"]  # text, and no date
@@ -76,6 +79,8 @@ def test_each_kind_of_record_is_a_configuration_of_its_own(play, tmp_path, make_
     assert [m["content"] for m in (*turn["messages"], *turn["chosen"])] == ["q4", "yes"]
     assert turn["rejected"][0]["tool_calls"] == '[{"name":"add","arguments":{}}]'
     assert load(folder, "kto")[0]["desirable"] is False
+    scored = load(folder, "scored")[0]
+    assert (scored["weights"], scored["messages"][3]["content"]) == ([0.5, None], "a6")
     assert load(folder, "text")[0]["text"] == "2024-01-01 once upon a time"
     chat = load(folder, "chat")[0]
     assert chat["messages"][0]["content"] == "Ann: add"

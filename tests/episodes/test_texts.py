@@ -49,6 +49,10 @@ def test_every_kind_of_record_shows_what_it_teaches():
                         "tool_calls": [{"name": "f", "arguments": {"x": 1}}]}]},
          "user: q\n  may call f: d\nchosen: a\nrejected: \n  calls f({'x': 1})"),
         ({"kind": "text", "text": "t"}, "t"),
+        ({"kind": "scored", "system": "s", "weights": [-0.25, None], "messages": [
+            {"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "r"}, {"role": "assistant", "content": "b"}]},
+         "system: s\nuser: q\nassistant (weight -0.25): a\nuser: r\nassistant (not scored): b"),
         ({"kind": "chat", "system": "s", "messages": [
             {"role": "user", "content": "q"},
             {"role": "assistant", "content": "",

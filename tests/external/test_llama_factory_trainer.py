@@ -16,12 +16,14 @@ import psutil
 import pytest
 
 from dataenvgym.errors import TrainingError
-from dataenvgym.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.llama_factory import TrainingConfig, without_weights, write_dataset
 from dataenvgym.pocket import student_path
 from dataenvgym.progress import listening
 from dataenvgym.records import (
     KTODatum,
+    Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
@@ -164,6 +166,36 @@ def test_each_stage_trains(train: Train, stage: str) -> None:
     output = train(records=records, **options)
     assert (output / "adapter_model.safetensors").is_file()
     assert len(losses(output)) == 2
+
+
+SCORED = [
+    ScoredDatum(
+        messages=(
+            Message(role="user", content=f"{n} + 1 ="),
+            Message(role="assistant", content=f"{n + more}"),
+            Message(role="user", content="again"),
+            Message(role="assistant", content=f"{n + 1}"),
+        ),
+        weights=(weight, 1.0),
+    )
+    for n in range(8)
+    for more, weight in ((1, 1.0), (2, -1.0))
+]
+
+
+@pytest.mark.parametrize("scored_as", ["sft", "kto", "dpo"])
+def test_scored_records_train_as_what_they_become(train: Train, scored_as: Any) -> None:
+    output = train(records=without_weights(SCORED, scored_as))
+    assert (output / "adapter_model.safetensors").is_file()
+    assert len(losses(output)) == 2
+
+
+def test_llama_factory_itself_refuses_a_file_of_stage_scored(command: str, tmp_path: Path) -> None:
+    path = write_training(tmp_path, SCORED)
+    result = subprocess.run([command, "train", str(path)], capture_output=True, text=True)
+    assert result.returncode != 0
+    assert "scored" in result.stderr + result.stdout
+    assert not (tmp_path / "adapter" / "adapter_model.safetensors").exists()
 
 
 def test_a_training_goes_on_from_an_adapter(train: Train) -> None:

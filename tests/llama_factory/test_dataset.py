@@ -14,12 +14,20 @@ import pytest
 
 import dataenvgym
 from dataenvgym.errors import ConfigurationError, DatasetFormatError
-from dataenvgym.llama_factory import read_dataset, write_dataset
+from dataenvgym.llama_factory import (
+    dataset_info_entry,
+    format_records_for_llama_factory_dpo,
+    read_dataset,
+    write_dataset,
+)
+from dataenvgym.llama_factory.entries import DatasetEntry
+from dataenvgym.llama_factory.parsing import parse_row
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     ToolCall,
@@ -48,6 +56,14 @@ CHAT = ChatDatum(
     system=NASTY,
     tools=({"name": NASTY, "parameters": {}},),
 )
+PLAIN_CHAT: dict[str, Any] = {
+    "messages": (
+        Message(role="user", content="2024-01-01"),
+        Message(role="assistant", content="2024-01-02"),
+        Message(role="user", content=NASTY),
+        Message(role="assistant", content=NASTY),
+    ),
+}
 BATCHES: dict[str, list[TrainingDatum]] = {
     "supervised": [PLAIN, SupervisedDatum(**PROMPT, input=NASTY, output=NASTY)],
     "chat": [CHAT, ChatDatum(messages=(CHAT.messages[0], CHAT.messages[3]))],
@@ -57,6 +73,18 @@ BATCHES: dict[str, list[TrainingDatum]] = {
         KTODatum(instruction="a", output="b", desirable=False),
     ],
     "text": [TextDatum(text=NASTY), TextDatum(text="\n")],
+    "segments": [
+        PreferenceDatum(
+            instruction="q",
+            chosen=PLAIN_CHAT["messages"][1:],
+            rejected=(PLAIN_CHAT["messages"][3], *PLAIN_CHAT["messages"][2:]),
+        ),
+        PreferenceDatum(instruction="q", chosen="yes", rejected="no"),
+    ],
+    "scored": [
+        ScoredDatum(**PLAIN_CHAT, weights=(-0.5, None)),
+        ScoredDatum(**PLAIN_CHAT, weights=(0.0, 1e-9)),
+    ],
 }
 
 
@@ -75,6 +103,14 @@ def test_every_kind_survives_being_written_and_read(kind: str, tmp_path: Path) -
     assert written.count == len(BATCHES[kind])
 
 
+@pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
+def test_segments_are_read_back_in_both_formattings(formatting: Any) -> None:
+    records = BATCHES["segments"]
+    rows = format_records_for_llama_factory_dpo(records, formatting=formatting)
+    entry = DatasetEntry.parse(dataset_info_entry("dpo", formatting, "a.jsonl"))
+    assert [parse_row(row, entry) for row in rows] == records
+
+
 @pytest.mark.parametrize(
     ("kind", "stage", "formatting", "file"),
     [
@@ -83,6 +119,7 @@ def test_every_kind_survives_being_written_and_read(kind: str, tmp_path: Path) -
         ("preference", "dpo", "alpaca", "custom_dpo_dataset.jsonl"),
         ("kto", "kto", "alpaca", "custom_kto_dataset.jsonl"),
         ("text", "pt", "alpaca", "custom_pt_dataset.jsonl"),
+        ("scored", "scored", "sharegpt", "custom_scored_dataset.jsonl"),
     ],
 )
 def test_the_folder_has_the_rows_and_the_entry_and_nothing_else(

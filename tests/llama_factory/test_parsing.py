@@ -98,6 +98,7 @@ RANKING = {
     "ranking": True,
     "columns": {"messages": "m", "chosen": "c", "rejected": "r"},
 }
+SCORED = {"formatting": "sharegpt", "columns": {"messages": "m", "weights": "w"}}
 USER, BOT = {"from": "human", "value": "Q"}, {"from": "gpt", "value": "A"}
 CALL = {"from": "function_call", "value": '{"name": "f", "arguments": {}}'}
 
@@ -118,6 +119,8 @@ CALL = {"from": "function_call", "value": '{"name": "f", "arguments": {}}'}
         ({"m": [USER, BOT], "c": BOT, "r": BOT}, RANKING, "2 turns before the answer"),
         ({"m": [USER], "c": USER, "r": BOT}, RANKING, "'c' has role 'user', expected 'assistant'"),
         ({"m": [USER], "c": CALL, "r": BOT}, RANKING, "with tool calls, expected 'assistant'"),
+        ({"m": [USER, BOT], "w": 1}, SCORED, "column 'w' holds 1, expected a list of numbers"),
+        ({"m": [USER, BOT]}, SCORED, "column 'w' holds None, expected a list of numbers"),
         ({"m": [BOT], "c": BOT, "r": BOT}, RANKING, "'m' has role 'assistant', expected 'user'"),
     ],
 )

@@ -21,8 +21,31 @@ PLACES: dict[str, Any] = {
 }
 
 
-def test_every_field_is_an_option_that_llama_factory_knows() -> None:
-    assert TrainingConfig.model_fields.keys() - {"extra"} <= KNOWN_OPTIONS
+def test_every_field_is_an_option_that_llama_factory_knows_but_those_of_scored_records() -> None:
+    scored = {
+        *("scored_as", "scored_threshold", "scored_segment"),
+        *("scored_clip", "scored_reduction"),
+    }
+    assert not scored & KNOWN_OPTIONS
+    assert TrainingConfig.model_fields.keys() - {"extra"} - scored <= KNOWN_OPTIONS
+
+
+@pytest.mark.parametrize("stage", ["sft", "pt", "dpo", "kto", "rm", "ppo"])
+def test_a_file_for_llama_factory_has_no_options_of_scored_records(
+    tmp_path: Path, stage: Any
+) -> None:
+    options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_segment": "tail"}
+    config = TrainingConfig(
+        **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, **options
+    )
+    config.write(tmp_path / "training.yaml")
+    assert yaml.safe_load((tmp_path / "training.yaml").read_text()).keys() <= KNOWN_OPTIONS
+
+
+def test_the_file_of_a_scored_training_says_all_that_the_trainer_must_know(tmp_path: Path) -> None:
+    config = TrainingConfig(**PLACES, stage="scored", scored_clip=0.2, scored_reduction="sum")
+    config.write(tmp_path / "training.yaml")
+    assert TrainingConfig.read(tmp_path / "training.yaml") == config
 
 
 def test_a_written_file_is_read_back_the_same(tmp_path: Path) -> None:

@@ -25,11 +25,13 @@ from dataenvgym.records import (
     ChatDatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     Tool,
     ToolCall,
 )
+from dataenvgym.run_warnings import listening
 from dataenvgym.storage import hash_files
 from dataenvgym.tool_formats import HERMES
 from dataenvgym.trainers import InProcessTrainer
@@ -437,3 +439,33 @@ def test_a_copy_is_the_untouched_student_with_the_same_options(tiny_student):
     for twin in (copy.deepcopy(predictor), pickle.loads(pickle.dumps(predictor))):
         assert (twin.student, twin.batch_size, twin.threads) == (predictor.student, 3, 1)
         assert twin.trainer.config == predictor.trainer.config
+
+
+SCORED = [
+    ScoredDatum(
+        messages=(Message(role="user", content="q"), Message(role="assistant", content=text)),
+        weights=(weight,),
+    )
+    for text, weight in (("yes", 1.0), ("no", -1.0))
+]
+
+
+def test_scored_records_are_learned_by_their_weights_unless_told_otherwise(
+    tiny_student: Path, tmp_path: Path
+) -> None:
+    for scored_as, stage in ((None, "scored"), ("sft", "sft"), ("kto", "kto"), ("dpo", "dpo")):
+        folder = tmp_path / stage
+        make(tiny_student, max_steps=1, scored_as=scored_as).train(SCORED, run(folder))
+        assert TrainingConfig.read(folder / "training.yaml").stage == stage
+
+
+def test_where_scored_records_give_nothing_a_run_is_warned_and_the_student_stays(
+    tiny_student: Path, tmp_path: Path
+) -> None:
+    predictor = make(tiny_student, scored_as="sft", scored_threshold=2.0)
+    before, told = logits(predictor), list[str]()
+    with listening(told.append):
+        predictor.train(SCORED, run(tmp_path))
+    assert torch.equal(logits(predictor), before)
+    (text,) = told
+    assert "no dialogue has a mean weight of 2.0 or more" in text

@@ -11,6 +11,7 @@ from dataenvgym.records import (
     Message,
     PreferenceDatum,
     Provenance,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     ToolCall,
@@ -42,6 +43,16 @@ RECORDS: list[TrainingDatum] = [
     PreferenceDatum(instruction="q", chosen="a", rejected="b"),
     KTODatum(instruction="q", output="a", desirable=False),
     TextDatum(text=NASTY),
+    ScoredDatum(
+        messages=(
+            Message(role="user", content=NASTY),
+            Message(role="assistant", content="a"),
+            Message(role="user", content="q"),
+            Message(role="assistant", content="b"),
+        ),
+        tools=({"name": "add", "parameters": {"type": "object", "properties": {}}},),
+        weights=(-0.25, None),
+    ),
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from dataenvgym.records import (
     ChatDatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     Tool,
     ToolCall,
@@ -147,7 +148,7 @@ def test_a_preference_with_an_instruction_is_written_as_before_there_were_conver
         ({"chosen": ""}, "at least 1"),
         ({"chosen": (TURNS[0],)}, "it has role 'user'"),
         ({"chosen": (Message(role="assistant", content=""),)}, "it is empty"),
-        ({"chosen": (CALLS_AGAIN, CALLS_AGAIN)}, "at most 1"),
+        ({"chosen": (CALLS_AGAIN, CALLS_AGAIN)}, "role 'assistant' again"),
         ({"chosen": 3}, "valid string"),
     ],
 )
@@ -155,3 +156,49 @@ def test_a_preference_that_cannot_be_is_refused(changes, said):
     fields = {"messages": TURNS, "chosen": "3", "rejected": (CALLS_AGAIN,), **changes}
     with pytest.raises(ValidationError, match=said):
         PreferenceDatum(**fields)
+
+
+AGAIN = Message(role="user", content="again")
+
+
+def test_an_answer_may_be_a_segment_of_several_turns():
+    pair = PreferenceDatum(
+        messages=TURNS, chosen=(SAYS_IT, AGAIN, SAYS_IT), rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT)
+    )
+    assert [len(segment) for segment in pair.segments] == [3, 3]
+    assert pair.answers == (SAYS_IT, CALLS_AGAIN)
+    assert parse_training_datum(pair.model_dump(mode="json")) == pair
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ((SAYS_IT,), "chosen has 1 turns of the assistant and rejected 2"),
+        ((SAYS_IT, AGAIN), "role 'user'"),
+        ((AGAIN, SAYS_IT), "role 'user'"),
+        ((SAYS_IT, SAYS_IT), "role 'assistant' again"),
+        ((SAYS_IT, AGAIN, Message(role="assistant", content="")), "it is empty"),
+    ],
+)
+def test_segments_have_as_many_turns_on_both_sides_and_end_with_the_assistant(chosen, message):
+    with pytest.raises(ValidationError, match=message):
+        PreferenceDatum(messages=TURNS, chosen=chosen, rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ((1.0,), "weights has 1 items, expected 2"),
+        ((1.0, None, 0.0), "weights has 3 items, expected 2"),
+        ((1.0, float("nan")), "finite"),
+        ((1.0, float("inf")), "finite"),
+    ],
+)
+def test_each_turn_has_one_finite_weight_or_none(weights, message):
+    with pytest.raises(ValidationError, match=message):
+        ScoredDatum(messages=(*TURNS[:2], TURNS[2], SAYS_IT), weights=weights)
+
+
+def test_a_scored_conversation_is_one_like_a_chat():
+    with pytest.raises(ValidationError, match="ends with a turn of others"):
+        ScoredDatum(messages=TURNS, weights=(1.0,))

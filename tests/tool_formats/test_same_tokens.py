@@ -9,9 +9,14 @@ import pytest
 
 from dataenvgym.llama_factory import read_dataset, write_dataset
 from dataenvgym.predictors.prompts import encode_prompts
-from dataenvgym.records import ChatDatum, Message, PreferenceDatum, Tool, ToolCall
+from dataenvgym.records import ChatDatum, Message, PreferenceDatum, ScoredDatum, Tool, ToolCall
 from dataenvgym.tool_formats import TOOL_FORMATS
-from dataenvgym.trainers.examples import IGNORED, preference_examples, supervised_examples
+from dataenvgym.trainers.examples import (
+    IGNORED,
+    preference_examples,
+    scored_examples,
+    supervised_examples,
+)
 from dataenvgym.trainers.student import load_tokenizer
 
 TURN = "<|{{ m['role'] }}|>{{ m['content'] }}<|end|>"
@@ -110,3 +115,22 @@ def test_an_empty_result_of_a_tool_may_be_what_a_preference_answers(tmp_path: Pa
     (read,) = read_dataset(tmp_path, written.name)
     assert isinstance(read, PreferenceDatum)
     assert read.prompt == TOOL_FORMATS["llama_factory"].flatten(pair.prompt)
+
+
+@pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
+@pytest.mark.parametrize("case", RECORDS)
+def test_a_scored_conversation_has_the_tokens_of_the_same_chat(
+    tokenizer: Any, tmp_path: Path, case: str, name: str
+) -> None:
+    chat, form = RECORDS[case], TOOL_FORMATS[name]
+    turns = [m for m in chat.messages if m.role == "assistant"]
+    values = chat.model_dump(exclude={"kind"}) | {"weights": [0.5] * len(turns)}
+    read: Any = []
+    for i, record in enumerate((chat, ScoredDatum(**values))):
+        written = write_dataset(tmp_path / str(i), [record], tool_format=form)
+        read += read_dataset(tmp_path / str(i), written.name)
+    assert [record.kind for record in read] == ["chat", "scored"]
+    (expected,) = supervised_examples(read[:1], tokenizer, cutoff=100_000)
+    (scored,) = scored_examples(read[1:], tokenizer, cutoff=100_000)
+    assert scored.example == expected
+    assert sum(scored.lengths) == len(expected.labels) - expected.labels.count(IGNORED)

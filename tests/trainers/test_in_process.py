@@ -20,11 +20,14 @@ from dataenvgym.errors import (
 from dataenvgym.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.records import (
     KTODatum,
+    Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
 )
+from dataenvgym.run_warnings import listening
 from dataenvgym.storage import hash_files, read_json, read_jsonl
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 
@@ -180,6 +183,78 @@ def test_judgements_are_learnt(tmp_path: Path, tiny_student: Path) -> None:
     adapter = train(tmp_path, tiny_student, records, num_train_epochs=20, learning_rate=1e-2)
     assert losses(adapter)[0] == pytest.approx(0.5, abs=1e-4)
     assert losses(adapter)[-1] < 0.4
+
+
+def scored(n: int, *turns: tuple[str, float]) -> ScoredDatum:
+    messages = [
+        message
+        for reply, _ in turns
+        for message in (
+            Message(role="user", content=f"q{n}"),
+            Message(role="assistant", content=reply),
+        )
+    ]
+    return ScoredDatum(messages=tuple(messages), weights=tuple(weight for _, weight in turns))
+
+
+SCORED = [scored(n, ("yes", 1.0), ("no" * (n % 3 + 1), -0.5)) for n in range(10)]
+
+
+def test_turns_are_learnt_by_their_weights(tmp_path: Path, tiny_student: Path) -> None:
+    adapter = train(tmp_path, tiny_student, SCORED, num_train_epochs=10, learning_rate=5e-3)
+    # each turn begins near -log p = log of the vocabulary's size: (1 - .5) / 2 of that
+    assert losses(adapter)[-1] < losses(adapter)[0] - 0.5
+    supervised = [SupervisedDatum(instruction="q1", output=text) for text in ("yes", "no")]
+    good, bad = (
+        losses(train(tmp_path / text, tiny_student, [record], adapter=adapter, max_steps=1))[0]
+        for text, record in zip(("yes", "no"), supervised, strict=True)
+    )
+    assert good < bad
+
+
+def test_a_clipped_training_begins_at_the_weights_and_moves_less(
+    tmp_path: Path, tiny_student: Path
+) -> None:
+    options = {"num_train_epochs": 10, "learning_rate": 5e-3, "per_device_train_batch_size": 10}
+    adapter = train(tmp_path / "clipped", tiny_student, SCORED, scored_clip=0.2, **options)
+    # every ratio is 1: -(1 - .5) / 2
+    assert losses(adapter)[0] == pytest.approx(-0.25, abs=1e-5)
+    # and at the end -(1.2 * 1 - .8 * .5) / 2 at best
+    assert -0.4 - 1e-6 <= losses(adapter)[-1] < -0.3
+
+
+@pytest.mark.parametrize("clip", [None, 0.2])
+def test_neither_division_nor_accumulation_changes_what_weights_teach(
+    tmp_path: Path, tiny_student: Path, divided: None, clip: float | None
+) -> None:
+    options = {"scored_clip": clip, "learning_rate": 1e-3, "max_steps": 4}
+    ways = (
+        {"threads": 1, "per_device_train_batch_size": 10},
+        {"threads": 3, "per_device_train_batch_size": 10},
+        # the last of three batches is smaller
+        {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 3},
+    )
+    one, *others = (
+        losses(train(tmp_path / str(i), tiny_student, SCORED, **options, **way))
+        for i, way in enumerate(ways)
+    )
+    for other in others:
+        assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
+
+
+def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path: Path, tiny_student: Path) -> None:
+    told: list[str] = []
+    records = [*SCORED[:2], scored(7, ("long" * 20, 1.0))]
+    with listening(told.append):
+        train(tmp_path, tiny_student, records, cutoff_len=12, max_steps=1)
+    (text,) = told
+    assert "3 of 5 turns" in text
+    assert "1 of 3 records" in text
+
+
+def test_a_training_without_a_whole_turn_is_an_error(tmp_path: Path, tiny_student: Path) -> None:
+    with pytest.raises(TrainingError, match="set cutoff_len higher"):
+        train(tmp_path, tiny_student, SCORED, cutoff_len=4)
 
 
 def test_a_training_goes_on_from_an_adapter(tmp_path: Path, tiny_student: Path) -> None:

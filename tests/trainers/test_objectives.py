@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 import torch
 
-from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum
+from dataenvgym.llama_factory import TrainingConfig, without_weights
+from dataenvgym.records import (
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    ScoredDatum,
+    SupervisedDatum,
+)
 from dataenvgym.trainers.compute import workers
 from dataenvgym.trainers.examples import (
     judged_examples,
     padding_token,
     preference_examples,
+    scored_examples,
     supervised_examples,
 )
 from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, Objective, padder
@@ -137,3 +144,74 @@ def test_the_kto_loss_follows_its_formula(
         expected += weight * (1 - 1 / (1 + math.exp(-0.4 * side * (margin(j.example) - kl))))
     for parts in (1, 3):
         assert whole(objective, model, [1, 2, 0], parts) == pytest.approx(expected / 3, abs=1e-4)
+
+
+# --- segments ---
+
+
+def dialogue(weight: float, *turns: str) -> ScoredDatum:
+    messages = tuple(
+        Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(turns)
+    )
+    return ScoredDatum(messages=messages, weights=(weight,) * (len(turns) // 2), system="s")
+
+
+GOOD = dialogue(1.0, "q", "yes", "and?", "a longer answer", "so?", "1")
+BAD = dialogue(0.0, "q", "no", "why?", "z", "?", "zzzz", "!", "more")
+
+
+def preference_loss(
+    records: Any, model: Any, reference: Any, tokenizer: Any, cutoff: int = 200
+) -> float:
+    pairs = preference_examples(records, tokenizer, cutoff)
+    with workers(1, CPU) as run:
+        objective = DPO(pairs, TrainingConfig(pref_beta=0.7), padder(0, CPU), reference, run)
+    return whole(objective, model, [0])
+
+
+def margin_of_turns(record: ScoredDatum, n: int, model: Any, other: Any, tokenizer: Any) -> float:
+    """log p - log of the reference over the first n turns, from the whole conversation."""
+    (scored,) = scored_examples([record], tokenizer, 200)
+    keep = sum(scored.lengths[:n])
+    places = [i for i, label in enumerate(scored.example.labels) if label != -100][:keep]
+    labels = [t if i in places else -100 for i, t in enumerate(scored.example.labels)]
+    own, reference = (log_probability(m, scored.example.tokens, labels) for m in (model, other))
+    return own - reference
+
+
+def test_a_segment_of_one_turn_has_the_dpo_loss_of_that_turn(
+    model: Any, other_model: Any, tokenizer: Any
+) -> None:
+    segment = without_weights([GOOD, BAD], "dpo", segment=1)
+    plain = [PreferenceDatum(instruction="q", system="s", chosen="yes", rejected="no")]
+    one, other = (preference_loss(r, model, other_model, tokenizer) for r in (segment, plain))
+    assert one == pytest.approx(other, abs=1e-6)
+
+
+@pytest.mark.parametrize(("segment", "n"), [(1, 1), (2, 2), ("tail", 3)])
+def test_the_loss_of_a_segment_sums_over_its_turns(
+    model: Any, other_model: Any, tokenizer: Any, segment: Any, n: int
+) -> None:
+    """From the first turn on to the end of the shorter dialogue: ETO."""
+    records = without_weights([GOOD, BAD], "dpo", segment=segment)
+    better, worse = (
+        margin_of_turns(record, n, model, other_model, tokenizer) for record in (GOOD, BAD)
+    )
+    expected = math.log1p(math.exp(-0.7 * (better - worse)))
+    found = preference_loss(records, model, other_model, tokenizer)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_segment_is_cut_at_the_same_turn_on_both_sides(tokenizer: Any) -> None:
+    def texts(cutoff: int) -> list[str]:
+        (pair,) = preference_examples(records, tokenizer, cutoff)
+        return [tokenizer.decode(side.tokens) for side in (pair.chosen, pair.rejected)]
+
+    records: Any = without_weights([GOOD, BAD], "dpo", segment=2)
+    better, worse = texts(200)
+    assert better.endswith("and?<|end|><|assistant|>a longer answer<|end|>")
+    assert worse.endswith("why?<|end|><|assistant|>z<|end|>")
+    longest = len(tokenizer(better, add_special_tokens=False)["input_ids"])
+    better, worse = texts(longest - 1)
+    assert better.endswith("<|assistant|>yes<|end|>")
+    assert worse.endswith("<|assistant|>no<|end|>")

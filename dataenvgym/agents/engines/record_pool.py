@@ -18,13 +18,14 @@ from dataenvgym.records import (
     ChatDatum,
     KTODatum,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.tasks.adapted import task_of
 
-PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum
+PromptedDatum = SupervisedDatum | ChatDatum | PreferenceDatum | KTODatum | ScoredDatum
 """The kinds of records that begin with a question."""
 
 
@@ -65,7 +66,7 @@ class RecordPool:
 
     def _framed(self, record: PromptedDatum) -> PromptedDatum:
         domain = self._task.domain
-        if isinstance(record, ChatDatum):
+        if isinstance(record, ChatDatum | ScoredDatum):
             return record
         if isinstance(record, SupervisedDatum):
             return domain.frame(record)
@@ -132,9 +133,11 @@ class RecordPool:
 
 def question_of(record: PromptedDatum) -> str:
     """What the record begins with: its question, or a conversation's first message."""
-    if isinstance(record, ChatDatum) or (isinstance(record, PreferenceDatum) and record.messages):
-        return record.messages[0].content
-    return record.prompt[-1].content
+    match record:
+        case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
+            return record.messages[0].content
+        case _:
+            return record.prompt[-1].content
 
 
 def _read(path: Path) -> list[PromptedDatum]:
@@ -155,6 +158,6 @@ def _parsed(line: bytes, where: str) -> PromptedDatum:
     if not isinstance(record, PromptedDatum):
         raise ConfigurationError(
             f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "
-            "supervised, chat, preference or kto"
+            "supervised, chat, preference, kto or scored"
         )
     return record

@@ -25,6 +25,7 @@ plans         a family of its own: which tools, in which order, with which argum
 matching      whether calls are the gold ones: strictly, or leniently as BFCL compares them
 values        the same for the value of one argument
 calls         problems whose answer is the calls themselves: BFCL, API-Bank
+tau2          the domains of Sierra's tau2-bench, from the user's own copy
 """
 
 from dataenvgym.tasks.tool_use.state import Row, State, Table

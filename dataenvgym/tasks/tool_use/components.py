@@ -25,6 +25,10 @@ from dataenvgym.tasks.tool_use.said import says
 from dataenvgym.tasks.tool_use.state import State
 from dataenvgym.tasks.tool_use.world import World
 
+Evaluates = Callable[[ToolUseProblem, "Ending"], bool | None]
+Components = Mapping[Component, Evaluates]
+"""How each component is evaluated; None is what it gives if it cannot be."""
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -45,22 +49,30 @@ class Ending:
     judged_said: bool | None = None
 
 
-def score(problem: ToolUseProblem, ending: Ending) -> tuple[float, dict[str, float]]:
+def score(
+    problem: ToolUseProblem, ending: Ending, components: Components | None = None
+) -> tuple[float, dict[str, float]]:
     """The reward, and each component of the basis by name, all of them 1.0 or 0.0.
+
+    Args:
+        components: how each is evaluated; None is as above.
 
     Raises:
         EvaluationError: if a component cannot be evaluated.
     """
     parts: dict[str, float] = {
-        name: float(_evaluated(name, problem, ending)) for name in problem.basis
+        name: float(_evaluated(name, problem, ending, components or COMPONENTS))
+        for name in problem.basis
     }
     if not parts:
         raise EvaluationError("the basis is empty, expected one component at least")
     return prod(parts.values()), parts
 
 
-def _evaluated(name: Component, problem: ToolUseProblem, ending: Ending) -> bool:
-    holds = _COMPONENTS[name](problem, ending) if name in _COMPONENTS else None
+def _evaluated(
+    name: Component, problem: ToolUseProblem, ending: Ending, components: Components
+) -> bool:
+    holds = components[name](problem, ending) if name in components else None
     if not isinstance(holds, bool):
         raise EvaluationError(
             f"component {name!r} of the basis was not evaluated (it came to {holds!r}): give the "
@@ -92,7 +104,7 @@ def _calls(problem: ToolUseProblem, ending: Ending) -> bool | None:
     return most_pairs(fits) == len(wanted)
 
 
-_COMPONENTS: Mapping[Component, Callable[[ToolUseProblem, Ending], bool | None]] = {
+COMPONENTS: Components = {
     "state": _state,
     "assertions": _assertions,
     "said": _said,

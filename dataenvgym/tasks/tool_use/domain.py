@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
@@ -20,9 +20,10 @@ from dataenvgym.records import (
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import record_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.tool_use.digest import digest_of
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
-from dataenvgym.tasks.tool_use.prepared import Preparation
-from dataenvgym.tasks.tool_use.problem import problem_of
+from dataenvgym.tasks.tool_use.prepared import Preparation, Prepared
+from dataenvgym.tasks.tool_use.problem import ToolUseProblem, problem_of
 from dataenvgym.tasks.tool_use.teaching import (
     gold_output,
     shown_try,
@@ -45,9 +46,16 @@ class ToolUseDomain(Domain):
         max_turns, max_errors, count_errors, template, user_sampling, judge_users: see
             `ToolUseEnvironment`.
         system_prompt: follows on the policy.
+
+    Attributes:
+        problem_class, prepared_class, environment_class: what its problems are, are prepared as,
+            and are worked on in.
     """
 
     has_tools = True
+    problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
+    prepared_class: ClassVar[type[Prepared]] = Prepared
+    environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
 
     def __init__(
         self,
@@ -64,9 +72,9 @@ class ToolUseDomain(Domain):
         system = "\n\n".join(text for text in (world.policy, system_prompt) if text)
         self.world = world
         self.prompt_template = PromptTemplate(system, template)
-        self.prepared = Preparation(world)
+        self.prepared = Preparation(world, self.problem_class, self.prepared_class)
         self._environment = partial(
-            ToolUseEnvironment,
+            self.environment_class,
             prepare=self.prepared,
             max_turns=max_turns,
             max_errors=max_errors,
@@ -79,15 +87,21 @@ class ToolUseDomain(Domain):
         self.make_environment()  # an impossible option is refused here
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
-        """The state that its calls lead to, and its last words."""
+        """The state that its calls lead to, and its last words.
+
+        The calls themselves stand for a state that the world does not show: they are not made
+        again, for they change what is behind it.
+        """
         if completed.response is None:
             return None
+        words = self.answer_class(completed.instance, completed.response) or ""
+        calls = [call for message in completed.transcript for call in message.tool_calls]
+        if not self.world.shows_state:
+            return f"{digest_of([[call.name, call.arguments] for call in calls])[:16]} {words}"
         prepared = self.prepared(completed.instance)
         world = prepared.world.at(prepared.state.fork())
-        for message in completed.transcript:
-            for call in message.tool_calls:
-                world.call(call)
-        words = self.answer_class(completed.instance, completed.response) or ""
+        for call in calls:
+            world.call(call)
         return f"{world.state.digest()[:16]} {words}"
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ToolUseEnvironment:
@@ -104,7 +118,7 @@ class ToolUseDomain(Domain):
 
     def text_of(self, instance: TaskInstance) -> str:
         """The instruction, and after it what a user says or is."""
-        user = problem_of(instance).user
+        user = problem_of(instance, self.problem_class).user
         if user is None:
             return instance.instruction
         if isinstance(user, ModelUser):
@@ -124,7 +138,7 @@ class ToolUseDomain(Domain):
 
     def gold_text(self, instance: TaskInstance) -> str | None:
         """The gold calls, and the words that go with them."""
-        return gold_output(instance)
+        return gold_output(instance, problem_of(instance, self.problem_class))
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
         """The conversation in which the calls of the record's output are carried out.

@@ -13,7 +13,7 @@ from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
-from dataenvgym.tasks.tool_use.components import Ending, score
+from dataenvgym.tasks.tool_use.components import COMPONENTS, Components, Ending, score
 from dataenvgym.tasks.tool_use.conversation_progress import Progress
 from dataenvgym.tasks.tool_use.prepared import Prepared
 from dataenvgym.tasks.tool_use.said_judge import said_by_judge
@@ -53,6 +53,7 @@ class ToolUseEnvironment(TaskEnvironment):
     """
 
     max_turns = 200
+    components: Components = COMPONENTS
 
     def close(self) -> None:
         """Release what the world of the last conversation holds."""
@@ -237,8 +238,8 @@ class ToolUseEnvironment(TaskEnvironment):
         self, ending: Ending, messages: tuple[Message, ...], note: str | None, *, cut: bool
     ) -> Outcome | Generator[Ask, str, Outcome]:
         progress = self._progress
-        problem, seat = progress.prepared.problem, progress.seat
-        reward, parts = score(problem, ending)
+        seat = progress.seat
+        reward, parts = self.score_of(ending)
         if note is None and reward == 1.0:
             return Outcome(messages, reward, was_correct=True, scores=parts)
         if seat is not None and cut and reward == 1.0 and progress.n_words >= MOST_WORDS:
@@ -250,6 +251,10 @@ class ToolUseEnvironment(TaskEnvironment):
         if not self._is_over and (withheld := seat.conduct.withheld()):
             raise SpeakerError(f"user: it was asked for {withheld[0]!r} and never told it")
         return self._judged(outcome, seat) if self._judge_users else outcome
+
+    def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
+        """The reward and its components."""
+        return score(self._progress.prepared.problem, ending, self.components)
 
     def _judged(self, outcome: Outcome, seat: ModelSeat) -> Generator[Ask, str, Outcome]:
         user = self._progress.prepared.problem.user

@@ -39,6 +39,10 @@ def to_instance(row: Row, *, task: str, world: str) -> TaskInstance:
     data = {name: row.values[name] for name in row.values if name not in ("id", *_OWN)}
     try:
         problem = ToolUseProblem.model_validate({"world": world, **data})
+        if problem.user is None and not own.get("instruction", "-"):
+            raise InvalidInstanceError(
+                f"{where}: field instruction: it is empty, and there is no user who speaks first"
+            )
         kept = problem.model_dump(mode="json", exclude_unset=True)
         return TaskInstance(id=id, task=task, data=kept, **own)
     except ValidationError as error:

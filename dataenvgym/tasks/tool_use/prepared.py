@@ -63,8 +63,13 @@ class Prepared:
 class Preparation:
     """Prepares the problems of one world, each once."""
 
-    def __init__(self, world: World[Any]) -> None:
-        self._world = world
+    def __init__(
+        self,
+        world: World[Any],
+        kind: type[ToolUseProblem] = ToolUseProblem,
+        prepared: type[Prepared] = Prepared,
+    ) -> None:
+        self._world, self._kind, self._as = world, kind, prepared
         self._prepared: dict[str, tuple[TaskInstance, Prepared]] = {}
 
     def __call__(self, instance: TaskInstance) -> Prepared:
@@ -76,13 +81,13 @@ class Preparation:
         known = self._prepared.get(instance.id)
         if known is not None and known[0] is instance:
             return known[1]
-        problem = problem_of(instance)
+        problem = problem_of(instance, self._kind)
         world = self._world
         try:
             check_fits(problem, world)
         except ValueError as error:
             raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
-        prepared = Prepared(problem, world.at(world.state.patched(problem.state)))
+        prepared = self._as(problem, world.at(world.state.patched(problem.state)))
         if len(self._prepared) >= _MOST:
             self._prepared.clear()
         self._prepared[instance.id] = instance, prepared

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import Json, Model, TaskInstance, Text, ToolCall
+from dataenvgym.tasks.tool_use.said import says
 from dataenvgym.tasks.tool_use.users import ScriptedUser, User
 from dataenvgym.tasks.tool_use.world import World
 
@@ -61,6 +63,9 @@ class ToolUseProblem(Model):
             if name in self.basis and not there:
                 field = "gold" if name == "calls" else name
                 raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
+        for number, words in enumerate(self.said):
+            if not says(words, words):
+                raise ValueError(f"said.{number} is {words!r}, expected a word or a number")
         return self
 
     @property
@@ -69,14 +74,20 @@ class ToolUseProblem(Model):
         return "said" in self.basis and self.said_by == "judge"
 
 
-def problem_of(instance: TaskInstance) -> ToolUseProblem:
+ProblemT = TypeVar("ProblemT", bound=ToolUseProblem)
+
+
+def problem_of(
+    instance: TaskInstance,
+    kind: type[ProblemT] = ToolUseProblem,  # type: ignore[assignment]
+) -> ProblemT:
     """The problem in an instance.
 
     Raises:
         InvalidInstanceError: naming the instance and the field.
     """
     try:
-        return ToolUseProblem.model_validate(instance.data)
+        return kind.model_validate(instance.data)
     except ValidationError as error:
         raise InvalidInstanceError(f"instance {instance.id!r}: {complaint(error)}") from None
 
@@ -122,6 +133,10 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         _check_script(problem.user, world)
     for number, assertion in enumerate(problem.assertions):
         _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
+        try:
+            inspect.signature(world.checks[assertion.check]).bind(world, **assertion.arguments)
+        except TypeError as error:
+            raise ValueError(f"field assertions.{number}.arguments: {error}") from None
 
 
 def _check_script(script: ScriptedUser, world: World[Any]) -> None:

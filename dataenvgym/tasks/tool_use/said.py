@@ -47,7 +47,7 @@ _TOKEN = re.compile(
   | (?<![\w.])(?P<sign>-(?=\d|\.\d|[$€£¥])|(?:minus|negative)\ (?=[\d.$€£¥]))?
       (?P<before>(?:usd|eur|gbp)\ (?=\d)|[$€£¥]\ ?)?(?P<inner>-(?=[\d.]))?
       (?P<number>(?:\d{{1,3}}(?:,\d{{3}})++|\d++)(?:\.\d++)?|\.\d++)
-      (?![\w/:]|[.,]\d|-\w*\d\w*[a-z])
+      (?!\w|/\w|[.,:]\d|-\w*\d\w*[a-z])
       (?P<after>\ ?[$€£¥]|\ (?:usd|dollars?|eur|euros?|gbp|jpy|yen)\b|\ ?%|\ per\ ?cent\b)?
   | (?<![\w.])(?P<sign2>-)?(?P<of>\d++(?:\.\d++)?)(?P<unit>{_UNITS})(?![\w/])
   | (?P<word>\d\w*+(?:[/:.,-]\w++)*+|\w++(?:['.@/-]\w++)*+)

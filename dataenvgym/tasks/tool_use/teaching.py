@@ -23,7 +23,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
-from dataenvgym.tasks.tool_use.problem import problem_of
+from dataenvgym.tasks.tool_use.problem import ToolUseProblem
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tool_formats import HERMES, as_reply
 from dataenvgym.tool_formats.json_objects import to_json
@@ -52,9 +52,8 @@ def _lines(messages: tuple[Message, ...]) -> Iterator[str]:
             yield f"{'Result' if message.role == 'tool' else 'User'}: {message.content}"
 
 
-def gold_output(instance: TaskInstance) -> str | None:
+def gold_output(instance: TaskInstance, problem: ToolUseProblem) -> str | None:
     """The gold calls and words of a problem, as a teacher writes them; None if there are none."""
-    problem = problem_of(instance)
     words = instance.answer or ", ".join(problem.said)
     calls = as_reply(Message(role="assistant", content="", tool_calls=problem.gold))
     return "\n".join(filter(None, (calls, words))) or None

@@ -8,7 +8,8 @@ results before it speaks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import re
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 from dataenvgym.errors import SpeakerError
@@ -19,8 +20,6 @@ from dataenvgym.tasks.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.tasks.tool_use.world import World
 from dataenvgym.tool_formats import malformed_call, read_reply
 
-STOP = "###STOP###"
-"""What a user played by a model says when it has nothing more to say."""
 MOST_CALLING = 10
 """Replies with calls that such a user may give before it speaks."""
 _GREETING = "Hi! How can I help you today?"  # chat templates want a first turn of the other side
@@ -73,10 +72,16 @@ class ModelSeat:
     Args:
         opening: its first message; "" if it speaks first.
         sampling: how its replies are drawn.
+        before: what was said before the conversation, as it sees it.
     """
 
     def __init__(
-        self, user: ModelUser, world: World[Any], opening: str, sampling: SamplingParameters
+        self,
+        user: ModelUser,
+        world: World[Any],
+        opening: str,
+        sampling: SamplingParameters,
+        before: Sequence[Message] = (),
     ) -> None:
         self.conduct = Conduct(user, opening)
         self._world, self._sampling = world, sampling
@@ -86,7 +91,10 @@ class ModelSeat:
         system = Message(role="system", content=_prompt(user), tools=self._tools)
         declared = (*self._tools, *self._assistants)
         self._declares = (system.model_copy(update={"tools": declared}),)
-        self._view = [system, Message(role="user", content=_GREETING)]
+        self._stop = re.compile("|".join(map(re.escape, user.stops)))
+        greeting = Message(role="user", content=_GREETING)
+        greets = not before or before[0].role != "user"
+        self._view = [system, *([greeting] if greets else []), *before]
         if opening:
             self._view.append(Message(role="assistant", content=opening))
 
@@ -114,8 +122,9 @@ class ModelSeat:
             self._view.append(Message(role="user", content=heard or "(no words)"))
         words: list[str] = []
         for _ in range(MOST_CALLING + 1):
-            text, stop, _ = (yield Ask("user", self.view, self._sampling)).partition(STOP)
-            message = self._read(text)
+            reply = yield Ask("user", self.view, self._sampling)
+            stop = self._stop.search(reply)
+            message = self._read(reply[: stop.start()] if stop else reply)
             words.append(message.content)
             if self._ran(message) and not stop:
                 continue
@@ -154,7 +163,10 @@ class ModelSeat:
 
 
 def _prompt(user: ModelUser) -> str:
-    text = _PLAY.format(stop=STOP, instructions=user.instructions)
+    if user.guidelines:
+        text = f"{user.guidelines}\n\n{user.instructions}"
+    else:
+        text = _PLAY.format(stop=user.stops[0], instructions=user.instructions)
     if not user.facts:
         return text
     facts = (f"- {fact.asked[0]}: {fact.tell}" for fact in user.facts)

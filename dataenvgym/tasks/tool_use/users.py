@@ -19,6 +19,8 @@ from pydantic import Field, model_validator
 from dataenvgym.records import Model, Text, ToolCall
 
 Words = Annotated[str, Field(min_length=1)]
+STOP = "###STOP###"
+"""What a user played by a model says when it has nothing more to say."""
 
 
 class Line(Model):
@@ -98,12 +100,16 @@ class ModelUser(Model):
         instructions: who it is, what it wants and knows.
         facts: what it has to tell when asked; its instructions need not repeat them.
         must_not_say: what only the assistant may say, such as the result that it has to find.
+        guidelines: how to play a user, before the instructions, in place of the house's own words.
+        stops: it leaves by saying one of these; guidelines of your own have to name them.
     """
 
     kind: Literal["model"] = "model"
     instructions: Text = Field(min_length=1)
     facts: tuple[Fact, ...] = ()
     must_not_say: tuple[Words, ...] = ()
+    guidelines: Text = ""
+    stops: tuple[Words, ...] = Field(default=(STOP,), min_length=1)
 
 
 User = Annotated[ScriptedUser | ModelUser, Field(discriminator="kind")]

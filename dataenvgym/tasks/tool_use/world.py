@@ -181,7 +181,8 @@ class World(ABC, Generic[StateT]):
 
         Raises:
             EvaluationError: if the tool's code raises anything but ToolError, runs too long,
-                returns something that is not JSON, or changes the state although it only reads.
+                returns something that is not JSON, changes the state although it only reads, or
+                leaves something else in its place.
         """
         method = self.methods.get(call.name)
         if method is None or by not in method.by:
@@ -194,6 +195,9 @@ class World(ABC, Generic[StateT]):
         self.state = before.fork()
         try:
             content = self._content(method, arguments)
+            if not isinstance(self.state, type(before)):
+                left, wanted = type(self.state).__name__, type(before).__name__
+                raise EvaluationError(f"it left {left} as the state, expected {wanted}")
             if not method.writes and self.state != before:
                 raise EvaluationError("it changed the state: mark it with @tool(writes=True)")
         except ToolError as error:

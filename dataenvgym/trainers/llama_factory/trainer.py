@@ -14,12 +14,19 @@ from typing import Any, Unpack
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError, TrainingError, did_you_mean
+from dataenvgym.errors import (
+    ConfigurationError,
+    DatasetFormatError,
+    TrainingError,
+    UnsupportedStageError,
+    did_you_mean,
+)
 from dataenvgym.external import external_environment
 from dataenvgym.external.environments import Variant
-from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
+from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset
 from dataenvgym.llama_factory.options import TEMPLATES
 from dataenvgym.progress import tell
+from dataenvgym.records import PreferenceDatum
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 from dataenvgym.trainers.llama_factory.diagnosis import explain_failure
 from dataenvgym.trainers.llama_factory.launching import CommandLine, Launcher, WarmWorker
@@ -117,12 +124,15 @@ class LlamaFactoryTrainer:
         It holds an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
 
         Raises:
+            UnsupportedStageError: for stage `scored`, and for pairs of several turns.
             TrainingError: if there is no adapter or student at the end, naming the log; the same
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)
         if not config.output_dir:
             raise ConfigurationError(f"{config_path}: output_dir is not set")
+        _refuse_weights(config)
+        _refuse_segments(config)
         output = Path(config.output_dir)
         log = output.parent / LOG
         staged = output.parent / f".{config_path.name}"
@@ -226,6 +236,29 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
         raise ConfigurationError("command is empty, expected the path of `llamafactory-cli`")
     found = shutil.which(os.path.expanduser(words[0]))
     return (os.path.abspath(found) if found else words[0], *words[1:])
+
+
+def _refuse_weights(config: TrainingConfig) -> None:
+    if config.stage == "scored":
+        raise UnsupportedStageError(
+            "stage is 'scored', and LLaMA-Factory has no stage that learns from weights: set "
+            "scored_as (trainer.scored_as) to 'sft', 'kto' or 'dpo', which turns scored records "
+            "into what it learns from, or use the in-process trainer (trainer=in_process)"
+        )
+
+
+def _refuse_segments(config: TrainingConfig) -> None:
+    """Refuse pairs of several turns in our datasets; others it can tell about itself."""
+    if config.stage != "dpo" or not (config.dataset_dir and config.dataset):
+        return
+    with suppress(DatasetFormatError):
+        for record in read_dataset(Path(config.dataset_dir), config.dataset):
+            if isinstance(record, PreferenceDatum) and len(record.segments[0]) > 1:
+                raise UnsupportedStageError(
+                    "a preference record compares segments of several turns, and LLaMA-Factory "
+                    "knows pairs of one turn only: set scored_segment (trainer.scored_segment) to "
+                    "1, or use the in-process trainer (trainer=in_process)"
+                )
 
 
 def _check_template(name: str | None) -> None:

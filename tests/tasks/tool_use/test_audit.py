@@ -234,6 +234,26 @@ def test_two_replays_that_differ_are_found():
     assert found["same twice", "twice"] == "the gold calls have other results or another state"
 
 
+class Remembering(Booking):
+    name = "remembering"
+
+    def __init__(self):
+        super().__init__()
+        self.looked_at = []
+
+    @tool
+    def recall(self) -> list[str]:
+        """Tells what was looked at, in other conversations, too."""
+        self.looked_at.append("a look")
+        return self.looked_at
+
+
+def test_a_world_that_remembers_other_conversations_is_found():
+    found = violations(Remembering(), problem("leak", world="remembering", gold=[BOOK]))
+    assert found.keys() == {("same twice", "leak")}
+    assert "random calls have other results" in found["same twice", "leak"]
+
+
 class Faulty(Booking):
     name = "faulty"
 

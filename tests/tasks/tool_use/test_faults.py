@@ -14,7 +14,7 @@ from dataenvgym.rollouts import rollout
 from dataenvgym.tasks.base import LONG_REPLIES
 from dataenvgym.tasks.tool_use import ToolError, tool
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
-from dataenvgym.tasks.tool_use.user_seat import STOP
+from dataenvgym.tasks.tool_use.users import STOP
 
 from ...rollouts.fakes import Predictor, Submitting
 from .phone_world import SET, Phone, instance, say

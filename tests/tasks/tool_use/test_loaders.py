@@ -44,6 +44,11 @@ def test_a_row_has_the_fields_of_an_instance_and_of_its_problem(load):
         ({"basis": []}, "field basis"),
         ({"basis": ["states"]}, r"field basis\.0"),
         ({"assertions": [{"check": "is_onn"}]}, r"field assertions\.0\.check: .* 'is_onn'"),
+        (
+            {"assertions": [{"check": "is_on"}]},
+            r"field assertions\.0\.arguments: missing .* 'lamp'",
+        ),
+        ({"said": ["it is on", "!?"]}, r"said\.1 is '!\?', expected a word or a number"),
         ({"state": {"lamp": {}}}, "field state: .* no 'lamp'"),
         ({"state": {"lamps": {"x": {"room": 7}}}}, r"field state\.lamps.*room"),
         ({"state": {"lamps": {"lamp_9": None}}}, "field state: .* no 'lamp_9'"),
@@ -52,6 +57,7 @@ def test_a_row_has_the_fields_of_an_instance_and_of_its_problem(load):
         ({"user": {"kind": "model"}}, r"field user\.model\.instructions"),
         ({"world": ""}, "field world"),
         ({"instruction": None}, "field instruction"),
+        ({"instruction": ""}, "field instruction: it is empty, and there is no user"),
     ],
 )
 def test_a_bad_row_is_refused_naming_file_problem_and_field(load, change, complaint):

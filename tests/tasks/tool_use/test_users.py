@@ -16,7 +16,8 @@ from dataenvgym.records.faults import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.tasks.base import LONG_REPLIES
 from dataenvgym.tasks.tool_use.task import ToolUseTask
-from dataenvgym.tasks.tool_use.user_seat import MOST_CALLING, STOP
+from dataenvgym.tasks.tool_use.user_seat import MOST_CALLING
+from dataenvgym.tasks.tool_use.users import STOP
 
 from ...rollouts.fakes import Predictor, both_modes
 from .phone_world import READ, SET, SWITCH, Phone, begun, domain, instance, say

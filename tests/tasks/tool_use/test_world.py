@@ -81,6 +81,20 @@ def test_a_tool_that_says_it_reads_and_writes_is_a_fault(lamps, how):
     assert call(lamps, "peek", how="not at all").error is None
 
 
+def test_a_tool_that_leaves_no_state_behind_is_a_fault_and_changes_nothing(lamps):
+    class Burning(type(lamps)):
+        @tool(writes=True)
+        def burn_down(self) -> str:
+            self.state = None
+            return "done"
+
+    lamps = Burning()
+    before = lamps.state
+    with pytest.raises(EvaluationError, match=r"burn_down .* left NoneType as the state, .* House"):
+        lamps.call(ToolCall(name="burn_down"))
+    assert lamps.state is before
+
+
 def test_each_seat_has_its_tools(lamps):
     assert [t.name for t in lamps.tools()] == ["look", "switch", "misbehave", "peek"]
     assert [t.name for t in lamps.tools("user")] == ["listen"]

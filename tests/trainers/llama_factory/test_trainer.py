@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 
 from dataenvgym.environments import OpenEnded
-from dataenvgym.errors import ConfigurationError, ExternalError, TrainingError
-from dataenvgym.llama_factory import write_dataset
+from dataenvgym.errors import (
+    AdapterError,
+    ConfigurationError,
+    ExternalError,
+    TrainingError,
+    UnsupportedStageError,
+)
+from dataenvgym.interfaces import TrainingRun
+from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.progress import listening
-from dataenvgym.records import SupervisedDatum
+from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
 from dataenvgym.storage import read_json
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
@@ -269,3 +276,54 @@ def train_an_adapter(folder: Path, student: Path, records: list[SupervisedDatum]
     )
     config.write(folder / "given" / "training.yaml")
     return trainer.train(folder / "given" / "training.yaml")
+
+
+def test_weights_are_refused_with_what_to_do_instead(make, write_training) -> None:
+    path = write_training()
+    stock = TrainingConfig.read(path)
+    stock.with_options(stage="scored").write(path)
+    with pytest.raises(UnsupportedStageError, match=r"set scored_as.*'sft', 'kto' or 'dpo'"):
+        make().train(path)
+    assert not (path.parent / "llama_factory.log").exists()
+
+
+@pytest.mark.parametrize(("scored_as", "stage"), [("sft", "sft"), ("kto", "kto"), ("dpo", "dpo")])
+def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
+    make, tiny_student, tmp_path, scored_as, stage
+) -> None:
+    records = [
+        ScoredDatum(
+            messages=(
+                Message(role="user", content="q"),
+                Message(role="assistant", content=text),
+            ),
+            weights=(weight,),
+        )
+        for text, weight in (("yes", 1.0), ("no", -1.0))
+    ]
+    predictor = InProcessPredictor(tiny_student, make(scored_as=scored_as))
+    # the stand-in's adapter is not one that a student can load
+    with pytest.raises(AdapterError):
+        predictor.train(records, TrainingRun(directory=tmp_path))
+    config = TrainingConfig.read(tmp_path / "training.yaml")
+    assert (config.stage, config.scored_as) == (stage, None)
+    kinds = [r.kind for r in read_dataset(tmp_path / "dataset", config.dataset or "")]
+    assert kinds == {"sft": ["chat"], "kto": ["kto", "kto"], "dpo": ["preference"]}[stage]
+
+
+def test_pairs_of_several_turns_are_refused_with_what_to_do_instead(
+    make, tiny_student, tmp_path
+) -> None:
+    records = [
+        ScoredDatum(
+            messages=tuple(
+                Message(role="assistant" if i % 2 else "user", content=text)
+                for i, text in enumerate(("q", reply, "and?", "so"))
+            ),
+            weights=(weight, weight),
+        )
+        for reply, weight in (("yes", 1.0), ("no", -1.0))
+    ]
+    predictor = InProcessPredictor(tiny_student, make(scored_as="dpo", scored_segment="tail"))
+    with pytest.raises(UnsupportedStageError, match="set scored_segment"):
+        predictor.train(records, TrainingRun(directory=tmp_path))

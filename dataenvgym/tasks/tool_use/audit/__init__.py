@@ -2,7 +2,8 @@
 
     loads         the world can put the problem, and its gold calls succeed
     gold          the gold calls, and the words that go with them, earn the full reward
-    same twice    played twice, the gold calls give the same results and state; no clock is asked
+    same twice    played twice, the gold calls and the random ones give the same results and state;
+                  no clock is asked
     nothing       who does nothing gets 0
     argument      a gold plan with one argument of a writing call changed gets 0
     random calls  50 random legal calls get 0; if they changed anything, even with the right words

@@ -25,6 +25,7 @@ RANDOM_CALLS = 50
 _MOST_CHANGES = 5  # legal changes that are tried for each argument
 _MOST_WATCHED = 30  # calls of each tool that are watched for clocks and chance
 _SHOWN = 160
+_Played = tuple[Attempt, Sequence[str | None]]  # and what came of each call
 
 
 @dataclass
@@ -34,6 +35,7 @@ class ProblemAudit:
     Attributes:
         values: that occur in the problem's first state.
         watched: how many calls of each tool were watched for clocks and chance.
+        differs: whether two replays of the same calls have differed.
     """
 
     done: Audit
@@ -43,6 +45,7 @@ class ProblemAudit:
     values: LegalValues
     rng: Random
     watched: Counter[str]
+    differs: bool = False
 
     def attempts(self) -> Iterator[Attempt]:
         """All attempts at the problem; what does not hold is noted meanwhile."""
@@ -71,11 +74,20 @@ class ProblemAudit:
         gold, words = self.prepared.problem.gold, self._words
         once, results = self._play(gold, words)
         yield self._graded("gold", gold, words, 1.0, "the gold calls", once)
-        twice, results_again = self._play(gold, words)
-        if (results, once.world.state.digest()) != (results_again, twice.world.state.digest()):
-            self._note("same twice", "the gold calls have other results or another state")
+        self._same_twice("the gold calls", (once, results), self._play(gold, words))
         if not isinstance(self.prepared.problem.user, ModelUser):
             self._gold_conversation()
+
+    def _same_twice(self, what: str, once: _Played, twice: _Played) -> None:
+        (one, results), (other, results_again) = once, twice
+        if self.differs:  # noted once is enough
+            return
+        self.differs = (results, one.world.state.digest()) != (
+            results_again,
+            other.world.state.digest(),
+        )
+        if self.differs:
+            self._note("same twice", f"{what} have other results or another state")
 
     def _gold_conversation(self) -> None:
         try:
@@ -132,8 +144,9 @@ class ProblemAudit:
         drawn = (self.values.draw(rng.choice(tools), rng) for _ in range(20 * RANDOM_CALLS))
         calls = list(islice(filter(self._is_legal, drawn), RANDOM_CALLS))
         self.done.tried["random calls"] += len(calls)
-        attempt, _ = self._play(calls, ("",), by_user=False)
+        attempt, results = self._play(calls, ("",), by_user=False)
         what = f"{len(calls)} random calls"
+        self._same_twice(what, (attempt, results), self._play(calls, ("",), by_user=False))
         yield self._graded("random calls", calls, ("",), 0.0, what, attempt)
         if self._words and attempt.world.state != self.prepared.state:
             what += ", and the right words"
@@ -166,7 +179,7 @@ class ProblemAudit:
 
     def _play(
         self, calls: Sequence[ToolCall], words: Sequence[str], *, by_user: bool = True
-    ) -> tuple[Attempt, Sequence[str | None]]:
+    ) -> _Played:
         """Make the calls, and those of the user; the attempt, and what came of each."""
         world = self.prepared.world.at(self.prepared.state.fork())
         results = [self._call(world, call) for call in calls]

@@ -98,6 +98,19 @@ def test_gold_calls_become_a_record_by_being_made(task_with):
     assert "write" in record.model_dump_json()
 
 
+def test_answers_are_compared_without_making_their_calls_again(task_with, monkeypatch):
+    task = task_with(PROBLEM)
+    others = [calls(("write", {**WRITE["arguments"], "text": text})) for text in ("milk", "oil")]
+    tries = [
+        completed
+        for first in (SOLVES.lines[0], *others)
+        for completed in task.attempt(Scripted(first, "It is noted."))
+    ]
+    monkeypatch.setattr(type(task.domain.world), "call", lambda *_: pytest.fail("called again"))
+    one, same, other = map(task.domain.answer_given, tries)
+    assert one == same != other
+
+
 def test_an_error_of_a_tool_is_the_student_s(task_with):
     task = task_with(PROBLEM)
     (completed,) = task.attempt(Scripted(calls(("read", {"title": "x"})), "It is noted."))

@@ -1,0 +1,157 @@
+"""The user's installed package tau2, and its data folder.
+
+The package asks for Python 3.12 or newer, and imports much (litellm, pandas); this module imports
+it when a task needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.storage import read_json
+
+DOMAINS = ("retail", "airline", "telecom", "mock")
+DATA_DIR = "TAU2_DATA_DIR"
+_INSTALL = (
+    "install it from its repository, with Python 3.12 or newer: "
+    "git clone https://github.com/sierra-research/tau2-bench && pip install -e tau2-bench"
+)
+
+
+@dataclass(frozen=True)
+class Tau2Package:
+    """One domain of the installed package.
+
+    Attributes:
+        domain: its name.
+        environment: a new environment of the domain, as the package makes it.
+        data: the data folder, which holds `tau2/domains`.
+    """
+
+    domain: str
+    environment: Any
+    data: Path
+
+    @property
+    def tasks_file(self) -> Path:
+        """The file with the domain's tasks."""
+        return self.data / "tau2" / "domains" / self.domain / "tasks.json"
+
+    @property
+    def splits_file(self) -> Path:
+        """The file that says which tasks are in which split; it need not exist."""
+        return self.tasks_file.with_name("split_tasks.json")
+
+    def read(self, path: Path) -> Any:
+        """The JSON in one of its files.
+
+        Raises:
+            ConfigurationError: if there is no such file.
+            BrokenFileError: if it holds something else.
+        """
+        self._check(path)
+        return read_json(path)
+
+    def guidelines(self, *, tools: bool) -> str:
+        """How tau2 tells a model to play the user, who has tools of its own or none.
+
+        Raises:
+            ConfigurationError: if there is no such file.
+        """
+        name = "simulation_guidelines_tools.md" if tools else "simulation_guidelines.md"
+        path = self.data / "tau2" / "user_simulator" / name
+        self._check(path)
+        return path.read_text(encoding="utf-8").replace("<PERSONA_GUIDELINES>", "").strip()
+
+    def _check(self, path: Path) -> None:
+        if not path.is_file():
+            raise ConfigurationError(
+                f"tau2's data folder {self.data} has no file {path.relative_to(self.data)}: set "
+                f"{DATA_DIR} (or task.data_dir) to the folder `data` of a whole checkout"
+            )
+
+
+def load_package(domain: str, data_dir: str | Path | None = None) -> Tau2Package:
+    """Import what one domain needs.
+
+    Args:
+        data_dir: the data folder; None is `TAU2_DATA_DIR`, or else the one beside the package's
+            sources.
+
+    Raises:
+        ConfigurationError: if there is no such domain, no package, another package of that name, or
+            no data folder.
+    """
+    if domain not in DOMAINS:
+        raise ConfigurationError(
+            f"domain is {domain!r}, expected one of {', '.join(DOMAINS)}."
+            f"{did_you_mean(domain, DOMAINS)}"
+        )
+    _check_installed()
+    wanted = data_dir or os.environ.get(DATA_DIR)
+    if wanted:
+        _check_folder(Path(wanted))
+    if data_dir and "tau2.utils" not in sys.modules:
+        os.environ[DATA_DIR] = str(Path(data_dir).expanduser().absolute())  # read on import
+    try:
+        _be_quiet()
+        module = importlib.import_module(f"tau2.domains.{domain}.environment")
+        data = Path(importlib.import_module("tau2.utils").DATA_DIR)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"tau2's domain {domain!r} cannot be imported: {type(error).__name__}: {error}; "
+            f"{_INSTALL}"
+        ) from error
+    _check_folder(data)
+    if wanted and not data.samefile(Path(wanted).expanduser()):
+        raise ConfigurationError(
+            f"the data folder is {wanted}, and this process has already imported tau2 with {data}:"
+            f" set {DATA_DIR} before it starts, and use one folder in one process"
+        )
+    try:
+        environment = module.get_environment()
+    except OSError as error:
+        raise ConfigurationError(
+            f"tau2's domain {domain!r} misses a file of its data: {error}; set {DATA_DIR} (or "
+            "task.data_dir) to the folder `data` of a whole checkout"
+        ) from error
+    return Tau2Package(domain, environment, data)
+
+
+def _check_installed() -> None:
+    spec = importlib.util.find_spec("tau2")
+    if spec is None:
+        raise ConfigurationError(
+            f"Sierra's package tau2 is not installed in {sys.executable} (Python "
+            f"{sys.version_info.major}.{sys.version_info.minor}); {_INSTALL}"
+        )
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    if not any((folder / "registry.py").is_file() for folder in folders):
+        raise ConfigurationError(
+            f"the installed package tau2 ({spec.origin or folders}) has no tau2.registry: it is not"
+            " Sierra's benchmark. On PyPI, tau2 is something else (magnetic relaxation rates). "
+            f"Remove it (pip uninstall tau2), and {_INSTALL}"
+        )
+
+
+def _check_folder(data: Path) -> None:
+    if not (data.expanduser() / "tau2" / "domains").is_dir():
+        raise ConfigurationError(
+            f"tau2's data folder is {data}, which has no folder tau2/domains: set {DATA_DIR} (or "
+            "task.data_dir) to the folder `data` of a checkout of "
+            "https://github.com/sierra-research/tau2-bench"
+        )
+
+
+def _be_quiet() -> None:
+    """Keep the package from logging each call."""
+    with suppress(ImportError):
+        importlib.import_module("loguru").logger.disable("tau2")

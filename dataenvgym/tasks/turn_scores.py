@@ -1,0 +1,106 @@
+"""Weights for the turns of a dialogue, from a judge's verdict: which turns mattered, and how it
+ended (EPO, Liu et al. 2025).
+
+    scores            a named turn scores 1.0, even if it is the last; else the last turn carries
+                      the final score; all others 0
+    discounted        a turn is worth its own score and the discounted worth of the next turn
+    normalized        divided by the largest absolute value of the dialogue, of a group of
+                      dialogues (of one scene, say), or not at all
+
+By dialogue, a dialogue that ended badly gives the weights of one that ended well if no turn of
+either is named: only the group tells them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from dataenvgym.errors import ConfigurationError
+
+Normalization = Literal["dialogue", "group", "none"]
+
+NAMED = 1.0
+"""The score of a turn that the judge names."""
+DISCOUNT = 0.99
+
+
+def turn_weights(
+    dialogues: Sequence[Sequence[float]],
+    *,
+    discount: float = DISCOUNT,
+    normalize: Normalization = "dialogue",
+) -> list[tuple[float, ...]]:
+    """The weights of the turns of each dialogue, from their scores (see `turn_scores`).
+
+    Args:
+        dialogues: of one group.
+        normalize: by what returns are divided; where that is zero, they stay zero.
+
+    Raises:
+        ConfigurationError: for another normalization, a discount that is not in 0..1, or a score
+            that is not finite.
+    """
+    returns = [discounted_returns(scores, discount) for scores in dialogues]
+    sizes = [_largest(values) for values in returns]
+    if normalize == "group":
+        sizes = [max(sizes, default=0.0)] * len(sizes)
+    elif normalize == "none":
+        sizes = [1.0] * len(sizes)
+    elif normalize != "dialogue":
+        raise ConfigurationError(
+            f"normalize is {normalize!r}, expected 'dialogue', 'group' or 'none'"
+        )
+    return [
+        tuple(value / size if size else 0.0 for value in values)
+        for values, size in zip(returns, sizes, strict=True)
+    ]
+
+
+def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[float, ...]:
+    """The score of each turn of one seat.
+
+    Args:
+        named: positions of the turns that mattered, from 0.
+        final: how the dialogue ended, in -1..1 (Sotopia's goal score divided by 10).
+
+    Raises:
+        ConfigurationError: for a turn that there is not, or another final score.
+    """
+    if n_turns < 1:
+        raise ConfigurationError(f"n_turns is {n_turns}, expected 1 or more")
+    if outside := sorted(i for i in named if not 0 <= i < n_turns):
+        raise ConfigurationError(
+            f"turns {outside} are named, expected positions from 0 to {n_turns - 1}"
+        )
+    if not -1.0 <= final <= 1.0:
+        raise ConfigurationError(
+            f"the final score is {final}, expected a number in -1..1: divide it by the largest "
+            "that it can be (10 for Sotopia's goal score)"
+        )
+    scores = [NAMED if i in named else 0.0 for i in range(n_turns)]
+    if n_turns - 1 not in named:
+        scores[-1] = final
+    return tuple(scores)
+
+
+def discounted_returns(scores: Sequence[float], discount: float = DISCOUNT) -> tuple[float, ...]:
+    """For each turn its score, and the discounted scores of the turns that follow.
+
+    Raises:
+        ConfigurationError: for a discount that is not in 0..1, or a score that is not finite.
+    """
+    if not 0.0 <= discount <= 1.0:
+        raise ConfigurationError(f"discount is {discount}, expected a number in 0..1")
+    if not all(map(math.isfinite, scores)):
+        raise ConfigurationError(f"scores are {list(scores)}, expected finite numbers")
+    value, values = 0.0, []
+    for score in reversed(scores):
+        value = score + discount * value
+        values.append(value)
+    return tuple(reversed(values))
+
+
+def _largest(values: Sequence[float]) -> float:
+    return max(map(abs, values), default=0.0)

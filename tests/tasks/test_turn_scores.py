@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.turn_scores import discounted_returns, turn_scores, turn_weights
+
+
+def weights(n_turns: int, named: tuple[int, ...], final: float) -> tuple[float, ...]:
+    (found,) = turn_weights([turn_scores(n_turns, named, final)])
+    return found
+
+
+def test_a_named_turn_and_the_end_share_the_weight() -> None:
+    # scores [1, 0, .8]; from the back: .8, then .99 * .8 = .792, then 1 + .99 * .792 = 1.78408.
+    # divided by 1.78408: 1, .792 / 1.78408 = .44393, .8 / 1.78408 = .44841
+    assert turn_scores(3, [0], 0.8) == (1.0, 0.0, 0.8)
+    assert weights(3, (0,), 0.8) == pytest.approx([1.0, 0.4439, 0.4484], abs=5e-5)
+
+
+def test_a_named_last_turn_scores_as_a_named_one_whatever_the_end() -> None:
+    # scores [1, 0, 1]; from the back: 1, .99, 1 + .99 * .99 = 1.9801.
+    # divided by 1.9801: 1, .99 / 1.9801 = .49997, 1 / 1.9801 = .50502
+    assert turn_scores(3, [0, 2], 0.8) == (1.0, 0.0, 1.0)
+    assert weights(3, (0, 2), 0.8) == pytest.approx([1.0, 0.5, 0.505], abs=5e-5)
+
+
+def test_by_dialogue_a_bad_end_weighs_as_much_as_a_good_one() -> None:
+    # scores [0, 0, f] give [.9801 f, .99 f, f], and f falls out when divided by the largest, f
+    assert weights(3, (), 0.1) == pytest.approx([0.9801, 0.99, 1.0])
+    assert weights(3, (), 1.0) == pytest.approx([0.9801, 0.99, 1.0])
+
+
+def test_by_group_a_bad_end_weighs_less() -> None:
+    # the largest of both is the good end's 1
+    both = [turn_scores(3, [], final) for final in (0.1, 1.0)]
+    bad, good = turn_weights(both, normalize="group")
+    assert bad == pytest.approx([0.09801, 0.099, 0.1])
+    assert good == pytest.approx([0.9801, 0.99, 1.0])
+
+
+def test_without_normalization_weights_are_the_returns() -> None:
+    (found,) = turn_weights([(1.0, 0.0, 0.8)], normalize="none")
+    assert found == discounted_returns((1.0, 0.0, 0.8)) == pytest.approx([1.78408, 0.792, 0.8])
+
+
+def test_normalization_keeps_the_sign() -> None:
+    # returns [.5 - .5, -.5] with a discount of 1
+    (found,) = turn_weights([(0.5, -0.5)], discount=1.0)
+    assert found == (0.0, -1.0)
+
+
+@pytest.mark.parametrize("normalize", ["dialogue", "group", "none"])
+def test_all_zero_stays_zero(normalize: str) -> None:
+    assert turn_weights([(0.0, 0.0), ()], normalize=normalize) == [(0.0, 0.0), ()]  # type: ignore[arg-type]
+    assert turn_weights([], normalize=normalize) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("scored", "message"),
+    [
+        (lambda: turn_scores(3, [0], 8.0), "divide it by the largest"),
+        (lambda: turn_scores(3, [0], math.nan), "final score is nan"),
+        (lambda: turn_scores(3, [1, 3, -1], 0.8), r"turns \[-1, 3\] are named"),
+        (lambda: turn_scores(0, [], 0.8), "n_turns is 0"),
+        (lambda: turn_weights([(math.inf,)]), "finite"),
+        (lambda: turn_weights([(1.0,)], discount=1.5), "discount is 1.5"),
+        (lambda: turn_weights([(1.0,)], normalize="scene"), "normalize is 'scene'"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(scored: object, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        scored()  # type: ignore[operator]

@@ -1,0 +1,1 @@
+"""A package with the few names of Sierra's tau2 that dataenvgym uses."""

@@ -1,0 +1,1 @@
+"""Its presence says that the package is Sierra's."""
