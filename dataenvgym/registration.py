@@ -11,6 +11,7 @@ TASK_ENVIRONMENTS = {
     "dataenvgym/Math-v0": "dataenvgym.tasks.math.environment:make_default",
     "dataenvgym/Code-v0": "dataenvgym.tasks.code.environment:make_default",
     "dataenvgym/ToolUse-v0": "dataenvgym.tasks.tool_use.environment:make_default",
+    "dataenvgym/Social-v0": "dataenvgym.tasks.social.environment:make_default",
 }
 TEACHING_ENVIRONMENTS = {
     "dataenvgym/OpenEnded-v0": "dataenvgym.config:make_open_ended",

@@ -7,10 +7,29 @@ episodes       Episode: what was said in a scene, and its scores
 kinds          the kinds of documents that a store keeps
 sotopia        the same in Sotopia's JSON; sotopia_dump reads and writes whole dumps
 parsing        entries of files; refused ones are named
+actions        the five kinds of action, read from text and written back
+turns          whose turn it is, and when a scene ends
+scene          SceneState: a scene in progress, as a value
+views          what each seat is shown
+deals          prices that two seats name and agree on
+partners       scripted negotiators of several temperaments
+problem        a scene to be played from one seat, as the data of an instance
+rule_scores    the dimensions that a scene's rules score
+environment    Social-v0: the student's seat; the others are asked or scripted
+loaders        which scenes are played, by whom, from which seat
+domain         how scenes are put, judged and taught
+task           SocialTask
 evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered
 content        the characters and scenes that come with the package
 """
 
+from dataenvgym.tasks.social.actions import (
+    Action,
+    ActionKind,
+    InvalidActionText,
+    read_action,
+    write_action,
+)
 from dataenvgym.tasks.social.casting import casts, check_casts
 from dataenvgym.tasks.social.collection import (
     Profiles,
@@ -20,7 +39,11 @@ from dataenvgym.tasks.social.collection import (
     shipped_profiles,
     write_profiles,
 )
+from dataenvgym.tasks.social.domain import SocialDomain
+from dataenvgym.tasks.social.environment import SocialEnvironment
 from dataenvgym.tasks.social.episodes import Episode, SeatScore, Utterance
+from dataenvgym.tasks.social.partners import TEMPERAMENTS, Negotiator, Temperament
+from dataenvgym.tasks.social.problem import SocialProblem
 from dataenvgym.tasks.social.profiles import (
     AgeRange,
     Character,
@@ -34,22 +57,39 @@ from dataenvgym.tasks.social.profiles import (
     as_seen_by,
     as_seen_by_self,
 )
+from dataenvgym.tasks.social.scene import Cast, Event, SceneState
 from dataenvgym.tasks.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
+from dataenvgym.tasks.social.task import SocialTask
+from dataenvgym.tasks.social.turns import Rules, rules_of
 
 __all__ = [
+    "Action",
+    "ActionKind",
     "AgeRange",
+    "Cast",
     "Character",
     "Deal",
     "Episode",
+    "Event",
     "Goal",
     "Hint",
+    "InvalidActionText",
     "KeptSecret",
+    "Negotiator",
     "Profiles",
     "Relationship",
     "RelationshipProfile",
+    "Rules",
     "Scene",
+    "SceneState",
     "SeatScore",
+    "SocialDomain",
+    "SocialEnvironment",
+    "SocialProblem",
+    "SocialTask",
     "SotopiaDump",
+    "TEMPERAMENTS",
+    "Temperament",
     "Utterance",
     "as_seen_by",
     "as_seen_by_self",
@@ -57,9 +97,12 @@ __all__ = [
     "check_casts",
     "keep_profiles",
     "profiles_in",
+    "read_action",
     "read_profiles",
     "read_sotopia",
+    "rules_of",
     "shipped_profiles",
+    "write_action",
     "write_profiles",
     "write_sotopia",
 ]

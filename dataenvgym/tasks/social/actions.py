@@ -1,0 +1,162 @@
+"""What a character does in its turn: one of five kinds of action, read from text and written back.
+
+Text is read in two forms. Plain words are said to everybody, and a mark in front of them names
+another kind, or recipients:
+
+    I would take it for 120 euros.
+    [speak to Ann Lee; Bob Lee] Let us leave.
+    [action] opens the window
+    [leave]
+
+The other form is Sotopia's: `{"action_type": "speak", "argument": "...", "to": ["Ann Lee"]}`.
+Only this form and the marks are read: words such as "[Ann Lee]: I accept" are just said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+import orjson
+
+from dataenvgym.errors import DataEnvGymError
+
+MOST_CHARACTERS = 4000
+"""Of an utterance."""
+MOST_TEXT = 2 * MOST_CHARACTERS
+"""Of the text that an action is read from."""
+
+
+class ActionKind(StrEnum):
+    """Sotopia's five kinds of action."""
+
+    NONE = "none"
+    SPEAK = "speak"
+    NONVERBAL = "non-verbal communication"
+    ACTION = "action"
+    LEAVE = "leave"
+
+
+ALL_KINDS = tuple(ActionKind)
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action as its character means it.
+
+    Attributes:
+        argument: what is said or done; may be empty for `none` and `leave`.
+        to: names of those it is for, as the character knows them; empty for everybody. The others
+            do not notice it.
+    """
+
+    kind: ActionKind
+    argument: str = ""
+    to: tuple[str, ...] = ()
+
+
+NOTHING = Action(ActionKind.NONE)
+
+
+class InvalidActionText(DataEnvGymError):
+    """A text that is not an action; the message is short and meant for its author."""
+
+
+_MARK = re.compile(
+    rf"\[({'|'.join(map(re.escape, ALL_KINDS))})(?: to ([^\[\]\n]+))?\](?:[^\S\n]*)(.*)", re.DOTALL
+)
+_FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NEEDS_ARGUMENT = (ActionKind.SPEAK, ActionKind.NONVERBAL, ActionKind.ACTION)
+
+
+def read_action(text: str, kinds: Collection[ActionKind] = ALL_KINDS) -> Action:
+    """The action in a text.
+
+    Args:
+        kinds: those that there are in the scene.
+
+    Raises:
+        InvalidActionText: for a text that is empty, too long or has control characters, for JSON
+            that is not an action, and for a kind that there is not.
+    """
+    if len(text) > MOST_TEXT:
+        raise InvalidActionText(f"{len(text)} characters, expected {MOST_CHARACTERS} at most")
+    text = text.replace("\r\n", "\n").strip(" \n\t")
+    if not text:
+        raise InvalidActionText(f"an empty text; to do nothing, write [{ActionKind.NONE}]")
+    fenced = _FENCE.fullmatch(text)
+    text = fenced[1] if fenced else text
+    action = _from_json(text) if text.startswith("{") else _from_plain(text)
+    return _checked(action, kinds)
+
+
+def write_action(action: Action) -> str:
+    """The plain form, which `read_action` reads back."""
+    if action.kind is ActionKind.SPEAK and not action.to and not _looks_marked(action.argument):
+        return action.argument
+    to = f" to {'; '.join(action.to)}" if action.to else ""
+    return f"[{action.kind}{to}] {action.argument}".rstrip()
+
+
+def write_json_action(action: Action) -> str:
+    """Sotopia's form; `to` only where there are recipients."""
+    fields = {"action_type": action.kind.value, "argument": action.argument}
+    return orjson.dumps(fields | ({"to": list(action.to)} if action.to else {})).decode()
+
+
+def _looks_marked(text: str) -> bool:
+    return text.startswith("{") or _MARK.fullmatch(text) is not None or "```" in text
+
+
+def _from_plain(text: str) -> Action:
+    found = _MARK.fullmatch(text)
+    if found is None:
+        return Action(ActionKind.SPEAK, text)
+    names = tuple(name for part in (found[2] or "").split(";") if (name := part.strip()))
+    return Action(ActionKind(found[1]), found[3].strip(), names)
+
+
+def _from_json(text: str) -> Action:
+    try:
+        fields = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise InvalidActionText("it begins with '{' and is not one JSON object") from None
+    kind, argument = fields.get("action_type"), fields.get("argument", "")
+    to = fields.get("to") or []
+    if kind not in list(ActionKind):
+        raise InvalidActionText(
+            f"action_type is {_short(kind)}, expected one of {', '.join(ALL_KINDS)}"
+        )
+    if not isinstance(argument, str):
+        raise InvalidActionText(f"argument is {_short(argument)}, expected a text")
+    if not isinstance(to, list) or not all(isinstance(name, str) for name in to):
+        raise InvalidActionText(f"to is {_short(to)}, expected a list of names")
+    return Action(ActionKind(kind), argument.strip(), tuple(to))
+
+
+def _checked(action: Action, kinds: Collection[ActionKind]) -> Action:
+    if action.kind not in kinds:
+        raise InvalidActionText(
+            f"{action.kind.value!r} is not possible here; there are: {', '.join(kinds)}"
+        )
+    if len(action.argument) > MOST_CHARACTERS:
+        raise InvalidActionText(
+            f"{len(action.argument)} characters, expected {MOST_CHARACTERS} at most"
+        )
+    if found := _CONTROL.search(action.argument):
+        raise InvalidActionText(f"a control character, {found[0]!a}; write plain text")
+    if action.kind in _NEEDS_ARGUMENT and not action.argument:
+        raise InvalidActionText(f"{action.kind.value!r} without an argument: say what")
+    if action.kind is ActionKind.NONE:
+        return NOTHING
+    if action.kind is ActionKind.LEAVE:  # everybody sees who leaves
+        return Action(action.kind, action.argument)
+    return action
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -1,0 +1,133 @@
+"""The domain of social simulation: a conversation is judged by the student's goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    Conversation,
+    SupervisedDatum,
+    TaskInstance,
+)
+from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.social.actions import Action, ActionKind, write_action
+from dataenvgym.tasks.social.environment import PARTNER_SAMPLING, SocialEnvironment
+from dataenvgym.tasks.social.partners import rounded, written
+from dataenvgym.tasks.social.problem import MODEL, problem_of
+from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
+from dataenvgym.tasks.social.views import introduction
+
+_ASKS = ("I {verb} {price} for the {item}.", "{price} is what I can do.", "What about {price}?")
+
+
+class SocialDomain(Domain):
+    """Scenes played from one seat.
+
+    Args:
+        rules, dimensions, partner_sampling, template, system_prompt: see `SocialEnvironment`.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        *,
+        dimensions: Sequence[str] = ("goal",),
+        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+    ) -> None:
+        self.prompt_template = PromptTemplate(system_prompt, template)
+        self._kinds = (rules or Rules()).kinds
+        self._environment = partial(
+            SocialEnvironment,
+            rules=rules,
+            dimensions=dimensions,
+            partner_sampling=partner_sampling,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        self.make_environment()  # an impossible option is refused here
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> SocialEnvironment:
+        return self._environment(instances)
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """What the student sees first, without what a model in another seat says before it."""
+        if problem_of(instance).partner == MODEL:
+            return self.prompt_template.conversation(self.text_of(instance))
+        return super().prompt(instance)
+
+    def text_of(self, instance: TaskInstance) -> str:
+        """What the student reads before the scene begins, its character included."""
+        problem = problem_of(instance)
+        return introduction(problem.cast, problem.seat, self._kinds)
+
+    def tried_text(self, completed: CompletedTaskInstance) -> str | None:
+        """The conversation from the student's first message on."""
+        said = [m for m in completed.transcript if m.role in ("assistant", "user")]
+        first = next((i for i, m in enumerate(said) if m.role == "assistant"), None)
+        if first is None:
+            return None
+        names = {"assistant": "You", "user": "Scene"}
+        return "\n".join(f"{names[m.role]}: {m.content}" for m in said[first:])
+
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
+        """A conversation that solves the problem; None unless a rule and a script define it."""
+        try:
+            completed = self.gold_conversation(instance)
+        except ConfigurationError:
+            raise
+        except DataEnvGymError:
+            return None
+        if completed is None or not completed.was_correct:
+            return None
+        return record_of(completed, self.prompt(instance))
+
+    def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
+        """The scene in which the student says `gold_replies`; None if it asks a model."""
+        problem = problem_of(instance)
+        if problem.partner == MODEL:
+            return None
+        with closing(self.make_environment()) as environment:
+            environment.reset(seed=0, options={"instance": instance})
+            for reply in self.gold_replies(instance):
+                conversation, reward, done, truncated, info = environment.step(reply)
+                if done or truncated:
+                    break
+        return CompletedTaskInstance(
+            instance=instance,
+            transcript=conversation,
+            reward=reward,
+            was_correct=bool(info["was_correct"]),
+            scores=info.get("scores", {}),
+        )
+
+    def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
+        """What a student says that knows both limits of a deal.
+
+        It comes to the other's limit in its third turn, and stays there. Where no price serves
+        both, it leaves.
+        """
+        problem = problem_of(instance)
+        deal = problem.scene.deal
+        if deal is None or problem.seat not in (deal.seller, deal.buyer):
+            return
+        if not deal.is_possible:
+            yield write_action(Action(ActionKind.LEAVE, "I am sorry, we are too far apart."))
+            return
+        sells = problem.seat == deal.seller
+        aim = deal.buyer_most if sells else deal.seller_least
+        verb = "ask" if sells else "offer"
+        for turn in range(MOST_TURNS + 1):
+            away = (0.5, 0.25)[turn] if turn < 2 else 0.0
+            price = written(rounded(aim * (1 + away if sells else 1 - away), up=sells))
+            price = price if away else written(aim)
+            yield _ASKS[turn % len(_ASKS)].format(verb=verb, price=price, item=deal.item)

@@ -1,0 +1,215 @@
+"""A scene from the student's seat; the other characters are asked, or scripted.
+
+This is `dataenvgym/Social-v0`; bare `gymnasium.make` works on the negotiations that ship
+(validation), with a scripted partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
+from dataenvgym.interfaces import Ask, SamplingParameters
+from dataenvgym.judging import dialogue_text
+from dataenvgym.records import Conversation, Message, TaskInstance
+from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.social.actions import Action, InvalidActionText, read_action
+from dataenvgym.tasks.social.evaluators import DIMENSIONS, judge_character, overall
+from dataenvgym.tasks.social.partners import Negotiator, temperament
+from dataenvgym.tasks.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.tasks.social.rule_scores import rule_scores, scored_by_rule
+from dataenvgym.tasks.social.scene import Event, SceneState
+from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
+from dataenvgym.tasks.social.views import (
+    dialogue,
+    introduction,
+    news,
+    profile_text,
+    seat_conversation,
+)
+
+PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
+SOLVED = 5.0
+"""The goal score (0..10) from which a scene counts as solved."""
+
+
+class SocialEnvironment(TaskEnvironment):
+    """Reward: the student's goal score divided by 10, at the end; other dimensions are `scores`.
+
+    Each message of the student is its action in one turn (see `actions`). The others act until it
+    is the student's turn again; it then sees what it can notice of that. A message that is not an
+    action is a turn in which it does nothing, and a note tells it why.
+
+    The scene ends as its rules say (see `turns.Rules`), or when the student leaves. Dimensions are
+    scored by the scene's rules where it has some, and by the speaker "judge" otherwise. A judge
+    without a verdict, or a partner whose reply is not an action, is a `SpeakerError`: nothing is
+    scored.
+
+    Args:
+        rules: how scenes are played.
+        dimensions: those that are scored, of `evaluators.DIMENSIONS`; `goal` is one of them. If
+            all are, `overall` is their mean.
+        partner_sampling: how the speaker "partner" draws its replies.
+        options: those of `TaskEnvironment`.
+    """
+
+    max_turns = MOST_TURNS + 1  # the rules end a scene before that
+    max_asks = 10 * MOST_TURNS
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] = (),
+        *,
+        rules: Rules | None = None,
+        dimensions: Sequence[str] = ("goal",),
+        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        **options: Any,
+    ):
+        super().__init__(instances, **options)
+        self._rules = rules or Rules()
+        self._dimensions = _checked(dimensions)
+        self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
+
+    @property
+    def state(self) -> SceneState:
+        """The scene of the last `reset`, as it is now."""
+        return self._state
+
+    def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
+        problem = problem_of(instance)
+        state = SceneState.begin(problem.cast, self._rules, seed=problem.seed)
+        state = yield from self._until_student_acts(problem, state)
+        if not state.acting:
+            raise SpeakerError(f"partner: the scene was over before it began: {state.ending}")
+        self._problem, self._state = problem, state
+        seat = problem.seat
+        opening = introduction(problem.cast, seat, self._rules.kinds)
+        if seen := state.seen_by(seat):
+            opening = f"{opening}\n\n{news(state, seat, seen)}"
+        return self.prompt_template.conversation(opening)
+
+    def respond(
+        self, instance: TaskInstance, conversation: Conversation
+    ) -> Generator[Ask, str, Outcome]:
+        problem, before = self._problem, self._state
+        actions: dict[int, Action] = {}
+        notes: dict[int, str] = {}
+        try:
+            actions[problem.seat] = read_action(conversation[-1].content, self._rules.kinds)
+        except InvalidActionText as error:
+            notes[problem.seat] = f"invalid action: {error}"
+        state = yield from self._turn(problem, before, actions, notes)
+        state = yield from self._until_student_acts(problem, state)
+        new = [e for e in state.events[len(before.events) :] if e.reaches(problem.seat)]
+        messages = _told(state, problem.seat, new)
+        if state.ending is None and problem.seat in state.present:
+            self._state = state
+            return Outcome(messages, done=False)
+        scores = yield from self._scores(problem, state)
+        self._state = state  # only now: a speaker that fails leaves it as it was
+        goal = scores["goal"]
+        return Outcome(
+            messages,
+            reward=goal / DIMENSIONS["goal"].high,
+            was_correct=goal >= SOLVED,
+            scores=scores,
+        )
+
+    # --- a turn ---
+
+    def _until_student_acts(
+        self, problem: SocialProblem, state: SceneState
+    ) -> Generator[Ask, str, SceneState]:
+        seat = problem.seat
+        while state.acting and seat in state.present and seat not in state.acting:
+            state = yield from self._turn(problem, state, {}, {})
+        return state
+
+    def _turn(
+        self,
+        problem: SocialProblem,
+        state: SceneState,
+        students: Mapping[int, Action],
+        notes: Mapping[int, str],
+    ) -> Generator[Ask, str, SceneState]:
+        """The scene after a turn in which the others act, too, where it is their turn."""
+        actions = dict(students)
+        for seat in state.acting:
+            if seat != problem.seat:
+                actions[seat] = yield from self._partner_acts(problem, state, seat)
+        return state.after(actions, notes)
+
+    def _partner_acts(
+        self, problem: SocialProblem, state: SceneState, seat: int
+    ) -> Generator[Ask, str, Action]:
+        if problem.partner != MODEL:
+            return Negotiator(temperament(problem.partner), problem.seed).act(state, seat)
+        text = yield Ask("partner", seat_conversation(state, seat), self._partner_sampling)
+        try:
+            return read_action(text, self._rules.kinds)
+        except InvalidActionText as error:
+            raise SpeakerError(f"partner: invalid action: {error}") from None
+
+    # --- the end ---
+
+    def _scores(
+        self, problem: SocialProblem, state: SceneState
+    ) -> Generator[Ask, str, dict[str, float]]:
+        """The dimensions of the student's seat.
+
+        Raises:
+            SpeakerError: if the judge gives no verdict.
+        """
+        cast, seat = state.cast, problem.seat
+        by_rule = scored_by_rule(cast.scene, seat)
+        scores = rule_scores(state, seat)
+        if to_judge := [name for name in self._dimensions if name not in by_rule]:
+            judged = yield from judge_character(
+                who=cast.characters[seat].name,
+                profile=profile_text(cast, seat),
+                scene=cast.scene.scenario,
+                dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
+                dimensions=to_judge,
+            )
+            for who, reason in judged.unscored.items():
+                raise SpeakerError(f"{who}: {reason}")
+            scores |= judged.scores
+        scores = {name: scores[name] for name in DIMENSIONS if name in scores}
+        mean = overall(scores)
+        return scores if mean is None else scores | {"overall": mean}
+
+
+def _told(state: SceneState, seat: int, new: Sequence[Event]) -> tuple[Message, ...]:
+    """What the student hears; nothing if the scene is over and nothing happened."""
+    is_news = any(event.note or event.seat != seat for event in new)
+    if not is_news and (state.ending is not None or seat not in state.present):
+        return ()
+    return (Message(role="user", content=news(state, seat, new)),)
+
+
+def _checked(dimensions: Sequence[str]) -> tuple[str, ...]:
+    for name in dimensions:
+        if name not in DIMENSIONS:
+            raise ConfigurationError(
+                f"dimensions names {name!r}.{did_you_mean(str(name), DIMENSIONS)} There are: "
+                f"{', '.join(DIMENSIONS)}"
+            )
+    if "goal" not in dimensions:
+        raise ConfigurationError(
+            f"dimensions are {list(dimensions)}, without 'goal', which is the reward: add it"
+        )
+    return tuple(dimensions)
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> SocialEnvironment:
+    """What `gymnasium.make("dataenvgym/Social-v0")` makes: by default, negotiations (validation).
+
+    Args:
+        options: those of `SocialEnvironment`.
+    """
+    from dataenvgym.tasks.social.task import SocialTask
+
+    return SocialEnvironment(SocialTask().instances if instances is None else instances, **options)

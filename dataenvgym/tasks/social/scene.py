@@ -1,0 +1,192 @@
+"""The state of a scene in progress: who is there, and what each seat has seen.
+
+States are values: `after` gives the next one and leaves the state as it is. Nothing here asks a
+model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from dataenvgym.errors import DataEnvGymError
+from dataenvgym.tasks.social.actions import NOTHING, Action, ActionKind
+from dataenvgym.tasks.social.profiles import Character, Scene, as_seen_by
+from dataenvgym.tasks.social.turns import Rules
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A scene with a character in each seat."""
+
+    scene: Scene
+    characters: tuple[Character, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.characters) != self.scene.seats:
+            raise ValueError(
+                f"scene {self.scene.id!r} has {self.scene.seats} seats and "
+                f"{len(self.characters)} characters, expected one for each seat"
+            )
+
+    @property
+    def seats(self) -> range:
+        """All seats."""
+        return range(self.scene.seats)
+
+    @cached_property
+    def _labels(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(self._labels_for(viewer) for viewer in self.seats)
+
+    def _labels_for(self, viewer: int) -> tuple[str, ...]:
+        labels: list[str] = []
+        for seat, character in enumerate(self.characters):
+            seen = as_seen_by(self.scene.relationship, character)
+            name = character.name if seat == viewer else seen.get("name", f"Person {seat + 1}")
+            name = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())
+            taken = {label.casefold() for label in labels}
+            labels.append(f"{name} ({seat + 1})" if name.casefold() in taken else name)
+        return tuple(labels)
+
+    def label(self, seat: int, viewer: int) -> str:
+        """What a viewer calls a seat: its name, or "Person 2" if they are strangers."""
+        return self._labels[viewer][seat]
+
+    def seat_called(self, label: str, viewer: int) -> int | None:
+        """The seat that a viewer calls so (in any case); None if there is none."""
+        wanted = " ".join(label.casefold().split())
+        labels = self._labels[viewer]
+        return next((seat for seat in self.seats if labels[seat].casefold() == wanted), None)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a scene.
+
+    Attributes:
+        turn: from 0.
+        seat: who did it, or whom a note is for.
+        to: the seats that it was for; empty for everybody.
+        note: what the scene tells this seat alone; "" for an action.
+    """
+
+    turn: int
+    seat: int
+    action: Action = NOTHING
+    to: tuple[int, ...] = ()
+    note: str = ""
+
+    def reaches(self, seat: int) -> bool:
+        """Whether a seat notices it: its own actions always, others' unless they are private."""
+        if self.note:
+            return seat == self.seat
+        return seat == self.seat or not self.to or seat in self.to
+
+
+class InvalidRecipient(DataEnvGymError):
+    """Recipients that cannot be; the message is meant for the speaker."""
+
+
+@dataclass(frozen=True)
+class SceneState:
+    """A scene in progress.
+
+    Attributes:
+        seed: of the random order of turns.
+        events: what happened, in order; `none` is not recorded.
+        present: the seats that have not left, in ascending order.
+        n_turns: that are over.
+        n_stale: stale turns in a row.
+        last: the seat whose turn was the last one.
+    """
+
+    cast: Cast
+    rules: Rules = field(default_factory=Rules)
+    seed: int = 0
+    events: tuple[Event, ...] = ()
+    present: tuple[int, ...] = ()
+    n_turns: int = 0
+    n_stale: int = 0
+    last: int = -1
+
+    @classmethod
+    def begin(cls, cast: Cast, rules: Rules | None = None, *, seed: int = 0) -> SceneState:
+        """The scene before anybody has done anything."""
+        return cls(cast, rules or Rules(), seed, present=tuple(cast.seats))
+
+    @cached_property
+    def ending(self) -> str | None:
+        """Why it is over, or None."""
+        return self.rules.ending(self.n_turns, len(self.present), self.n_stale)
+
+    @cached_property
+    def acting(self) -> tuple[int, ...]:
+        """The seats whose turn it is; none after the end."""
+        if self.ending is not None:
+            return ()
+        return self.rules.acting(self.n_turns, self.present, self.last, seed=self.seed)
+
+    def seen_by(self, seat: int) -> tuple[Event, ...]:
+        """What a seat has noticed, its own actions included."""
+        return tuple(event for event in self.events if event.reaches(seat))
+
+    def after(
+        self, actions: Mapping[int, Action], notes: Mapping[int, str] | None = None
+    ) -> SceneState:
+        """The scene one turn later.
+
+        The action of a seat whose turn it is not is not recorded. An action with recipients that
+        cannot be is not recorded either: its seat gets a note.
+
+        Args:
+            actions: of the seats; one that is not named does nothing.
+            notes: what the scene tells a seat in this turn.
+
+        Raises:
+            ValueError: if the scene is over.
+        """
+        if self.ending is not None:
+            raise ValueError(f"the scene is over: {self.ending}")
+        events = [Event(self.n_turns, s, note=text) for s, text in (notes or {}).items()]
+        left: set[int] = set()
+        done = 0
+        for seat in self.acting:
+            action = actions.get(seat, NOTHING)
+            if action.kind is ActionKind.NONE:
+                continue
+            try:
+                to = self._recipients(seat, action)
+            except InvalidRecipient as error:
+                events.append(Event(self.n_turns, seat, note=str(error)))
+                continue
+            done += 1
+            events.append(Event(self.n_turns, seat, action, to))
+            if action.kind is ActionKind.LEAVE:
+                left.add(seat)
+        return replace(
+            self,
+            events=(*self.events, *events),
+            present=tuple(seat for seat in self.present if seat not in left),
+            n_turns=self.n_turns + 1,
+            n_stale=0 if done else self.n_stale + 1,
+            last=self.acting[-1],
+        )
+
+    def _recipients(self, seat: int, action: Action) -> tuple[int, ...]:
+        """The seats that an action is for."""
+        found: list[int] = []
+        for name in action.to:
+            other = self.cast.seat_called(name, seat)
+            if other is None or other == seat or other not in self.present:
+                there = (self.cast.label(s, seat) for s in self.present if s != seat)
+                raise InvalidRecipient(
+                    f"invalid recipient: {_shown(name)}; there are: {', '.join(there)}"
+                )
+            found.append(other)
+        return tuple(dict.fromkeys(found))
+
+
+def _shown(name: str) -> str:
+    flat = " ".join(name.split())
+    return ascii(flat if len(flat) <= 60 else f"{flat[:60]}...")

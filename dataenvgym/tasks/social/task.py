@@ -1,0 +1,84 @@
+"""Scenes with characters, goals and secrets: those that ship, or from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Unpack
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.social.collection import read_profiles, shipped_profiles
+from dataenvgym.tasks.social.domain import SocialDomain
+from dataenvgym.tasks.social.environment import PARTNER_SAMPLING
+from dataenvgym.tasks.social.loaders import SceneSource, Seats
+from dataenvgym.tasks.social.turns import Order, rules_of
+from dataenvgym.tasks.source import Split
+
+THIRDS: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
+
+
+class SocialTask(Task):
+    """Scenes from the student's seat.
+
+        SocialTask(partner="tough")                              # negotiations, without any model
+        SocialTask(partner="model", others={"partner": ..., "judge": ...})
+
+    Args:
+        scenes: "all", or a named subset such as "hard".
+        seats: the student's: "first", "second" or "both".
+        partner: a temperament of the scripted negotiators (see `partners`), who play the scenes
+            with a deal; or "model", the speaker "partner", which plays all.
+        profiles: a folder with characters and scenes (see `collection`); None: those that ship.
+        casts_per_scene, fractions, seed: see `SceneSource`.
+        rules: "sotopia" or "epo" (see `turns.rules_of`).
+        order, turn_limit, most_stale: see `turns.Rules`.
+        dimensions: that are scored (see `SocialEnvironment`); those that the rules of a scene do
+            not score need the speaker "judge".
+        partner_sampling: how the speaker "partner" draws its replies.
+        sampling: how the student does.
+        options: those of `Task`.
+    """
+
+    def __init__(
+        self,
+        scenes: str = "all",
+        seats: Seats = "both",
+        partner: str = "fair",
+        *,
+        profiles: str | Path | None = None,
+        name: str = "social",
+        casts_per_scene: int = 1,
+        fractions: Mapping[Split, float] = THIRDS,
+        seed: int = 0,
+        rules: Literal["sotopia", "epo"] = "sotopia",
+        order: Order = "round_robin",
+        turn_limit: int = 20,
+        most_stale: int = 2,
+        dimensions: Sequence[str] = ("goal",),
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        sampling: SamplingParameters = LONG_REPLIES,
+        **options: Unpack[TaskOptions],
+    ):
+        played = rules_of(rules, order=order, turn_limit=turn_limit, most_stale=most_stale)
+        domain = SocialDomain(
+            played,
+            dimensions=dimensions,
+            partner_sampling=partner_sampling,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        source = SceneSource(
+            shipped_profiles() if profiles is None else read_profiles(profiles),
+            name=name,
+            scenes=scenes,
+            seats=seats,
+            partner=partner,
+            casts_per_scene=casts_per_scene,
+            fractions=fractions,
+            seed=seed,
+        )
+        super().__init__(source, domain, name=name, sampling=sampling, **options)
