@@ -55,6 +55,7 @@ def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeyp
     assert records[0] != records[1]
 
 
+@pytest.mark.slow
 def test_the_example_with_other_speakers_asks_them_all_at_once_and_alike_in_rounds(tmp_path):
     assert len((ROOT / "examples" / "own_domain.py").read_text().splitlines()) <= 80
     shown = run(ROOT / "examples" / "own_domain.py", "24", "160", folder=tmp_path)

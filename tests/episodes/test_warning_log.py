@@ -128,6 +128,7 @@ def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
     assert hearing.heard[tired - 1 : tired + 2 : 2] == (("begin", "agent"), ("end", "agent"))
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
     play, tmp_path, monkeypatch, noisy
 ):

@@ -80,6 +80,7 @@ def test_what_a_guarded_command_leaves_behind_ends_with_it() -> None:
     assert is_gone(left)
 
 
+@pytest.mark.slow
 def test_a_guard_ends_all_when_it_is_told_to_also_what_does_not_mind() -> None:
     process, stubborn = started(*guarded([sys.executable, "-c", FAMILY]))
     process.terminate()

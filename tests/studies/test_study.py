@@ -245,6 +245,7 @@ def test_episodes_run_in_processes_by_default_and_as_many_as_asked_for(small, fo
         plan_study(["agent=random", *small], workers=3)
 
 
+@pytest.mark.slow
 def test_a_study_in_processes_comes_to_the_same(studied, small, folder):
     there = run_study([*GRID, *small[:-1]], name="there", workers=2)
 

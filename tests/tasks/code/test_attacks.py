@@ -205,8 +205,13 @@ ATTACKS = {
 }
 
 
+LONG = ("answers by very many things", "answers by a very long text")
+
+
 @pytest.mark.parametrize("problem", [ASSERTS, DOCTEST, CALLS], ids=["asserts", "doctest", "calls"])
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "attack", [pytest.param(a, marks=pytest.mark.slow) if a in LONG else a for a in ATTACKS]
+)
 def test_an_attack_does_not_pass(attack, problem, box):
     slow = attack.startswith(("never", "ignores", "stops", "is nested", "forks"))
     limits = LIMITS.model_copy(update={"seconds": 0.5}) if slow else LIMITS
