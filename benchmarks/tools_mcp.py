@@ -117,7 +117,7 @@ async def in_session(url: str, use: Callable[[Client], Awaitable[T]]) -> T:
 
 
 async def calls_a_second(url: str, tool: str, **arguments: str) -> float:
-    """What some sessions at a time come to, once all of them are open."""
+    """Calls a second of several sessions, once all of them are open."""
     ready, done = asyncio.Barrier(SESSIONS + 1), asyncio.Barrier(SESSIONS + 1)
 
     async def call(client: Client) -> None:

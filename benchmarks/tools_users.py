@@ -3,7 +3,7 @@
     python -m benchmarks.tools_users
 
 The student and the user are models behind a stub server in another process, which repeats what it
-is told. Each of four turns is one request for the student and one for the user. The bare
+hears. Each of four turns is one request for the student and one for the user. The bare
 environment asks as often, with no world, no rules and no view of its own. Memory is what Python
 holds at its peak (`tracemalloc`), with models in this process in place of the server.
 """
@@ -118,7 +118,7 @@ def check(completed: Sequence[CompletedTaskInstance]) -> None:
 
 
 class Echo:
-    """What the server does, in this process."""
+    """The same replies as the server's, in this process."""
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

@@ -58,6 +58,8 @@ To add a domain, write two classes:
   written. Where an instruction is not all that the student is given, such as with tools, `text_of`
   puts the whole problem for a teacher, and `frame` makes a chat record of what the teacher writes
   in this form (docs/tool_use_calls.md).
+- Problems that take several turns have their gold record made by holding the conversation:
+  `DialogueDomain` (`dialogue.py`) does it with the replies of `gold_replies`.
 - An id of its own: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
 """
 

@@ -183,7 +183,7 @@ def _scaled(plan: Plan, total: int) -> Plan:
 
 
 def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
-    """What tells problems apart: all that comes before the answer."""
+    """A key of the problem: all that comes before the answer."""
     prompt = record.conversation[:-1] if isinstance(record, ChatDatum) else record.prompt
     return "\n".join(message.model_dump_json() for message in prompt)
 

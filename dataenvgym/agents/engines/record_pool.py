@@ -132,7 +132,7 @@ class RecordPool:
 
 
 def question_of(record: PromptedDatum) -> str:
-    """What the record begins with: its question, or a conversation's first message."""
+    """The record's question, or the first message of its conversation."""
     match record:
         case ChatDatum() | ScoredDatum() | PreferenceDatum(messages=(_, *_)):
             return record.messages[0].content

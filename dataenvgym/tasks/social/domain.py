@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from functools import partial
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
-    ChatDatum,
     CompletedTaskInstance,
     Conversation,
-    SupervisedDatum,
     TaskInstance,
 )
-from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.social.actions import Action, ActionKind, write_action
 from dataenvgym.tasks.social.environment import PARTNER_SAMPLING, SocialEnvironment
@@ -28,7 +23,7 @@ from dataenvgym.tasks.social.views import introduction
 _ASKS = ("I {verb} {price} for the {item}.", "{price} is what I can do.", "What about {price}?")
 
 
-class SocialDomain(Domain):
+class SocialDomain(DialogueDomain):
     """Scenes played from one seat.
 
     Args:
@@ -79,36 +74,9 @@ class SocialDomain(Domain):
         names = {"assistant": "You", "user": "Scene"}
         return "\n".join(f"{names[m.role]}: {m.content}" for m in said[first:])
 
-    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
-        """A conversation that solves the problem; None unless a rule and a script define it."""
-        try:
-            completed = self.gold_conversation(instance)
-        except ConfigurationError:
-            raise
-        except DataEnvGymError:
-            return None
-        if completed is None or not completed.was_correct:
-            return None
-        return record_of(completed, self.prompt(instance))
-
-    def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
-        """The scene in which the student says `gold_replies`; None if it asks a model."""
-        problem = problem_of(instance)
-        if problem.partner == MODEL:
-            return None
-        with closing(self.make_environment()) as environment:
-            environment.reset(seed=0, options={"instance": instance})
-            for reply in self.gold_replies(instance):
-                conversation, reward, done, truncated, info = environment.step(reply)
-                if done or truncated:
-                    break
-        return CompletedTaskInstance(
-            instance=instance,
-            transcript=conversation,
-            reward=reward,
-            was_correct=bool(info["was_correct"]),
-            scores=info.get("scores", {}),
-        )
+    def asks_model(self, instance: TaskInstance) -> bool:
+        """Whether a model plays the other characters."""
+        return problem_of(instance).partner == MODEL
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that knows both limits of a deal.

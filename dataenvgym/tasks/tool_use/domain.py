@@ -7,7 +7,6 @@ from contextlib import closing
 from functools import partial
 from typing import Any, ClassVar
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import (
     ChatDatum,
@@ -17,8 +16,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
-from dataenvgym.tasks.domain import Domain
-from dataenvgym.tasks.lessons import record_of
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.tool_use.digest import digest_of
 from dataenvgym.tasks.tool_use.environment import USER_SAMPLING, CountErrors, ToolUseEnvironment
@@ -38,7 +36,7 @@ from dataenvgym.tool_formats import as_reply
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves
 
 
-class ToolUseDomain(Domain):
+class ToolUseDomain(DialogueDomain):
     """Problems of one world.
 
     Args:
@@ -177,43 +175,10 @@ class ToolUseDomain(Domain):
         for _ in range(_MOST_WORDS):
             yield words
 
-    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
-        """The conversation in which the gold calls are made, if it earns the full reward.
-
-        None if the problem asks a model: a user, or a judge.
-        """
-        try:
-            completed = self.gold_conversation(instance)
-        except ConfigurationError:
-            raise
-        except DataEnvGymError:
-            return None
-        if completed is None or not completed.was_correct:
-            return None
-        return record_of(completed, self.prompt(instance))
-
-    def gold_conversation(self, instance: TaskInstance) -> CompletedTaskInstance | None:
-        """The problem after the gold replies; None if it asks a model: a user, or a judge.
-
-        Raises:
-            DataEnvGymError: if the world cannot put the problem.
-        """
+    def asks_model(self, instance: TaskInstance) -> bool:
+        """Whether a model plays its user, or judges."""
         problem = self.prepared(instance).problem
-        if isinstance(problem.user, ModelUser) or problem.asks_judge:
-            return None
-        with closing(self.make_environment()) as environment:
-            environment.reset(seed=0, options={"instance": instance})
-            for reply in self.gold_replies(instance):
-                conversation, reward, done, truncated, info = environment.step(reply)
-                if done or truncated:
-                    break
-        return CompletedTaskInstance(
-            instance=instance,
-            transcript=conversation,
-            reward=reward,
-            was_correct=bool(info["was_correct"]),
-            scores=info.get("scores", {}),
-        )
+        return isinstance(problem.user, ModelUser) or problem.asks_judge
 
     def close(self) -> None:
         self.world.close()

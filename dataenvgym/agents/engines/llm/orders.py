@@ -35,7 +35,7 @@ class ProblemTexts(Protocol):
 
     @property
     def told(self) -> str:
-        """What the teacher is told once, for all problems."""
+        """The part of the request that is the same for all problems."""
         ...
 
     def text_of(self, instance: TaskInstance) -> str:
@@ -43,7 +43,7 @@ class ProblemTexts(Protocol):
         ...
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
-        """What the student said to it; None if it never answered."""
+        """The student's answer; None if there was none."""
         ...
 
     def gold_text(self, instance: TaskInstance) -> str | None:
