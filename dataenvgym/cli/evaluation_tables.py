@@ -76,7 +76,7 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
 
 
 def judge_lines(results: Sequence[MetricResult]) -> list[str]:
-    """What is worth knowing of judges: samples without a score, and how far they agree."""
+    """Notes on the judges: samples without a score, and the agreement."""
     lines = []
     for r in results:
         if not isinstance(r, JudgeResult):

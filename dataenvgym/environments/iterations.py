@@ -133,7 +133,7 @@ class IterationFiles:
             write_jsonl(path, (r.model_dump(mode="json") for r in checked.accepted))
 
     def read_bands(self) -> Bands | None:
-        """What near duplicates of the accepted records are found by, if that was written."""
+        """The bands of the accepted records, for finding near duplicates; None if not written."""
         path = self._path("bands.npy")
         with naming_damage(path):
             return np.load(path, allow_pickle=False) if path.exists() else None
