@@ -19,6 +19,7 @@ from dataenvgym.agents.engines.pocket import PocketEngine
 from dataenvgym.agents.engines.pool import PoolEngine
 from dataenvgym.agents.engines.preference import PreferenceEngine
 from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter
+from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.agents.engines.seeded import SeededEngine
 from dataenvgym.agents.engines.selections import (
     InfluenceSelection,
@@ -83,6 +84,7 @@ __all__ = [
     "RejectionSamplingEngine",
     "RetentionPolicy",
     "Rewriter",
+    "ScoredTriesEngine",
     "SeededEngine",
     "Selection",
     "SelfConsistencyEngine",
