@@ -11,6 +11,7 @@ What passes between policy and engine is in `dataenvgym.plans`.
 """
 
 from dataenvgym.agents.agent import Agent
+from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine
 from dataenvgym.agents.engines.code.execution import ExecutionEngine
 from dataenvgym.agents.engines.contrast import ContrastEngine
 from dataenvgym.agents.engines.gold import GoldEngine
@@ -58,6 +59,7 @@ __all__ = [
     "Assignment",
     "BanditPolicy",
     "BlindPolicy",
+    "BranchedTriesEngine",
     "ConfigurableTreePolicy",
     "ContrastEngine",
     "EdgePolicy",

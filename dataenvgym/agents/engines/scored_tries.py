@@ -8,6 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
+from dataenvgym.agents.engines.lost_tries import LostTries
 from dataenvgym.agents.engines.named_turns import named_turns
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
@@ -15,7 +16,6 @@ from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.judging import Unscored
 from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.lessons import scored_record_of, students_turns
 from dataenvgym.tasks.turn_scores import DISCOUNT, Normalization, turn_scores, turn_weights
 
@@ -69,13 +69,13 @@ class ScoredTriesEngine(SelfTeachingEngine):
         self.judge = self.task.others.get(JUDGE) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
-        self._lost = _Lost()
+        self._lost = LostTries("scored_tries")
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
         """The records of the plan, up to `samples` of each problem."""
-        self._lost = _Lost()
+        self._lost = LostTries("scored_tries")
         records = super().generate(plan, predictor, rng)
         self._lost.warn(records)
         return records
@@ -139,42 +139,3 @@ class _Try:
     done: CompletedTaskInstance
     turns: Sequence[int]
     named: tuple[int, ...] | None = None
-
-
-class _Lost:
-    """Why tries have no record, in one iteration."""
-
-    def __init__(self) -> None:
-        self.n_tries = 0
-        self.failed: list[str] = []
-        self.unscored: list[str] = []
-
-    def keeps(self, done: CompletedTaskInstance) -> bool:
-        """Whether a try has a score; one that failed is counted."""
-        self.n_tries += 1
-        if done.error is not None:
-            self.failed.append(done.error)
-        return done.error is None
-
-    def warn(self, records: Sequence[TrainingDatum]) -> None:
-        """Tell the user of the run what is missing, and if nothing can be learned."""
-        lost = [
-            f"{len(reasons)} {what} (the last one: {reasons[-1]})"
-            for what, reasons in (
-                ("failed", self.failed),
-                ("have no verdict of the judge", self.unscored),
-            )
-            if reasons
-        ]
-        if lost:
-            warn_run(
-                f"scored tries: of {self.n_tries} tries, {' and '.join(lost)}; they are left out"
-            )
-        if self.n_tries and not records:
-            warn_run(f"scored tries: {self.n_tries} tries gave no record")
-        scored = [record for record in records if isinstance(record, ScoredDatum)]
-        if scored and not any(weight for record in scored for weight in record.weights):
-            warn_run(
-                f"scored tries: all weights of {len(scored)} records are 0, so that nothing is "
-                "learned from them: the tries at each problem have the same reward, or all have 0"
-            )

@@ -7,7 +7,8 @@ there is to learn from that. `SelfTeachingEngine` is all of it but the saying:
   `SelfConsistencyEngine` (self_consistency) what the student says most often,
   `RejectionSamplingEngine` what the task's domain calls right;
 - `ContrastEngine` (contrast) makes preference pairs of a try that is right and one that is not;
-- `ScoredTriesEngine` (scored_tries) gives each turn of each try a weight.
+- `ScoredTriesEngine` (scored_tries) gives each turn of each try a weight;
+- `BranchedTriesEngine` (branched_tries) plays a try again from one of its turns on, to compare.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class SelfTeachingEngine(ABC):
         wave = 0
         while chosen := self._choose(order, tried, wishes, left):
             tried |= {problem.id for problem, _ in chosen}
-            found = self._learned([p for p, _ in chosen], predictor, derive_seed(seed, wave))
+            tries = self.play([p for p, _ in chosen], predictor, derive_seed(seed, wave))
+            found = self.learn_all(tries)
             for (problem, skill), lessons in zip(chosen, found, strict=True):
                 left[skill] -= 1
                 if taken := lessons[: wishes[skill]]:
@@ -158,10 +160,10 @@ class SelfTeachingEngine(ABC):
                 chosen.append((problem, skill))
         return chosen
 
-    def _learned(
+    def play(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
-    ) -> Sequence[Sequence[TrainingDatum]]:
-        """For each problem the records that the student's tries at it give."""
+    ) -> Sequence[Sequence[CompletedTaskInstance]]:
+        """The student's tries at each problem; here, `samples` of its own."""
         seeds = (derive_seed(seed, sample) % 2**31 for sample in range(self.samples))
         rounds = [
             self.task.attempt(
@@ -169,7 +171,7 @@ class SelfTeachingEngine(ABC):
             )
             for seed in seeds
         ]
-        return self.learn_all([*zip(*rounds, strict=True)])
+        return [*zip(*rounds, strict=True)]
 
 
 class SelfAnswersEngine(SelfTeachingEngine):
