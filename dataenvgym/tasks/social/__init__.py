@@ -16,6 +16,7 @@ partners       scripted negotiators of several temperaments
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
 seat_scores    the scores of a seat: by rule, or by a judge
+strategies     advice before each turn, which only the advised seat notices
 environment    Social-v0: the student's seat; the others are asked or scripted
 aec            SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)
 action_space   the texts of actions as a space with masks
@@ -62,6 +63,7 @@ from dataenvgym.tasks.social.profiles import (
 )
 from dataenvgym.tasks.social.scene import Cast, Event, SceneState
 from dataenvgym.tasks.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
+from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.task import SocialTask
 from dataenvgym.tasks.social.turns import Rules, rules_of
 
@@ -91,6 +93,7 @@ __all__ = [
     "SocialProblem",
     "SocialTask",
     "SotopiaDump",
+    "Strategies",
     "TEMPERAMENTS",
     "Temperament",
     "Utterance",
