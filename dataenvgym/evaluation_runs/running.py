@@ -37,6 +37,7 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
+    fingerprint,
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
@@ -47,7 +48,8 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.judging import RubricJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.rollouts import close_speakers
+from dataenvgym.rollouts import close_speakers, student_speakers
+from dataenvgym.rollouts.student_speaker import FORMER
 from dataenvgym.tasks.adapted import one_by_one, task_of
 
 if TYPE_CHECKING:
@@ -171,6 +173,8 @@ def run_evaluation(
     task = on_split(task, split)
     settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
     samples = int(settings.samples)
+    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
+        settings.former = fingerprint(student.former)
     metrics = parse_metrics(settings.metrics, samples)
     sign = "" if "sampling" in config.task else "+"
     check_samples(task, samples, sign=sign)
