@@ -56,6 +56,7 @@ def test_an_agent_brings_its_environment_unless_one_is_named(overrides, environm
 def test_the_trainers_options_have_the_defaults_of_the_training_config():
     for trainer in ("in_process", "llama_factory"):
         options = OmegaConf.to_container(compose([f"trainer={trainer}"]).trainer, resolve=True)
+        assert isinstance(options, dict)
         for name in OWN_OPTIONS:
             options.pop(name, None)
         assert options == {name: getattr(TrainingConfig(), name) for name in options}
