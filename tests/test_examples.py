@@ -17,6 +17,7 @@ EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py impor
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
+ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py"]
 REDUCED = {
     **{f"{task}/{kind}.py": ["1"] for task in ("math", "code", "tool_use") for kind in KINDS},
     "self_teaching.py": ["rejection_sampling", "1"],
@@ -71,8 +72,14 @@ def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(
     assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
 
 
+def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_path):
+    shown = run(ROOT / "examples" / "social" / "self_play.py", folder=tmp_path)
+    itself, former, untouched, saved, _ = (float(line.split()[0]) for line in shown.splitlines())
+    assert itself < former == saved < untouched
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in [*SHORT, *EXTERNAL]])
+@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in ELSEWHERE])
 def test_every_other_example_runs(name, tmp_path):
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
