@@ -8,7 +8,7 @@ PARTS = {
     "environments": "The teaching environments, in which a data-generation agent acts.",
     "agents": "Policies, engines, and the agents made of them.",
     "plans": "What passes between a policy and an engine.",
-    "tasks": "Problems, the environments in which a student works on them, and how they are scored.",
+    "tasks": "Problems, the environments in which a student works on them, and their scores.",
     "tasks.math": "Math.",
     "tasks.code": "Code.",
     "tasks.tool_use": "Tool use: worlds, tools, users.",

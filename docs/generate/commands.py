@@ -21,7 +21,7 @@ def commands_page() -> str:
     """The page as Markdown: a table of the commands, then a section for each."""
     parser = argparse.ArgumentParser(prog="dataenvgym")
     commands = add_commands(parser, argparse.ArgumentParser)
-    table = ["| command | |", "|---|---|"]
+    table = ["| command | what it does |", "|---|---|"]
     table += [
         f"| [`{name}`](#{name}) | {cell(sentence(command.description))} |"
         for name, command in commands.items()
@@ -44,7 +44,7 @@ def _section(name: str, command: argparse.ArgumentParser) -> str:
     command.formatter_class = argparse.RawDescriptionHelpFormatter
     usage = " ".join(command.format_usage().removeprefix("usage: ").split())
     lines = [f"## {name}", "", sentence(command.description), "", "```text", usage, "```", ""]
-    lines += ["| argument | |", "|---|---|"]
+    lines += ["| argument | meaning |", "|---|---|"]
     lines += [_row(action) for action in command._actions]
     if command.epilog:
         lines += ["", "```text", command.epilog.rstrip(), "```"]

@@ -28,6 +28,7 @@ def turned(markdown: str, page: str, source: str | None = None) -> str:
             path = path_of(ROOT / target)
         else:
             return match[0]
-        return f"{match['open']}{os.path.relpath(path, posixpath.dirname(page) or '.')}{match['anchor'] or ''})"
+        path = os.path.relpath(path, posixpath.dirname(page) or ".")
+        return f"{match['open']}{path}{match['anchor'] or ''})"
 
     return _LINK.sub(turn, markdown)

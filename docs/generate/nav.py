@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 
 def expanded(nav: Any, pages: Collection[str]) -> Any:
     """The nav with each pattern replaced by the pages that match it, sorted by path.
 
-    A page is taken by the entry that names it, else by the first pattern. A section without pages is
-    left out.
+    A page is taken by the entry that names it, else by the first pattern. A section without pages
+    is left out.
 
     Args:
         nav: as in mkdocs.yml: lists, sections `{title: ...}` and paths.
@@ -30,9 +31,19 @@ def _named(nav: Any) -> Iterator[str]:
             yield from _named(part)
 
 
+def _matches(pattern: str, page: str) -> bool:
+    return fnmatch(page, pattern)
+
+
+def _place(page: str) -> str:
+    return page.removesuffix(".md")
+
+
 def _expanded(nav: Any, free: set[str]) -> Any:
     if isinstance(nav, str):
-        found = sorted(page for page in free if fnmatch(page, nav)) if "*" in nav else [nav]
+        found = (
+            [nav] if "*" not in nav else sorted(filter(partial(_matches, nav), free), key=_place)
+        )
         free.difference_update(found)
         return found
     if isinstance(nav, dict):

@@ -1,4 +1,4 @@
-"""Reference of the configuration: every group, option, default and its comment in the YAML files."""
+"""Reference of the configuration: every group, option, default and comment of the YAML files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import yaml
 
 from dataenvgym.cli.listing import ORDER
-from dataenvgym.config.annotated import annotated_yaml
+from dataenvgym.config.annotated import FULL, annotated_yaml
 from dataenvgym.config.bases import is_base
 from dataenvgym.config.comments import Comments, read_comments
 from dataenvgym.config.composition import default_options, files_by_group
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory
-from docs.generate.commands import cell, sentence
+from docs.generate.commands import cell
 
 OVERVIEW = """\
 # All options
@@ -66,7 +66,7 @@ def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
     lines: list[str] = []
     for group in sorted(groups, key=_place):
         part = group.partition("/")[0]
-        lines += [f"## {group}=", "", "| option | |", "|---|---|"]
+        lines += [f"## {group}=", "", "| option | what it is |", "|---|---|"]
         for name in sorted(name for name in groups[group] if not is_base(name)):
             star = " \\*" if chosen.get(group) == name else ""
             about = cell(_first(read_comments(groups[group][name]).head))
@@ -90,12 +90,15 @@ def _group(group: str, files: Mapping[str, Path]) -> str:
     lines = [f"{'#' if '/' not in group else '##'} {group}", ""]
     if "/" not in group:
         lines += [
-            f"Options of `{group}=NAME`. `dataenvgym config {group}=NAME` prints one with all values",
-            "that it builds on. A value `???` must be given.",
+            f"Options of `{group}=NAME`. `dataenvgym config {group}=NAME` prints one with all",
+            "values that it builds on. A value `???` must be given.",
             "",
         ]
     if group in ENTRY_POINTS:
-        lines += [f"An installed package offers more with entry points `{ENTRY_POINTS[group]}`.", ""]
+        lines += [
+            f"An installed package offers more with entry points `{ENTRY_POINTS[group]}`.",
+            "",
+        ]
     for name in sorted(files, key=lambda name: (is_base(name), name)):
         lines += [_option(group, name, files), ""]
     return "\n".join(lines)
@@ -106,14 +109,23 @@ def _option(group: str, name: str, files: Mapping[str, Path]) -> str:
     title = f"`{name}`, a base" if is_base(name) else f"`{group}={name}`"
     depth = "##" if "/" not in group else "###"
     lines = [f"{depth} {title} {{#{_anchor(group, name)}}}", ""]
-    about = " ".join(comments.head)
-    lines += [f"{_escaped(about)}.".replace("..", "."), ""] if about else []
+    for about in _paragraphs(comments.head):
+        lines += [_escaped(about if about[-1] in ".:;!?" else f"{about}."), ""]
     lines += [*_builds_on(group, _read(files[name]).get("defaults", ()), files)]
     return "\n".join([*lines, _table(files[name], _package(group, comments))])
 
 
+def _paragraphs(head: list[str]) -> list[str]:
+    """The first line of a file's comment, and the rest; together if the first line was full."""
+    if not head or len(head[0]) >= FULL:
+        return [" ".join(head)] if head else []
+    return [text for text in (head[0], " ".join(head[1:])) if text.strip()]
+
+
 def _escaped(text: str) -> str:
-    return text.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
+    """Text whose `<` and `*` are no markup; what is between backticks stays as it is."""
+    parts = text.replace("<", "&lt;").split("`")
+    return "`".join(p if i % 2 else p.replace("*", "\\*") for i, p in enumerate(parts))
 
 
 def _package(group: str, comments: Comments) -> str:
@@ -125,20 +137,22 @@ def _package(group: str, comments: Comments) -> str:
 
 def _builds_on(group: str, defaults: Any, files: Mapping[str, Path]) -> Iterator[str]:
     bases = [entry for entry in defaults if isinstance(entry, str) and entry in files]
-    choices = [f"{key}={value}" for e in defaults if isinstance(e, dict) for key, value in e.items()]
+    choices = [
+        f"{key}={value}" for e in defaults if isinstance(e, dict) for key, value in e.items()
+    ]
     if bases:
         links = ", ".join(f"[`{base}`](#{_anchor(group, base)})" for base in bases)
         yield from (f"Builds on {links}.", "")
     if choices:
-        shown = (choice.removeprefix("override ").lstrip("/") for choice in choices)
-        names = [text if "@" not in text else _placed(text) for text in shown]
-        yield from (f"Chooses {', '.join(f'`{name}`' for name in names)}.", "")
+        names = ", ".join(f"`{_choice(group, choice)}`" for choice in choices)
+        yield from (f"Chooses {names}.", "")
 
 
-def _placed(choice: str) -> str:
-    """A choice without the place that its values are put at."""
-    group, _, option = choice.partition("=")
-    return f"{group.partition('@')[0]}={option}"
+def _choice(group: str, text: str) -> str:
+    """An entry such as `override /skills@there: gold` as one types it: `skills=gold`."""
+    key, _, option = text.removeprefix("override ").partition("=")
+    key = key.partition("@")[0]
+    return f"{key[1:] if key.startswith('/') else f'{group}/{key}'}={option}"
 
 
 def _table(file: Path, package: str) -> str:
@@ -148,7 +162,7 @@ def _table(file: Path, package: str) -> str:
     rows = list(_leaves(content))
     if not rows:
         return ""
-    lines = ["| key | default | |", "|---|---|---|"]
+    lines = ["| key | default | meaning |", "|---|---|---|"]
     texts: list[str] = []
     for path, value in rows:
         key = f"{package}.{path}" if package else path
@@ -159,7 +173,7 @@ def _table(file: Path, package: str) -> str:
         else:
             shown = "" if value is _SECTION else _code(_yaml(value))
         if value is not _SECTION or about.strip():
-            lines.append(f"| `{key}` | {shown} | {_escaped(cell(sentence(about.strip())))} |")
+            lines.append(f"| `{key}` | {shown} | {_escaped(cell(about))} |")
     return "\n".join([*lines, *texts]) + "\n"
 
 
