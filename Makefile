@@ -74,7 +74,7 @@ test-external: external-llamafactory external-vllm
 # build that MkDocs has a successor; that is not about our pages.
 MKDOCS = NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 docs: setup
-	$(MKDOCS) build --strict --quiet
+	$(MKDOCS) build --strict
 
 # The site at http://127.0.0.1:8000, built again when a page changes.
 docs-serve: setup

@@ -18,6 +18,11 @@ from dataenvgym.shipped_configs import config_directory
 from docs.generate.commands import cell
 
 OVERVIEW = """\
+---
+search:
+  boost: 0.5
+---
+
 # All options
 
 Every command that takes `KEY=VALUE` builds its configuration from the groups below. `GROUP=NAME`
