@@ -25,7 +25,7 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         agreement: the share of the answers that has to agree, above 0.
         most_agreement: the largest share; below 1, problems that the student is sure of are left
             out.
-        options: those of `SelfAnswersEngine`.
+        samples, temperature, tries, prefixes: as for `SelfAnswersEngine`.
     """
 
     def __init__(
