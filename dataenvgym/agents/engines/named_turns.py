@@ -10,11 +10,12 @@ from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, SamplingParameters
 from dataenvgym.judging import Unscored, dialogue_text
 from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.rollouts.faults import TO_THE_CALLER
 from dataenvgym.tasks.social.evaluators import NamedTurn, judge_turns
 from dataenvgym.tool_formats import as_reply
 
 T = TypeVar("T")
-_WHO = "assistant"
+_WHO = "the assistant"
 
 
 def named_turns(
@@ -82,6 +83,10 @@ def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Un
         replies = speaker.predict([ask.conversation for ask in batch], sampling)
     except BudgetSpentError as error:
         return [Unscored(f"not asked: {error}")] * len(batch)
+    except TO_THE_CALLER:
+        raise
+    except Exception as error:
+        return [Unscored(f"{type(error).__name__}: {error}")] * len(batch)
     return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]
 
 
