@@ -58,6 +58,14 @@ def several(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def minutes(seconds: float) -> str:
+    """`90 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    whole = round(seconds / 60)
+    return f"{whole} min" if whole < 100 else f"{whole / 60:.1f} h"
+
+
 def counts(numbers: dict[str, int]) -> str:
     """`3 duplicate, 1 near_duplicate`, or `0`."""
     return ", ".join(f"{n} {name}" for name, n in sorted(numbers.items())) or "0"

@@ -59,7 +59,7 @@ def evaluation_settings(
     assert isinstance(values, dict)
     content: dict[str, Any] = {name: values[name] for name in _SECTIONS}
     content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
-    content |= {"split": split, "limit": limit, "adapter": _fingerprint(adapter)}
+    content |= {"split": split, "limit": limit, "adapter": fingerprint(adapter)}
     content |= {"problems": None}  # how many of how many, once they are loaded
     if asks_judge(metrics):
         content["judge"] = judge_section(config)
@@ -137,8 +137,8 @@ def _name(config: DictConfig, settings: DictConfig) -> str:
     return f"{short_name(settings.task)}-{settings.split}-{hashed}"
 
 
-def _fingerprint(adapter: Path | None) -> str | None:
-    """What an adapter is known by, wherever it lies."""
+def fingerprint(adapter: Path | None) -> str | None:
+    """What an adapter is known by, wherever it lies; None for the untouched student."""
     if adapter is None:
         return None
     return hash_files(adapter)[:16] if adapter.exists() else str(adapter)

@@ -165,6 +165,9 @@ class DrivenEpisode:
         match told.method:
             case "on_start":
                 self._on_start(*told.arguments)
+            case "on_progress":
+                (message,) = told.arguments
+                tell(message, done=message.done, total=message.total)
             case "on_iteration" if told.arguments[0].iteration < self._n_announced:
                 pass  # a second worker repeats what the first one told
             case "on_end":
