@@ -101,8 +101,7 @@ EVALUATIONS = _Evaluations()
 def settings_to_rescore(
     directory: Path, overrides: Sequence[str], *, trust: bool = False
 ) -> DictConfig:
-    """An evaluation's settings with other metrics, another judge, or other options of the task,
-    which judge in another way.
+    """An evaluation's settings, changed in how it is judged: metrics, judge, options of the task.
 
     Args:
         trust: take the task as the folder has it, whatever class or program it names (see `trust`).

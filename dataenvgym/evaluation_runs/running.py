@@ -154,16 +154,14 @@ def run_evaluation(
         raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
     if run is not None and adapter is not None:
         raise ConfigurationError("an adapter and a run are two students: leave one of them out")
-    composed, asked = _composed_or_asked(overrides)
     adapter = None if adapter is None else Path(adapter).expanduser()
     student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    composed, asked = _composed_or_asked(overrides)
     if composed is not None:
         config = composed
         found = None if run is None else find_run(run, str(config.runs_dir))
-    elif run is None:
-        config, found = compose(asked, config_dir=config_dir, name="eval"), None
     else:
-        config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
+        config, found = _compose(asked, run, config_dir, trust)
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
@@ -228,6 +226,15 @@ def _judged(
             return judge_samples(files, judge, completed_of(files, samples), samples)
     finally:
         judge.close()
+
+
+def _compose(
+    asked: Sequence[str], run: str | None, config_dir: str | Path | None, trust: bool
+) -> tuple[DictConfig, Path | None]:
+    """The configuration of these overrides, and the run whose student it is about."""
+    if run is None:
+        return compose(asked, config_dir=config_dir, name="eval"), None
+    return compose_for_run(run, asked, config_dir=config_dir, trust=trust)
 
 
 def _composed_or_asked(

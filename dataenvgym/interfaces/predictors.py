@@ -111,7 +111,9 @@ class TrainingRun:
 class PhaseFactory(Protocol):
     """Opens a named phase; leaving the context ends it."""
 
-    def __call__(self, name: str, /) -> AbstractContextManager[Any]: ...
+    def __call__(self, name: str, /) -> AbstractContextManager[Any]:
+        """The phase of that name, to be entered."""
+        ...
 
 
 @runtime_checkable

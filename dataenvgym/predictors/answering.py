@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.predictors.adapted_student import AdaptedStudent
+from dataenvgym.progress import counting
 from dataenvgym.records import Conversation
 from dataenvgym.tool_formats import ToolFormat
 
@@ -84,11 +85,13 @@ class Answering:
                 uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
                 draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
             chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
-            return generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
+            replies = generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
+            counter.add(len(batch))
+            return replies
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
-        with workers(self.threads, model.device) as run:
+        with workers(self.threads, model.device) as run, counting("replies", len(order)) as counter:
             generated = [reply for replies in run(answer, batches) for reply in replies]
         tokens = [reply.tokens for reply in generated]
         texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)

@@ -13,6 +13,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TeacherInterface,
 )
+from dataenvgym.progress import counting
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.rollouts.driver import Driver
 from dataenvgym.rollouts.faults import STUDENT
@@ -65,7 +66,8 @@ def rollout(
         rollouts = [Rollout(i, make_environment, sampling) for i in instances]
         pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")
         try:
-            Driver(speakers, rollouts, chunk_size).run(pool, threads)
+            with counting("problems", len(instances)) as count:
+                Driver(speakers, rollouts, chunk_size, count).run(pool, threads)
             return [each.completed() for each in rollouts]
         finally:
             pool.shutdown(cancel_futures=True)
