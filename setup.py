@@ -53,6 +53,7 @@ setup(
         "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.7", "mkdocstrings[python]>=1.0"],
         "mcp": ["mcp>=2.3,<3"],
         "pandas": ["pandas>=2.0"],
+        "pettingzoo": ["pettingzoo>=1.25"],
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],
         "rl": ["stable-baselines3>=2.4"],

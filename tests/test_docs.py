@@ -116,6 +116,8 @@ def test_a_list_has_an_empty_line_above_it_or_the_site_shows_it_as_text(page):
 def test_each_python_block_runs(page, block, tmp_path, monkeypatch, request):
     if "tool_use.mcp" in block and importlib.util.find_spec("mcp") is None:
         pytest.skip("needs the extra [mcp]")
+    if "pettingzoo" in block or "social.aec" in block:
+        pytest.importorskip("pettingzoo", reason="needs the extra [pettingzoo]")
     if REDIS in block:
         block = block.replace(REDIS, request.getfixturevalue("redis_url"))
     monkeypatch.chdir(tmp_path)
