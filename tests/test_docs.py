@@ -26,7 +26,7 @@ PAGES = {path.relative_to(ROOT): path.read_text() for path in sorted(ROOT.glob("
 AT_THE_TOP = (*sorted(path.name for path in ROOT.glob("*.md")), "llms.txt")
 PAGES |= {Path(name): (ROOT / name).read_text() for name in AT_THE_TOP}
 REDIS = "redis://127.0.0.1:6379/0"
-TESTED_ELSEWHERE = ("README.md", "docs/sandbox.md", "docs/trying_records.md")
+TESTED_ELSEWHERE = ("README.md", "docs/sandbox.md", "docs/trying_records.md", "docs/quickstart.md")
 
 
 def outside_of_code(text: str) -> str:
@@ -52,7 +52,7 @@ def commands(text: str) -> list[str]:
     """The command lines of indented blocks and of `code` in a text, without comments."""
     blocks = re.findall(r"^ {4,}(dataenvgym .+)$", text.replace("\\\n", " "), re.MULTILINE)
     inline = re.findall(r"`(dataenvgym [^`\n]+)`", text)
-    lines = [" ".join(re.split(r"\s+#", line)[0].split()) for line in blocks + inline]
+    lines = [" ".join(re.split(r"\s+#(?!#)", line)[0].split()) for line in blocks + inline]
     return [line for line in lines if "..." not in line and len(line.split()) > 2]
 
 
@@ -65,7 +65,7 @@ LINKS = [
 BLOCKS = [
     (page, block)
     for page, text in PAGES.items()
-    if str(page) not in TESTED_ELSEWHERE
+    if str(page) not in TESTED_ELSEWHERE and ' title="' not in text  # see test_guides.py
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     if "read_sotopia" not in block  # needs a dump of theirs; see tests/tasks/social
 ]
@@ -129,6 +129,8 @@ def test_each_python_block_runs(page, block, tmp_path, monkeypatch, request):
 def test_each_command_is_parsed_and_its_overrides_compose(line, page, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     arguments = parse_arguments(shlex.split(line)[1:])
+    if getattr(arguments, "config_dir", None):
+        return  # options of a reader's own: see test_guides.py
     if arguments.command == "study":
         parse_grid(arguments.overrides)
     elif arguments.command in ("run", "eval"):

@@ -98,50 +98,25 @@ def test_every_example_with_external_programs_runs_whole(name, tmp_path):
         assert float(scores[-1]) > float(scores[0])
 
 
-def test_the_readme_shows_all_four_protocols():
-    assert len(README) == 4
-
-
-def test_the_readmes_task_and_predictor_work_together(tmp_path):
-    from dataenvgym.environments import OpenEnded
-    from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
-
-    names: dict[str, object] = {}
-    for block in README[1:3]:
-        exec(block, names)
-    task, student = names["CapitalsTask"](), names["LookUp"]()
-    assert isinstance(task, TaskInterface)
-    assert isinstance(student, TrainablePredictorInterface)
-    environment = OpenEnded(task, student, directory=tmp_path)
-    _, info = environment.reset(seed=0)
-    assert info["score"] == 0.0
-    leak = {"instruction": "Capital of Japan?", "output": "It is Tokyo."}
-    harmless = {"instruction": "Capital of Italy?", "output": "It is Rome."}
-    _, reward, *_, info = environment.step([leak, harmless])
-    assert (reward, info["n_records"], info["n_dropped"]) == (0.0, 1.0, 1.0)
-    assert student.known == {"Capital of Italy?": "It is Rome."}
-    resumed = OpenEnded(task, type(student)(), directory=tmp_path)
-    resumed.reset(seed=0, options={"resume": True})
-    assert resumed.predictor.known == student.known
-    assert resumed.step([leak])[4]["n_dropped"] == 1.0
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [README[0], README[3]], ids=["agent", "environment"])
-def test_the_readmes_agent_and_environment_run(block, tmp_path):
+def test_the_readmes_agent_teaches_what_the_readme_says(tmp_path):
+    (block,) = README
     script = tmp_path / "readme.py"
     script.write_text(block)
     shown = run(script, folder=tmp_path)
-    if block == README[0]:  # it does what the README shows below it: the student learns
-        before, after = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)[0]
-        assert float(after) > float(before) + 0.05
-        scores = [float(score) for score in re.findall(r"validation (0\.\d+)", shown)]
-        assert max(scores) > scores[0] + 0.05
+    before, after = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)[0]
+    assert float(after) > float(before) + 0.05
+    scores = [float(score) for score in re.findall(r"validation (0\.\d+)", shown)]
+    assert max(scores) > scores[0] + 0.05
 
 
-def test_the_readme_shows_what_its_first_example_prints():
+def test_the_readme_shows_what_its_example_prints():
     text = (ROOT / "README.md").read_text()
-    output = text.partition(README[0])[2].partition("**A task**")[0]
+    output = text.partition(README[0])[2].partition("## ")[0]
     assert len(re.findall(r"^ +\d+ records: validation 0\.\d{3}$", output, flags=re.M)) == 3
     before, after = re.findall(r"test (0\.\d{3}) -> (0\.\d{3})", output)[0]
     assert float(after) > float(before)
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
