@@ -149,15 +149,17 @@ def _builds_on(group: str, defaults: Any, files: Mapping[str, Path]) -> Iterator
         links = ", ".join(f"[`{base}`](#{_anchor(group, base)})" for base in bases)
         yield from (f"Builds on {links}.", "")
     if choices:
-        names = ", ".join(f"`{_choice(group, choice)}`" for choice in choices)
+        names = ", ".join(_choice(group, choice) for choice in choices)
         yield from (f"Chooses {names}.", "")
 
 
 def _choice(group: str, text: str) -> str:
-    """An entry such as `override /skills@there: gold` as one types it: `skills=gold`."""
+    """An entry such as `override /skills@there: gold` as one types it, `skills=gold`, linked."""
     key, _, option = text.removeprefix("override ").partition("=")
     key = key.partition("@")[0]
-    return f"{key[1:] if key.startswith('/') else f'{group}/{key}'}={option}"
+    chosen = key[1:] if key.startswith("/") else f"{group}/{key}"
+    link = f"{chosen.partition('/')[0]}.md#{_anchor(chosen, option)}"
+    return f"[`{chosen}={option}`]({link})"
 
 
 def _table(file: Path, package: str) -> str:

@@ -14,9 +14,12 @@ LESS = "---\nsearch:\n  boost: 0.2\n---\n\n"
 
 def generated_pages() -> dict[str, str]:
     """By path under docs/, the Markdown of each page that no file in docs/ holds."""
-    sources = {path_of(file): file.name for file in ROOT.glob("*.md")}
-    files = {
-        page: turned(f"{LESS}{text}", page, sources[page]) if page in sources else text
-        for page, text in file_pages().items()
-    }
+    texts = {path_of(file): file.name for file in ROOT.glob("*.md")}
+    notebooks = ROOT.glob("examples/**/*.ipynb")
+    linked = texts | {path_of(file): file.relative_to(ROOT).as_posix() for file in notebooks}
+    files = file_pages()
+    for page in linked.keys() & files.keys():
+        files[page] = turned(files[page], page, linked[page])
+    for page in texts.keys() & files.keys():
+        files[page] = f"{LESS}{files[page]}"
     return {**files, **api_pages(), **option_pages(), "reference/commands.md": commands_page()}

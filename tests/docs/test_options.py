@@ -67,7 +67,8 @@ def test_defaults_are_shown_as_yaml():
 def test_an_option_links_the_bases_that_it_builds_on_and_names_what_it_chooses():
     text = section("agent", "skill_list")
     assert "Builds on [`_agent`](#agent-_agent)." in text
-    assert "`agent/policy=skill_list`, `agent/engine=pocket`, `environment=skill_list`" in text
+    assert "[`agent/policy=skill_list`](agent.md#agent-policy-skill_list)" in text
+    assert "[`environment=skill_list`](environment.md#environment-skill_list)" in text
 
 
 def test_a_long_text_is_shown_below_its_table():
