@@ -65,6 +65,7 @@ def folder(tmp_path, monkeypatch) -> Iterator[Path]:
     """An empty folder, as the current one; modules that are imported from it are forgotten."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "no key: nothing is asked")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     known = set(sys.modules)
     yield tmp_path
@@ -74,7 +75,8 @@ def folder(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def write_files(page: str, folder: Path) -> None:
-    for name, text in files_of(page).items():
+    """Write the files of the page, and problems.jsonl of the recipes, which several pages name."""
+    for name, text in {**files_of("recipes.md"), **files_of(page)}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
