@@ -124,7 +124,12 @@ def _main(argv: Sequence[str]) -> int:
             f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
             f"{way_out}--debug shows where it was",
         )
-    except Exception as error:  # a mistake in somebody's code, maybe ours: show where
+    except Exception as error:
+        from dataenvgym.config.explanations import explain_missing, is_foreign
+
+        if is_foreign(error) and not arguments.debug:
+            return _end(USER_ERROR, explain_missing(error))
+        # a mistake in somebody's code, maybe ours: show where
         traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
     return OK

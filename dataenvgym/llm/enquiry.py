@@ -78,7 +78,7 @@ class Enquiry:
     def answers(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Outcome]:
-        """What came of each conversation; see `MeteredTeacher.ask`."""
+        """The result of each conversation; see `MeteredTeacher.ask`."""
         requests = list(_numbered(conversations, sampling))
         with counting(f"teacher calls ({self._purpose})", len(requests)) as self._count:
             return self._answered(requests)
