@@ -70,7 +70,7 @@ def explain_reference(error: Exception, overrides: Sequence[Override], known: It
         )
     if match := re.search(r"Interpolation key '([^']*)' not found", reason):
         return (
-            f"{where} refers to ${{{match[1]}}}, and there is no option {match[1]!r}."
+            f"{where} refers to another option: {match[1]!r} not found."
             f"{did_you_mean(match[1], known)} Refer to one that there is, or give the value itself"
         )
     if match := re.search(r"Unsupported interpolation type (\S+)", reason):

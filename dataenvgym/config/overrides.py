@@ -79,6 +79,8 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
     """
     for override in overrides:
         if override.key in groups:
+            if override.sign == "~" and "@" not in override.text:
+                raise _needed(override)
             if override.value is not None and override.value not in groups[override.key]:
                 from dataenvgym.config.own_classes import offered
 
@@ -143,10 +145,10 @@ def check_keys(
                     f"predictor: {speaker_override(override.key, override.value)}"
                 )
             if others := options_with(override.key):
-                section = override.section
+                more = f" and {len(others) - 5} more" if len(others) > 5 else ""
                 raise ConfigurationError(
-                    f"there is no option {override.key!r} with the {section} that is chosen. It is "
-                    f"one of {', '.join(others)}: choose that, or leave out {override.key}"
+                    f"there is no option {override.key!r} with the chosen {override.section}. It "
+                    f"belongs to {', '.join(others[:5])}{more}: choose that, or leave it out"
                 )
             way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
             raise ConfigurationError(
@@ -157,10 +159,14 @@ def check_keys(
 
 def _refuse_removal(override: Override, config: DictConfig) -> None:
     if override.sign == "~" and override.key in config:
-        raise ConfigurationError(
-            f"{override.key} cannot be left out ({override.text}): everything needs it. "
-            f"Choose another value, {override.key}=..."
-        )
+        raise _needed(override)
+
+
+def _needed(override: Override) -> ConfigurationError:
+    return ConfigurationError(
+        f"{override.key} cannot be left out ({override.text}): it is always needed. "
+        f"Choose another one, {override.key}=..."
+    )
 
 
 def speaker_override(key: str, option: str) -> str:
