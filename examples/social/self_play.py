@@ -12,6 +12,7 @@ from dataenvgym.interfaces import TrainingRun
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.tasks.social import SocialTask
+from dataenvgym.tasks.social.problem import problem_of
 
 PRICE = re.compile(r"([\d,]+) euros")
 
@@ -27,7 +28,7 @@ class Haggler(RemembersFormer, ScriptedPredictor):
         if any("Deal." in message.content for message in conversation):
             return "[leave] Thank you, and goodbye."
         goal = conversation[0].content.partition("Your goal: ")[2]
-        limit = float(PRICE.search(goal)[1].replace(",", ""))
+        limit = float(PRICE.findall(goal)[0].replace(",", ""))
         sells = re.search(r"or more|least", goal.split("\n")[0]) is not None
         turn = sum(message.role == "assistant" for message in conversation)
         distance = self.opening * max(0.0, 1 - turn / (3 + 2 * self.trainings))
@@ -49,7 +50,7 @@ class Haggler(RemembersFormer, ScriptedPredictor):
 def goal_score(student, partner):
     """Its mean goal score, 0 to 10, from both seats of the scenes that end in a deal by rule."""
     task = SocialTask(partner="model", others={"partner": partner}).whole()
-    deals = [i for i in task.instances if i.data["scene"].get("deal")]
+    deals = [i for i in task.instances if problem_of(i).scene.deal]
     return 10 * task.generate_performance_report(task.attempt(student, deals)).score
 
 
