@@ -1,4 +1,4 @@
-"""What an evaluation came to, as rich tables for a terminal."""
+"""The results of an evaluation, as rich tables for a terminal."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ _CLASSES = {
     "dataenvgym.config:make_skill_list": "dataenvgym.environments:SkillList",
     "dataenvgym.config:make_skill_tree": "dataenvgym.environments:SkillTree",
 }
-"""Our entry points fill in what is not given; a configuration gives everything to the class."""
+"""Our entry points fill in defaults; a configuration gives everything to the class."""
 
 
 def _spec(name: str) -> str | EnvSpec:
@@ -264,7 +264,7 @@ def make_open_ended(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[EnvironmentOptions],
 ) -> OpenEnded:
-    """`dataenvgym/OpenEnded-v0`; what is not given is as in the default configuration."""
+    """`dataenvgym/OpenEnded-v0`; other options are as in the default configuration."""
     from dataenvgym.environments import OpenEnded
 
     return OpenEnded(**_defaults("open_ended", task, predictor, {**options}))
@@ -275,7 +275,7 @@ def make_skill_list(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[EnvironmentOptions],
 ) -> SkillList:
-    """`dataenvgym/SkillList-v0`; what is not given is as in the default configuration."""
+    """`dataenvgym/SkillList-v0`; other options are as in the default configuration."""
     from dataenvgym.environments import SkillList
 
     return SkillList(**_defaults("skill_list", task, predictor, {**options}))
@@ -286,7 +286,7 @@ def make_skill_tree(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[SkillTreeOptions],
 ) -> SkillTree:
-    """`dataenvgym/SkillTree-v0`; what is not given is as with `agent=skill_tree`."""
+    """`dataenvgym/SkillTree-v0`; other options are as with `agent=skill_tree`."""
     from dataenvgym.environments import SkillTree
 
     given = {"agent_name": None, **options}  # whoever acts is not an agent of ours

@@ -1,4 +1,4 @@
-"""What makes a run that run: its name, and the values that determine its results."""
+"""The identity of a run: its name, and the values that determine its results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FREE_SECTIONS = ("executor",)
 
 
 def run_name(config: DictConfig) -> str:
-    """`config.name`, or task, agent, seed and a hash of what determines the results."""
+    """`config.name`, or task, agent, seed and a hash of the values that determine the results."""
     if config.name is not None:
         name = str(config.name)
         check_folder_name(name, "name")

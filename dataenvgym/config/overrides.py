@@ -1,4 +1,4 @@
-"""What a user typed, checked against what there is.
+"""A user's overrides, checked against the existing options.
 
 An `Override` is one `key=value` in Hydra's grammar. Three checks come before Hydra gets it, each
 with "did you mean": the group and option exist, the key exists, and the value has the type of the
@@ -190,7 +190,7 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
 
 
 def _expectation(before: Any, after: Any) -> str | None:
-    """What was expected instead of `after`; None if it will do."""
+    """The expected text in place of `after`; None if it will do."""
     if before is None:
         return None
     if isinstance(before, bool):
