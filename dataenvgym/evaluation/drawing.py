@@ -16,6 +16,7 @@ from dataenvgym.progress import tell
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted import evaluated_by, known_instances, one_by_one, task_of
 from dataenvgym.tasks.base import sample_seed
+from dataenvgym.tasks.purposes import attempts_for
 
 
 def instances_of(
@@ -118,7 +119,8 @@ def draw_samples(
                 tell(f"sample {sample + 1} of {samples}, chunk {number + 1} of {len(chunks)}")
                 seed = sample_seed(tried.sampling.seed, sample)
                 sampling = tried.sampling.model_copy(update={"seed": seed})
-                completed = tried.attempt(predictor, asked, sampling=sampling)
+                with attempts_for(files.directory.name, f"sample-{sample:03d}"):
+                    completed = tried.attempt(predictor, asked, sampling=sampling)
                 drawn = samples_of(tried, completed, sample=sample, seed=seed)
                 kept |= {s.instance_id: s for s in drawn}
                 files.write_part(sample, number, (kept[instance.id] for instance in chunk))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from queue import SimpleQueue
 
 from dataenvgym.interfaces import Failure, Reply
@@ -51,7 +52,7 @@ class Driver:
             return
         for position in range(len(self._rollouts)):
             self._ready.put((position, None))
-        workers = [pool.submit(self._work) for _ in range(threads)]
+        workers = [pool.submit(copy_context().run, self._work) for _ in range(threads)]
         try:
             while waiting := self._next_round():
                 for ready in list(self._answered(waiting)):

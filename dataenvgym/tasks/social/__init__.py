@@ -15,6 +15,8 @@ deals          prices that two seats name and agree on
 partners       scripted negotiators of several temperaments
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
+seat_scores    how a seat did: by rule, or by judges
+recording      episodes and events of scenes that are played, kept in a store
 environment    Social-v0: the student's seat; the others are asked or scripted
 loaders        which scenes are played, by whom, from which seat
 domain         how scenes are put, judged and taught

@@ -7,29 +7,28 @@ This is `dataenvgym/Social-v0`; bare `gymnasium.make` works on the negotiations 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
 from dataenvgym.interfaces import Ask, SamplingParameters
-from dataenvgym.judging import dialogue_text
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.social.actions import Action, InvalidActionText, read_action
-from dataenvgym.tasks.social.evaluators import DIMENSIONS, judge_character, overall
+from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.partners import Negotiator, temperament
 from dataenvgym.tasks.social.problem import MODEL, SocialProblem, problem_of
-from dataenvgym.tasks.social.rule_scores import rule_scores, scored_by_rule
+from dataenvgym.tasks.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.tasks.social.scene import Event, SceneState
+from dataenvgym.tasks.social.seat_scores import ScoredSeat, score_seat
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
 from dataenvgym.tasks.social.views import (
-    dialogue,
     introduction,
     news,
-    profile_text,
     seat_conversation,
 )
 
 PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
+Scored = Literal["student", "all"]
 SOLVED = 5.0
 """The goal score (0..10) from which a scene counts as solved."""
 
@@ -51,6 +50,9 @@ class SocialEnvironment(TaskEnvironment):
         dimensions: those that are scored, of `evaluators.DIMENSIONS`; `goal` is one of them. If
             all are, `overall` is their mean.
         partner_sampling: how the speaker "partner" draws its replies.
+        judges: the speakers that score what the scene's rules do not.
+        scored: "student": the student's seat; "all": every seat, for the record.
+        recorder: keeps the scenes that are played; None keeps none.
         options: those of `TaskEnvironment`.
     """
 
@@ -64,12 +66,18 @@ class SocialEnvironment(TaskEnvironment):
         rules: Rules | None = None,
         dimensions: Sequence[str] = ("goal",),
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        judges: Sequence[str] = ("judge",),
+        scored: Scored = "student",
+        recorder: SceneRecorder | None = None,
         **options: Any,
     ):
         super().__init__(instances, **options)
         self._rules = rules or Rules()
         self._dimensions = _checked(dimensions)
         self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
+        self._judges, self._scored = _checked_judges(judges), _checked_scored(scored)
+        self._recorder = recorder
+        self._record: SceneRecord | None = None
 
     @property
     def state(self) -> SceneState:
@@ -78,6 +86,9 @@ class SocialEnvironment(TaskEnvironment):
 
     def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
         problem = problem_of(instance)
+        self._record = None
+        if self._recorder is not None:
+            self._record = self._recorder.record(instance.id, problem, self._episode_seed)
         state = SceneState.begin(problem.cast, self._rules, seed=problem.seed)
         state = yield from self._until_student_acts(problem, state)
         if not state.acting:
@@ -106,6 +117,8 @@ class SocialEnvironment(TaskEnvironment):
         if state.ending is None and problem.seat in state.present:
             self._state = state
             return Outcome(messages, done=False)
+        if self._record is not None:
+            self._record.ended(state)
         scores = yield from self._scores(problem, state)
         self._state = state  # only now: a speaker that fails leaves it as it was
         goal = scores["goal"]
@@ -138,7 +151,10 @@ class SocialEnvironment(TaskEnvironment):
         for seat in state.acting:
             if seat != problem.seat:
                 actions[seat] = yield from self._partner_acts(problem, state, seat)
-        return state.after(actions, notes)
+        state = state.after(actions, notes)
+        if self._record is not None:
+            self._record.went_on(state)
+        return state
 
     def _partner_acts(
         self, problem: SocialProblem, state: SceneState, seat: int
@@ -156,28 +172,23 @@ class SocialEnvironment(TaskEnvironment):
     def _scores(
         self, problem: SocialProblem, state: SceneState
     ) -> Generator[Ask, str, dict[str, float]]:
-        """The dimensions of the student's seat.
+        """The dimensions of the student's seat; what is scored goes into the record.
 
         Raises:
-            SpeakerError: if the judge gives no verdict.
+            SpeakerError: if the judges give no verdict.
         """
-        cast, seat = state.cast, problem.seat
-        by_rule = scored_by_rule(cast.scene, seat)
-        scores = rule_scores(state, seat)
-        if to_judge := [name for name in self._dimensions if name not in by_rule]:
-            judged = yield from judge_character(
-                who=cast.characters[seat].name,
-                profile=profile_text(cast, seat),
-                scene=cast.scene.scenario,
-                dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
-                dimensions=to_judge,
-            )
-            for who, reason in judged.unscored.items():
-                raise SpeakerError(f"{who}: {reason}")
-            scores |= judged.scores
-        scores = {name: scores[name] for name in DIMENSIONS if name in scores}
-        mean = overall(scores)
-        return scores if mean is None else scores | {"overall": mean}
+        found: list[ScoredSeat | None] = []
+        for seat in state.cast.seats:
+            scores = None
+            if self._scored == "all" or seat == problem.seat:
+                scores = yield from score_seat(state, seat, self._dimensions, self._judges)
+            found.append(scores)
+        if self._record is not None:
+            reasons = [seat.reasoning for seat in found if seat and seat.reasoning]
+            self._record.scored([seat and seat.scores for seat in found], reasons)
+        of_student = found[problem.seat]
+        assert of_student is not None
+        return of_student.scores
 
 
 def _told(state: SceneState, seat: int, new: Sequence[Event]) -> tuple[Message, ...]:
@@ -186,6 +197,23 @@ def _told(state: SceneState, seat: int, new: Sequence[Event]) -> tuple[Message, 
     if not is_news and (state.ending is not None or seat not in state.present):
         return ()
     return (Message(role="user", content=news(state, seat, new)),)
+
+
+def _checked_judges(judges: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(judges, str) or not judges or len({*judges}) < len(judges):
+        raise ConfigurationError(
+            f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
+        )
+    return tuple(judges)
+
+
+def _checked_scored(scored: Scored) -> Scored:
+    if scored not in get_args(Scored):
+        raise ConfigurationError(
+            f"scored is {scored!r}, expected one of {', '.join(get_args(Scored))}."
+            f"{did_you_mean(str(scored), get_args(Scored))}"
+        )
+    return scored
 
 
 def _checked(dimensions: Sequence[str]) -> tuple[str, ...]:
