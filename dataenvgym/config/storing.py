@@ -47,17 +47,19 @@ def recording_domain(task: TaskInterface) -> RecordsEpisodes | None:
 
 
 def model_names(config: DictConfig) -> dict[str, str]:
-    """Who is who: the student, and the speakers that the task asks, each by its model's name.
+    """Who is who: the student, then the speakers that the task asks, each by its model's name.
 
-    Several judges are one, "judge".
+    Several judges are one, "judge"; a scripted partner has the name of its temperament.
     """
-    others = config.task.get("others") or {}
-    judges = [name for name in config.task.get("judges", ["judge"]) if name in others]
-    names = {who: _name(others[who]) for who in others if who not in judges}
+    task = config.task
+    others = task.get("others") or {}
+    judges = [name for name in task.get("judges", ["judge"]) if name in others]
+    names = {"student": _name(config.predictor)} if "predictor" in config else {}
+    if task.get("partner") is not None:
+        names["partner"] = str(task.partner)
+    names |= {who: _name(others[who]) for who in others if who not in judges}
     if judges:
         names["judge"] = " + ".join(_name(others[judge]) for judge in judges)
-    if "predictor" in config:
-        names["student"] = _name(config.predictor)
     return names
 
 

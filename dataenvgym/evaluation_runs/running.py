@@ -32,6 +32,7 @@ from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.judged import JudgedSamples, judge_samples
 from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
 from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
+from dataenvgym.evaluation_runs.dimension_table import DimensionTable
 from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
     evaluation_directory,
@@ -39,6 +40,7 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_settings,
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
+from dataenvgym.evaluation_runs.scenes import scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
@@ -61,6 +63,7 @@ class Evaluation:
     Attributes:
         directory: its folder.
         results: metrics, and scores by skill.
+        dimensions: of scenes between characters: the mean of each dimension; else None.
         task: the task, on the split.
         split: whose problems were put; "all" for all that there are.
         student: who answered, in words.
@@ -71,6 +74,7 @@ class Evaluation:
 
     directory: Path
     results: EvaluationResults
+    dimensions: DimensionTable | None
     task: TaskInterface
     split: str
     student: str
@@ -165,6 +169,7 @@ def run_evaluation(
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
+    scenes = scenes_of(config, None if run or composed else asked, student.adapter)
     task = build_task(config)
     learned = [student.run, student.adapter, config.student.get("adapter")]
     split = split or default_split(task, config, [Path(path) for path in learned if path])
@@ -185,6 +190,8 @@ def run_evaluation(
     doubt = _doubt(files, task, config) if was_drawn else None
     if not was_drawn:
         instances = instances_of(task, samples, limit)
+        if scenes is not None:
+            scenes.check(task_of(task))
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
         with ExitStack() as stack:
@@ -197,11 +204,14 @@ def run_evaluation(
                 raise_format(directory)
             else:
                 write_identity(directory, identity)
+            if scenes is not None:
+                scenes.keep_episodes(task, directory)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
     judged = None if judge is None else _judged(files, judge, settings, samples)
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
+        dimensions=None if scenes is None else scenes.sum_up(task, files, samples),
         task=task,
         split=split,
         student=student.name,

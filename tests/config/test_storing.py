@@ -37,6 +37,7 @@ def test_who_is_who():
         ["task=social", "model=hf/A:b", "partner=openai/P", "judge=[openai/J,openai/K]"]
     )
     assert model_names(config) == {"student": "A:b", "partner": "P", "judge": "J + K"}
+    assert model_names(compose(["task=social", "partner=soft"]))["partner"] == "soft"
 
 
 @pytest.mark.parametrize(

@@ -77,12 +77,12 @@ class SceneRecorder:
             scene=problem.scene.id,
             characters=tuple(c.id for c in problem.characters),
             tag=purpose.run,
-            models=self._models_of(problem),
+            models=self.models_of(problem),
         )
         return SceneRecord(episode, self._documents, self._events)
 
-    def _models_of(self, problem: SocialProblem) -> tuple[str, ...]:
-        """The judge, then who acts in each seat, and with whose advice."""
+    def models_of(self, problem: SocialProblem) -> tuple[str, ...]:
+        """The judge ("rules" without one), then who acts in each seat, and with whose advice."""
         named = self.models
         student = _advised(named.get("student", "student"), named.get("strategist"))
         if speaker := named.get("speaker"):
