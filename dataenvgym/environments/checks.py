@@ -1,4 +1,4 @@
-"""What keeps a record out of training.
+"""Checks that keep a record out of training.
 
 A malformed record refuses its whole batch (`parse_training_data`); a well-formed one that should
 not be trained on is dropped and counted by reason, the first of these that holds:
@@ -64,8 +64,8 @@ class RecordChecks:
     """Remembers the accepted records of an episode and judges new ones against them.
 
     Args:
-        problems: what the student is evaluated on, or None.
-        template: what the prompts of the task have around an instruction; it is left out of
+        problems: the evaluation problems, or None.
+        template: the text of the task's prompts around an instruction; it is left out of
             comparisons.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.

@@ -120,7 +120,7 @@ class SceneRecord:
                 turn=event.turn,
                 **{"from": said.sender},
                 to=[] if said.recipient == ENVIRONMENT else said.recipient.split("; "),
-                kind="note" if event.note else event.action.kind.value,
+                kind=_kind(event),
                 text=event.note or event.action.argument,
             )
 
@@ -194,6 +194,12 @@ def seat_score(scores: Mapping[str, float]) -> SeatScore:
     dimensions = {name: value for name, value in scores.items() if name != "overall"}
     mean = fsum(dimensions.values()) / len(dimensions)
     return SeatScore(overall=scores.get("overall", mean), dimensions=dimensions)
+
+
+def _kind(event: Event) -> str:
+    if event.note:
+        return "strategy" if event.strategist == "wrote" else "note"
+    return event.action.kind.value
 
 
 def _in_words(action: Action) -> str:

@@ -1,11 +1,12 @@
-"""How a seat did in a scene: by the scene's rules where it has some, else by judges."""
+"""How the seats of a scene did: by the scene's rules where it has some, else by judges."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
-from dataenvgym.errors import SpeakerError
+from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
 from dataenvgym.interfaces import Ask
 from dataenvgym.judging import dialogue_text
 from dataenvgym.tasks.social.evaluators import DIMENSIONS, judge_character, overall
@@ -13,48 +14,99 @@ from dataenvgym.tasks.social.rule_scores import rule_scores, scored_by_rule
 from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.views import dialogue, profile_text
 
+Scored = Literal["student", "all"]
 
-class ScoredSeat(NamedTuple):
+
+class SeatScores(NamedTuple):
     """Scores by dimension, with `overall` if all seven are there; and the judges' reasons."""
 
     scores: dict[str, float]
     reasoning: str = ""
 
 
-def score_seat(
-    state: SceneState, seat: int, dimensions: Sequence[str], judges: Sequence[str] = ("judge",)
-) -> Generator[Ask, str, ScoredSeat]:
-    """Score a seat: `yield from` it in a task environment.
+@dataclass(frozen=True)
+class Scoring:
+    """What is scored.
 
-    Args:
-        dimensions: those that are scored; the scene's rules may score others besides.
+    Attributes:
+        dimensions: of `DIMENSIONS`, `goal` among them; a scene's rules may score others besides.
         judges: the speakers that score what no rule scores. The mean of those that gave a verdict
             counts.
+        scored: "student": the student's seat; "all": every seat.
 
     Raises:
-        SpeakerError: if no judge gives a verdict, under the name of the first.
+        ConfigurationError: for a dimension that does not exist, without `goal`, without judges,
+            and for other seats.
     """
-    cast = state.cast
-    by_rule = scored_by_rule(cast.scene, seat)
-    scores, reasoning = rule_scores(state, seat), ""
-    if to_judge := [name for name in dimensions if name not in by_rule]:
-        judged = yield from judge_character(
-            who=cast.characters[seat].name,
-            profile=profile_text(cast, seat),
-            scene=cast.scene.scenario,
-            dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
-            dimensions=to_judge,
-            judges=judges,
-        )
-        if not judged.scores:
-            who, reason = next(iter(judged.unscored.items()))
-            raise SpeakerError(f"{who}: {reason}")
-        scores |= judged.scores
-        reasoning = "\n".join(
-            f"{cast.characters[seat].name}, {name} ({judge}): {reason}"
-            for name, reasons in judged.reasons.items()
-            for judge, reason in reasons.items()
-        )
-    scores = {name: scores[name] for name in DIMENSIONS if name in scores}
-    mean = overall(scores)
-    return ScoredSeat(scores if mean is None else scores | {"overall": mean}, reasoning)
+
+    dimensions: Sequence[str] = ("goal",)
+    judges: Sequence[str] = ("judge",)
+    scored: Scored = "student"
+
+    def __post_init__(self) -> None:
+        for name in self.dimensions:
+            if name not in DIMENSIONS:
+                raise ConfigurationError(
+                    f"dimensions names {name!r}.{did_you_mean(str(name), DIMENSIONS)} There are: "
+                    f"{', '.join(DIMENSIONS)}"
+                )
+        if "goal" not in self.dimensions:
+            raise ConfigurationError(
+                f"dimensions are {list(self.dimensions)}, without 'goal', which is the reward: "
+                "add it"
+            )
+        judges = self.judges
+        if isinstance(judges, str) or not judges or len({*judges}) < len(judges):
+            raise ConfigurationError(
+                f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
+            )
+        if self.scored not in get_args(Scored):
+            raise ConfigurationError(
+                f"scored is {self.scored!r}, expected one of {', '.join(get_args(Scored))}."
+                f"{did_you_mean(str(self.scored), get_args(Scored))}"
+            )
+
+    def of_seats(
+        self, state: SceneState, student: int
+    ) -> Generator[Ask, str, list[SeatScores | None]]:
+        """Score each seat of a scene that is over: `yield from` it in a task environment.
+
+        A seat that is not scored has None.
+
+        Raises:
+            SpeakerError: if no judge gives a verdict, under the name of the first.
+        """
+        found: list[SeatScores | None] = []
+        for seat in state.cast.seats:
+            scores = None
+            if self.scored == "all" or seat == student:
+                scores = yield from self._of_seat(state, seat)
+            found.append(scores)
+        return found
+
+    def _of_seat(self, state: SceneState, seat: int) -> Generator[Ask, str, SeatScores]:
+        cast = state.cast
+        who = cast.characters[seat].name
+        by_rule = scored_by_rule(cast.scene, seat)
+        scores, reasoning = rule_scores(state, seat), ""
+        if to_judge := [name for name in self.dimensions if name not in by_rule]:
+            judged = yield from judge_character(
+                who=who,
+                profile=profile_text(cast, seat),
+                scene=cast.scene.scenario,
+                dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
+                dimensions=to_judge,
+                judges=self.judges,
+            )
+            if not judged.scores:
+                judge, reason = next(iter(judged.unscored.items()))
+                raise SpeakerError(f"{judge}: {reason}")
+            scores |= judged.scores
+            reasoning = "\n".join(
+                f"{who}, {name} ({judge}): {reason}"
+                for name, reasons in judged.reasons.items()
+                for judge, reason in reasons.items()
+            )
+        scores = {name: scores[name] for name in DIMENSIONS if name in scores}
+        mean = overall(scores)
+        return SeatScores(scores if mean is None else scores | {"overall": mean}, reasoning)
