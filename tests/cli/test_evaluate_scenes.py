@@ -97,6 +97,22 @@ def test_the_same_model_in_both_seats_plays_once_and_both_seats_are_scored(scene
     assert all(row.seats == (0, 1) and None not in row.scores for row in rows)
 
 
+def test_strategists_advise_either_side_and_the_row_says_who(scenes, server, folder):
+    urls = [
+        f"task.others.{who}.base_url={server.url}" for who in ("strategist", "partner_strategist")
+    ]
+    both = ("strategist=openai/guide", "partner_strategist=openai/guru", *urls)
+    assert scenes("name=e", "--limit", "2", *both).code == 0
+    first, second = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    assert first.models == ("judge", "gym advised by guide", "other advised by guru")
+    assert second.models == ("judge", "other advised by guru", "gym advised by guide")
+    told = [line for line in first.dialogue if "Strategy: " in line[3]]
+    assert {line[1] for line in told} == {"Environment"}
+    assert {payload["model"] for payload in server.requests} == {
+        *("gym", "other", "judge", "guide", "guru")
+    }
+
+
 def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, server, folder):
     asked = []
 

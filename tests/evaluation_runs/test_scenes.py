@@ -46,6 +46,9 @@ def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_sc
         (*SAME, "task.system_prompt=Be nice."),
         ("task=social", "partner=fair"),
         ("task=social", "model=hf/A", "partner=hf/A:b"),
+        (*SAME, "strategist=openai/S"),
+        (*SAME, "strategist=openai/S", "partner_strategist=openai/T"),
+        (*SAME, "task.role=strategist"),
     ],
 )
 def test_different_models_play_from_both_seats(overrides):
@@ -58,6 +61,11 @@ def test_weights_are_the_same_with_the_same_adapter():
     overrides = ("task=social", "model=hf/A", "partner=hf/A:b", "judge=openai/J")
     assert prepared(*overrides, adapter=Path("b"))[1].are_seats_alike
     assert not prepared(*overrides, adapter=Path("c"))[1].are_seats_alike
+
+
+def test_the_same_strategist_on_both_sides_leaves_the_seats_alike():
+    both = ("strategist=openai/S", "partner_strategist=openai/S")
+    assert prepared(*SAME, *both)[1].are_seats_alike
 
 
 def test_one_seat_that_was_asked_for_is_the_one_that_is_played():
