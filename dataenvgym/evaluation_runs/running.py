@@ -211,7 +211,7 @@ def run_evaluation(
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
-        dimensions=None if scenes is None else scenes.sum_up(task, files, samples),
+        dimensions=None if scenes is None else scenes.sum_up(files, samples, was_drawn=was_drawn),
         task=task,
         split=split,
         student=student.name,

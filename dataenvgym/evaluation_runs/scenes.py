@@ -18,7 +18,7 @@ from dataenvgym.config.storing import model_names, recording_domain
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation_runs.dimension_table import DimensionTable, dimension_table
-from dataenvgym.evaluation_runs.episode_rows import rows_of, write_rows
+from dataenvgym.evaluation_runs.episode_rows import read_rows, rows_of, write_rows
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.storage import write_json
 from dataenvgym.store import FileStore
@@ -79,18 +79,27 @@ class Scenes:
         if (domain := recording_domain(task)) is not None:
             domain.record_in(_episodes(directory), self._names, events=False)
 
-    def sum_up(self, task: TaskInterface, files: EvaluationFiles, samples: int) -> DimensionTable:
-        """Write `episodes.jsonl` and `dimensions.json`."""
-        rows = rows_of(
-            files,
-            samples,
-            _episodes(files.directory),
-            SceneRecorder(self._names),
-            trial=self._trial,
-            are_seats_alike=self.are_seats_alike,
-            judges=self._judges,
-        )
-        write_rows(files.directory / "episodes.jsonl", rows)
+    def sum_up(self, files: EvaluationFiles, samples: int, *, was_drawn: bool) -> DimensionTable:
+        """Write `episodes.jsonl` and `dimensions.json`.
+
+        Args:
+            was_drawn: whether nothing was played now; then rows that are there stand, also in a
+                folder that has another name now.
+        """
+        path = files.directory / "episodes.jsonl"
+        rows = read_rows(path) if was_drawn and path.exists() else []
+        rows = [row for row in rows if row.sample < samples]
+        if len(rows) != samples * len(files.read_instances()):
+            rows = rows_of(
+                files,
+                samples,
+                _episodes(files.directory),
+                SceneRecorder(self._names),
+                trial=self._trial,
+                are_seats_alike=self.are_seats_alike,
+                judges=self._judges,
+            )
+            write_rows(path, rows)
         table = dimension_table(rows, self._names)
         write_json(files.directory / "dimensions.json", table.model_dump(mode="json"))
         return table

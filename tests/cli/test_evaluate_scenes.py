@@ -195,6 +195,25 @@ def test_redis_that_goes_in_the_middle_ends_it_and_the_same_command_continues(
     assert all(row.error is None for row in rows)
 
 
+def test_a_folder_with_another_name_keeps_its_rows(scenes, folder):
+    assert scenes("name=e", "--limit", "2").code == 0
+    rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")
+    (folder / "evaluations" / "e").rename(folder / "evaluations" / "f")
+    assert "finished already" in scenes("name=f", "--limit", "2").out
+    assert read_rows(folder / "evaluations" / "f" / "episodes.jsonl") == rows
+
+
+def test_scenes_are_judged_again_by_another_judge_of_the_same_name(scenes, dataenvgym, server):
+    scenes("name=e", "--limit", "2")
+    refused = dataenvgym("rescore", "e", "judge=openai/judge-2")
+    assert refused.code == 2
+    assert "task.others.judge.model=NAME" in refused.err
+    server.requests.clear()
+    again = dataenvgym("rescore", "e", "--trust", "task.others.judge.model=judge-2")
+    assert again.code == 0
+    assert {payload["model"] for payload in server.requests} == {"judge-2"}
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
