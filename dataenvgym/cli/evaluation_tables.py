@@ -113,6 +113,12 @@ def dimension_lines(found: DimensionTable) -> list[str]:
             f"{n} of {several(found.n_episodes, 'episode')} left out, as they have no scores: "
             f"{counts(found.excluded)}"
         )
+    if found.agreement:
+        alphas = ", ".join(
+            f"{name.replace('_', ' ')} {'not defined' if alpha is None else f'{alpha:.2f}'}"
+            for name, alpha in found.agreement.items()
+        )
+        lines.append(f"agreement of the judges (Krippendorff's alpha): {alphas}")
     return lines
 
 

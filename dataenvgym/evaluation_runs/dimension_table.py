@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dataenvgym.evaluation.estimates import Estimate, clustered_estimate
 from dataenvgym.evaluation_runs.episode_rows import EpisodeRow
+from dataenvgym.judging.agreement import Value, krippendorff_alpha
 from dataenvgym.records import Model
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 
@@ -39,6 +40,8 @@ class DimensionTable(Model):
         columns: the hard scenes, where not all are, then all.
         n_episodes: that were played.
         excluded: episodes without scores, by whose fault that is.
+        agreement: of several judges, Krippendorff's alpha of each dimension (interval level); None
+            where it is not defined.
     """
 
     models: dict[str, str]
@@ -46,6 +49,7 @@ class DimensionTable(Model):
     columns: tuple[DimensionScores, ...]
     n_episodes: int
     excluded: dict[str, int]
+    agreement: dict[str, float | None] = {}
 
 
 def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> DimensionTable:
@@ -63,7 +67,21 @@ def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> Di
         columns=tuple(_scores(name, part) for name, part in parts.items() if part),
         n_episodes=len(rows),
         excluded=dict(Counter(failed).most_common()),
+        agreement=_agreement(rows),
     )
+
+
+def _agreement(rows: Sequence[EpisodeRow]) -> dict[str, float | None]:
+    """Of each dimension, over all seats that were judged; empty with fewer than two judges."""
+    seats = [seat for row in rows for seat in row.by_judge]
+    judges = sorted({judge for seat in seats for given in seat.values() for judge in given})
+    if len(judges) < 2:
+        return {}
+    units: dict[str, list[list[Value | None]]] = {name: [] for name in DIMENSIONS}
+    for seat in seats:
+        for name, given in seat.items():
+            units[name].append([given.get(judge) for judge in judges])
+    return {name: krippendorff_alpha(of, "interval") for name, of in units.items() if of}
 
 
 def _scores(scenes: str, rows: Sequence[EpisodeRow]) -> DimensionScores:

@@ -31,6 +31,7 @@ class EpisodeRow(Model):
         seats: the student's; those that the evaluation is about.
         models: of the judge, then of each seat.
         scores: of each seat, by dimension; None for a seat without scores.
+        by_judge: of each seat, the scores of each judge by dimension.
         turns: that were played; None of a scene that broke off.
         dialogue: (turn, who, to whom, what), from turn 0.
         error, fault: why there are no scores, and whose fault that is.
@@ -46,6 +47,7 @@ class EpisodeRow(Model):
     seats: tuple[int, ...]
     models: tuple[str, ...]
     scores: tuple[dict[str, float] | None, ...]
+    by_judge: tuple[dict[str, dict[str, float]], ...] = ()
     turns: int | None
     dialogue: tuple[tuple[int, str, str, str], ...] = ()
     error: str | None = None
@@ -143,6 +145,7 @@ def _row(
         seats=tuple(seats) if are_seats_alike else (problem.seat,),
         models=recorder.models_of(problem),
         scores=tuple(scores),
+        by_judge=episode.by_judge if episode else (),
         turns=len(episode.turns) - 1 if episode else None,
         dialogue=_dialogue(episode) if episode else (),
         error=sample.error,

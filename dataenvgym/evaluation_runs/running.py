@@ -38,9 +38,10 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
+    fingerprint,
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
-from dataenvgym.evaluation_runs.scenes import scenes_of
+from dataenvgym.evaluation_runs.scenes import Scenes, scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
@@ -49,7 +50,8 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.judging import RubricJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.rollouts import close_speakers
+from dataenvgym.rollouts import close_speakers, student_speakers
+from dataenvgym.rollouts.student_speaker import FORMER
 from dataenvgym.tasks.adapted import one_by_one, task_of
 
 if TYPE_CHECKING:
@@ -156,16 +158,14 @@ def run_evaluation(
         raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
     if run is not None and adapter is not None:
         raise ConfigurationError("an adapter and a run are two students: leave one of them out")
-    composed, asked = _composed_or_asked(overrides)
     adapter = None if adapter is None else Path(adapter).expanduser()
     student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    composed, asked = _composed_or_asked(overrides)
     if composed is not None:
         config = composed
         found = None if run is None else find_run(run, str(config.runs_dir))
-    elif run is None:
-        config, found = compose(asked, config_dir=config_dir, name="eval"), None
     else:
-        config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
+        config, found = _compose(asked, run, config_dir, trust)
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
@@ -176,6 +176,8 @@ def run_evaluation(
     task = on_split(task, split)
     settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
     samples = int(settings.samples)
+    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
+        settings.former = fingerprint(student.former)
     metrics = parse_metrics(settings.metrics, samples)
     sign = "" if "sampling" in config.task else "+"
     check_samples(task, samples, sign=sign)
@@ -191,21 +193,14 @@ def run_evaluation(
     if not was_drawn:
         instances = instances_of(task, samples, limit)
         if scenes is not None:
-            scenes.check(task_of(task))
+            scenes.check(task_of(task), instances or ())
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
         with ExitStack() as stack:
             # they were made with the task, and nothing asks them after that
             stack.callback(close_speakers, getattr(task, "others", None) or {})
             stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
-            identity = _identity(files, task, predictor)
-            EVALUATIONS.keep(directory, settings)
-            if files.is_begun:
-                raise_format(directory)
-            else:
-                write_identity(directory, identity)
-            if scenes is not None:
-                scenes.keep_episodes(task, directory)
+            _begin(files, task, predictor, settings, scenes)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
     judged = None if judge is None else _judged(files, judge, settings, samples)
     return Evaluation(
@@ -222,6 +217,24 @@ def run_evaluation(
     )
 
 
+def _begin(
+    files: EvaluationFiles,
+    task: TaskInterface,
+    predictor: PredictorInterface,
+    settings: DictConfig,
+    scenes: Scenes | None,
+) -> None:
+    """Write who answers what, or see that it is still the same; have scenes kept."""
+    identity = _identity(files, task, predictor)
+    EVALUATIONS.keep(files.directory, settings)
+    if files.is_begun:
+        raise_format(files.directory)
+    else:
+        write_identity(files.directory, identity)
+    if scenes is not None:
+        scenes.keep_episodes(task, files.directory)
+
+
 def _judged(
     files: EvaluationFiles, judge: RubricJudge, settings: DictConfig, samples: int
 ) -> JudgedSamples:
@@ -234,6 +247,15 @@ def _judged(
             return judge_samples(files, judge, completed_of(files, samples), samples)
     finally:
         judge.close()
+
+
+def _compose(
+    asked: Sequence[str], run: str | None, config_dir: str | Path | None, trust: bool
+) -> tuple[DictConfig, Path | None]:
+    """The configuration of these overrides, and the run whose student it is about."""
+    if run is None:
+        return compose(asked, config_dir=config_dir, name="eval"), None
+    return compose_for_run(run, asked, config_dir=config_dir, trust=trust)
 
 
 def _composed_or_asked(

@@ -20,13 +20,15 @@ from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation_runs.dimension_table import DimensionTable, dimension_table
 from dataenvgym.evaluation_runs.episode_rows import read_rows, rows_of, write_rows
 from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.rollouts.student_speaker import CURRENT, StudentSpeaker
 from dataenvgym.storage import write_json
 from dataenvgym.store import FileStore
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.problem import MODEL, problem_of
 from dataenvgym.tasks.social.recording import SceneRecorder
-from dataenvgym.tasks.social.rule_scores import scored_by_rule
+from dataenvgym.tasks.social.seat_scores import Scoring
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -50,28 +52,28 @@ class Scenes:
     ) -> None:
         self.are_seats_alike = are_seats_alike
         self._names, self._trial = dict(names), int(section["trial"])
-        self._judges, self._dimensions = tuple(section["judges"]), tuple(section["dimensions"])
+        self._scoring = Scoring(tuple(section["dimensions"]), tuple(section["judges"]))
 
-    def check(self, task: Task) -> None:
+    def check(self, task: Task, instances: Sequence[TaskInstance]) -> None:
         """Refuse scenes that could not be played or scored, before any model is asked.
 
         Raises:
             ConfigurationError: naming the speaker that is missing.
         """
-        for instance in task.instances:
-            problem = problem_of(instance)
+        for problem in map(problem_of, instances):
             if problem.partner == MODEL and "partner" not in task.others:
                 raise ConfigurationError(
                     "task.partner is 'model', and there is no such speaker: name it with "
                     "partner=openai/NAME, or take a scripted one (partner=fair)"
                 )
-            by_rule = scored_by_rule(problem.scene, problem.seat)
-            unscored = [name for name in self._dimensions if name not in by_rule]
-            missing = [judge for judge in self._judges if judge not in task.others]
+            seats = problem.cast.seats if self.are_seats_alike else (problem.seat,)
+            unscored = [n for seat in seats for n in self._scoring.to_judge(problem.scene, seat)]
+            missing = [judge for judge in self._scoring.judges if judge not in task.others]
             if unscored and missing:
+                names = ", ".join(dict.fromkeys(unscored))
                 raise ConfigurationError(
-                    f"no rule scores {', '.join(unscored)} in scene {problem.scene.id!r}, and "
-                    f"there is no speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
+                    f"no rule scores {names} in scene {problem.scene.id!r}, and there is no "
+                    f"speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
                 )
 
     def keep_episodes(self, task: TaskInterface, directory: Path) -> None:
@@ -97,7 +99,7 @@ class Scenes:
                 SceneRecorder(self._names),
                 trial=self._trial,
                 are_seats_alike=self.are_seats_alike,
-                judges=self._judges,
+                judges=self._scoring.judges,
             )
             write_rows(path, rows)
         table = dimension_table(rows, self._names)
@@ -152,7 +154,8 @@ def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
         return False
     if any(task.sampling[name] != task.partner_sampling[name] for name in ("temperature", "top_p")):
         return False
-    if _who(config.predictor, adapter) != _who(others.partner):
+    is_itself = _is_student(others.partner)
+    if not is_itself and _who(config.predictor, adapter) != _who(others.partner):
         return False
     sides = task.get("strategists") or ()
     advisers = [
@@ -160,6 +163,12 @@ def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
         for side, who in (("own", "strategist"), ("partner", "partner_strategist"))
     ]
     return advisers[0] == advisers[1]
+
+
+def _is_student(section: Any) -> bool:
+    """Whether a speaker is the student, as it is now."""
+    its_class = str(section.get("_target_")).rpartition(".")[2]
+    return its_class == StudentSpeaker.__name__ and section.get("adapter", CURRENT) == CURRENT
 
 
 def _who(section: Any, adapter: Path | None = None) -> Any:

@@ -195,6 +195,35 @@ def test_redis_that_goes_in_the_middle_ends_it_and_the_same_command_continues(
     assert all(row.error is None for row in rows)
 
 
+def test_several_judges_have_a_mean_and_their_agreement(dataenvgym, folder, server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+
+    def one_point_apart(payload):
+        if payload["model"] != "judge-b":
+            return plays(payload)
+        scores = json.loads(judges(payload))
+        return json.dumps({n: {**v, "score": v["score"] + 1} for n, v in scores.items()})
+
+    server.answer(one_point_apart)
+    urls = [
+        f"{key}.base_url={server.url}"
+        for key in ("predictor", "task.others.judge_1", "task.others.judge_2")
+    ]
+    result = dataenvgym(
+        *("eval", "task=social", "partner=fair", "model=openai/gym", "name=e", "--limit", "2"),
+        *("judge=[openai/judge-a,openai/judge-b]", *urls),
+    )
+    assert result.code == 0
+    assert "judge judge-a + judge-b" in result.out
+    assert "agreement of the judges (Krippendorff's alpha): believability" in result.out
+    first = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")[0]
+    assert first.scores[0]["believability"] == MIDDLE["believability"] + 0.5
+    assert first.by_judge[0]["knowledge"] == {
+        "judge_1": MIDDLE["knowledge"],
+        "judge_2": MIDDLE["knowledge"] + 1,
+    }
+
+
 def test_a_folder_with_another_name_keeps_its_rows(scenes, folder):
     assert scenes("name=e", "--limit", "2").code == 0
     rows = read_rows(folder / "evaluations" / "e" / "episodes.jsonl")

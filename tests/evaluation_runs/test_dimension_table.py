@@ -64,3 +64,13 @@ def test_an_episode_without_scores_is_left_out_and_counted_and_is_not_zero():
     assert table.excluded == {"judge": 1}
     assert table.n_episodes == 3
     assert (table.columns[0].n_episodes, table.columns[0].dimensions["goal"].mean) == (2, 5.0)
+
+
+def test_the_agreement_of_several_judges_is_that_of_krippendorff():
+    both = [{"goal": {"a": a, "b": b}} for a, b in ((1.0, 2.0), (5.0, 5.0), (9.0, 8.0))]
+    rows = [row(f"s{i}", 5.0, None, by_judge=(seat, {})) for i, seat in enumerate(both)]
+    # By hand: observed disagreement, the mean of (a - b)^2 over units: (1 + 0 + 1) / 3 = 2/3.
+    # Expected: the mean of (x - y)^2 over the 30 ordered pairs of 1, 2, 5, 5, 9, 8, which is
+    # 2 * var(n - 1) = 2 * (200 - 6 * 25) / 5 = 20. So alpha is 1 - (2/3) / 20 = 29/30.
+    assert dimension_table(rows, {}).agreement == {"goal": pytest.approx(29 / 30)}
+    assert dimension_table([row("a", 5.0, None)], {}).agreement == {}

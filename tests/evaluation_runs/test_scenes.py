@@ -87,10 +87,12 @@ def test_other_tasks_have_no_scenes():
 )
 def test_a_speaker_that_is_missing_is_named_before_any_is_asked(overrides, expected):
     config, scenes = prepared("task=social", "model=openai/A", *overrides)
+    task = build_task(config).whole()
     with pytest.raises(ConfigurationError, match=expected):
-        scenes.check(build_task(config).whole())
+        scenes.check(task, task.instances)
 
 
 def test_deals_need_no_judge_for_their_goals():
     config, scenes = prepared("task=social", "model=openai/A", "partner=fair")
-    scenes.check(build_task(config).whole())
+    task = build_task(config).whole()
+    scenes.check(task, task.instances)

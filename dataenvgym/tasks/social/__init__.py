@@ -19,6 +19,8 @@ seat_scores    how a seat did: by rule, or by judges
 recording      episodes and events of scenes that are played, kept in a store
 strategies     advice before each turn, which only the advised seat notices
 environment    Social-v0: the student's seat; the others are asked or scripted
+aec            SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)
+action_space   the texts of actions as a space with masks
 loaders        which scenes are played, by whom, from which seat
 domain         how scenes are put, judged and taught
 task           SocialTask

@@ -27,10 +27,7 @@ from dataenvgym.tasks.social.strategies import (
     Strategies,
 )
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
-from dataenvgym.tasks.social.views import (
-    news,
-    seat_conversation,
-)
+from dataenvgym.tasks.social.views import news, seat_conversation
 
 PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
 SOLVED = 5.0
@@ -201,8 +198,6 @@ class SocialEnvironment(TaskEnvironment):
             return ()
         return (Message(role="user", content=news(lines)),)
 
-    # --- the end ---
-
     def _scores(
         self, problem: SocialProblem, state: SceneState
     ) -> Generator[Ask, str, dict[str, float]]:
@@ -213,8 +208,7 @@ class SocialEnvironment(TaskEnvironment):
         """
         found = yield from self._scoring.of_seats(state, problem.seat)
         if self._record is not None:
-            reasons = [seat.reasoning for seat in found if seat and seat.reasoning]
-            self._record.scored([seat and seat.scores for seat in found], reasons)
+            self._record.scored(found)
         of_student = found[problem.seat]
         assert of_student is not None
         return of_student.scores

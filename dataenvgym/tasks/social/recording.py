@@ -29,6 +29,7 @@ from dataenvgym.tasks.social.episodes import Episode, SeatScore, Utterance
 from dataenvgym.tasks.social.kinds import EPISODES
 from dataenvgym.tasks.social.problem import MODEL, SocialProblem
 from dataenvgym.tasks.social.scene import Event, SceneState
+from dataenvgym.tasks.social.seat_scores import SeatScores
 
 ENVIRONMENT = "Environment"
 """Sotopia's name for whoever is told of actions in public, and tells of the scene."""
@@ -129,17 +130,18 @@ class SceneRecord:
         self._put(turns=turns_of(state))
         self._tell("ended", turns=state.n_turns, why=state.ending or "the student left")
 
-    def scored(
-        self, scores: Sequence[Mapping[str, float] | None], reasons: Sequence[str] = ()
-    ) -> None:
+    def scored(self, seats: Sequence[SeatScores | None]) -> None:
         """Keep the episode with its scores.
 
         Args:
-            scores: of each seat, by dimension; None for a seat that is not scored.
-            reasons: the judge's.
+            seats: None for a seat that is not scored.
         """
-        found = tuple(None if seat is None else seat_score(seat) for seat in scores)
-        self._put(scores=found, reasoning="\n\n".join(reasons))
+        found = tuple(None if seat is None else seat_score(seat.scores) for seat in seats)
+        self._put(
+            scores=found,
+            by_judge=tuple({} if seat is None else seat.by_judge for seat in seats),
+            reasoning="\n\n".join(seat.reasoning for seat in seats if seat and seat.reasoning),
+        )
         self._tell("scored", scores=[s and s.model_dump(mode="json") for s in found])
 
     def _put(self, **changed: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -10,6 +10,7 @@ from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
 from dataenvgym.interfaces import Ask
 from dataenvgym.judging import dialogue_text
 from dataenvgym.tasks.social.evaluators import DIMENSIONS, judge_character, overall
+from dataenvgym.tasks.social.profiles import Scene
 from dataenvgym.tasks.social.rule_scores import rule_scores, scored_by_rule
 from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.views import dialogue, profile_text
@@ -18,9 +19,15 @@ Scored = Literal["student", "all"]
 
 
 class SeatScores(NamedTuple):
-    """Scores by dimension, with `overall` if all seven are there; and the judges' reasons."""
+    """Scores by dimension, with `overall` if all seven are there.
+
+    Attributes:
+        by_judge: of the dimensions that were judged, each judge's score.
+        reasoning: the judges'.
+    """
 
     scores: dict[str, float]
+    by_judge: Mapping[str, Mapping[str, float]] = {}
     reasoning: str = ""
 
 
@@ -80,16 +87,22 @@ class Scoring:
         for seat in state.cast.seats:
             scores = None
             if self.scored == "all" or seat == student:
-                scores = yield from self._of_seat(state, seat)
+                scores = yield from self.of_seat(state, seat)
             found.append(scores)
         return found
 
-    def _of_seat(self, state: SceneState, seat: int) -> Generator[Ask, str, SeatScores]:
+    def to_judge(self, scene: Scene, seat: int) -> list[str]:
+        """The dimensions of a seat that need the judges."""
+        by_rule = scored_by_rule(scene, seat)
+        return [name for name in self.dimensions if name not in by_rule]
+
+    def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, str, SeatScores]:
+        """Score one seat, as `of_seats` does."""
         cast = state.cast
         who = cast.characters[seat].name
-        by_rule = scored_by_rule(cast.scene, seat)
         scores, reasoning = rule_scores(state, seat), ""
-        if to_judge := [name for name in self.dimensions if name not in by_rule]:
+        by_judge: Mapping[str, Mapping[str, float]] = {}
+        if to_judge := self.to_judge(cast.scene, seat):
             judged = yield from judge_character(
                 who=who,
                 profile=profile_text(cast, seat),
@@ -102,11 +115,13 @@ class Scoring:
                 judge, reason = next(iter(judged.unscored.items()))
                 raise SpeakerError(f"{judge}: {reason}")
             scores |= judged.scores
+            by_judge = judged.by_judge
             reasoning = "\n".join(
                 f"{who}, {name} ({judge}): {reason}"
                 for name, reasons in judged.reasons.items()
                 for judge, reason in reasons.items()
             )
         scores = {name: scores[name] for name in DIMENSIONS if name in scores}
-        mean = overall(scores)
-        return SeatScores(scores if mean is None else scores | {"overall": mean}, reasoning)
+        if (mean := overall(scores)) is not None:
+            scores["overall"] = mean
+        return SeatScores(scores, by_judge, reasoning)
