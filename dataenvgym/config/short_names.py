@@ -14,6 +14,8 @@ hub; <adapter> is a folder. `model=...` names the student. These name other spea
     strategist=...           advises the student's character: task.others.strategist
     partner_strategist=...   advises the other characters: task.others.partner_strategist
 
+`partner=student` is the student itself, and `student/former`, `student/untouched` or
+`student/FOLDER` with another adapter (see `rollouts.StudentSpeaker`).
 Their further options are those of `task.others.NAME`, such as task.others.judge.base_url=URL.
 `trial=...` is task.trial.
 """
@@ -29,6 +31,7 @@ SPEAKERS = ("partner", "judge", "strategist", "partner_strategist")
 """Speakers of a task that have short names."""
 _SIDES = {"strategist": "own", "partner_strategist": "partner"}
 
+_STUDENT = "student"
 _POCKET = "${oc.select:task.student,pocket}"  # as in student/pocket.yaml
 _PREDICTORS = {"vllm": "vllm", "hf": "in_process", "openai": "openai"}
 
@@ -57,7 +60,7 @@ def speaker_overrides(who: str, text: str) -> list[str]:
         ConfigurationError: if it is not the short name of a model.
     """
     text = _unquoted(text)
-    if who == "partner" and text and "/" not in text:
+    if who == "partner" and text and "/" not in text and text != _STUDENT:
         return [f"task.partner={_quoted(text)}"]
     if who == "judge" and text.startswith("["):
         models = [_unquoted(part) for part in text.strip("[]").split(",") if part.strip()]
@@ -78,8 +81,11 @@ def strategists_override(named: Collection[str]) -> list[str]:
 
 def _asked(who: str, text: str) -> list[str]:
     """A speaker: a teacher if it is behind an API, with its cache and its budget."""
-    kind, base, adapter = _parts(who.rstrip("_0123456789"), text)
     at = f"task.others.{who}"
+    if text.partition("/")[0] == _STUDENT:
+        adapter = text.partition("/")[2] or "current"
+        return [f"+speaker@{at}=student", f"{at}.adapter={_quoted(adapter)}"]
+    kind, base, adapter = _parts(who.rstrip("_0123456789"), text)
     if kind == "openai":
         return [f"+teacher@{at}=openai", f"{at}.model={_quoted(base)}"]
     return [
@@ -95,7 +101,7 @@ def _parts(option: str, text: str) -> tuple[str, str, str]:
     base, colon, adapter = rest.partition(":")
     if kind not in _PREDICTORS or not base or (colon and not adapter):
         meant = "" if kind in _PREDICTORS else did_you_mean(kind, _PREDICTORS)
-        scripted = ", or the name of a scripted partner" if option == "partner" else ""
+        scripted = ", student, or the name of a scripted partner" if option == "partner" else ""
         raise ConfigurationError(
             f"{option} is {text!r}, expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE, "
             f"hf/BASE:ADAPTER or openai/NAME{scripted}.{meant}"

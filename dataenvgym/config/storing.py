@@ -67,6 +67,8 @@ def _name(section: Any) -> str:
     """The name of a model: on its server, or its path with its adapter; else that of its class."""
     if model := section.get("model"):
         return str(model)
+    if str(section.get("_target_")).endswith(".StudentSpeaker"):
+        return f"student/{section.adapter}"
     if path := section.get("student"):
         adapter = section.get("adapter")
         return f"{path}:{adapter}" if adapter else str(path)

@@ -89,6 +89,19 @@ def test_a_partner_without_a_slash_is_a_scripted_one():
     assert (config.task.partner, "others" in config.task) == ("tough", False)
 
 
+@pytest.mark.parametrize(
+    ("text", "adapter"),
+    [("student", "current"), ("student/former", "former"), ("student//runs/a", "/runs/a")],
+)
+def test_the_partner_may_be_the_student_itself(text, adapter):
+    config = compose(["task=social", f"partner={text}"])
+    assert config.task.partner == "model"
+    assert config.task.others.partner == {
+        "_target_": "dataenvgym.rollouts.StudentSpeaker",
+        "adapter": adapter,
+    }
+
+
 def test_several_judges_have_numbers_and_options_of_their_own():
     url = "task.others.judge_2.base_url=http://localhost:1"
     config = compose(["task=social", "judge=[openai/A,'openai/B']", url])
@@ -116,7 +129,7 @@ def test_a_trial_is_an_option_of_the_task():
         ("judge=gpt", "judge is 'gpt', expected vllm/BASE"),
         ("judge=[openai/A,gpt]", "judge is 'gpt', expected vllm/BASE"),
         ("partner=opnai/X", "Did you mean 'openai'"),
-        ("partner=", "or the name of a scripted partner"),
+        ("partner=", "student, or the name of a scripted partner"),
         ("strategist=openai/", "strategist is 'openai/'"),
     ],
 )

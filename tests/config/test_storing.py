@@ -38,6 +38,8 @@ def test_who_is_who():
     )
     assert model_names(config) == {"student": "A:b", "partner": "P", "judge": "J + K"}
     assert model_names(compose(["task=social", "partner=soft"]))["partner"] == "soft"
+    itself = compose(["task=social", "partner=student/former"])
+    assert model_names(itself)["partner"] == "student/former"
 
 
 @pytest.mark.parametrize(

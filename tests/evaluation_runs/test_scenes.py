@@ -49,6 +49,7 @@ def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_sc
         (*SAME, "strategist=openai/S"),
         (*SAME, "strategist=openai/S", "partner_strategist=openai/T"),
         (*SAME, "task.role=strategist"),
+        ("task=social", "model=openai/A", "partner=student/former", "judge=openai/J"),
     ],
 )
 def test_different_models_play_from_both_seats(overrides):
@@ -61,6 +62,10 @@ def test_weights_are_the_same_with_the_same_adapter():
     overrides = ("task=social", "model=hf/A", "partner=hf/A:b", "judge=openai/J")
     assert prepared(*overrides, adapter=Path("b"))[1].are_seats_alike
     assert not prepared(*overrides, adapter=Path("c"))[1].are_seats_alike
+
+
+def test_the_student_as_its_own_partner_leaves_the_seats_alike():
+    assert prepared("task=social", "model=hf/A", "partner=student")[1].are_seats_alike
 
 
 def test_the_same_strategist_on_both_sides_leaves_the_seats_alike():
