@@ -89,7 +89,7 @@ def dimension_score_table(found: DimensionTable) -> Table:
         cells = []
         for column in found.columns:
             one = column.dimensions.get(name, Estimate(n=0))
-            half = "" if one.half_width is None else f"± {one.half_width:.2f}"
+            half = f"± {one.half_width:.2f}" if one.half_width is not None and one.sd else ""
             cells += [score(one.mean, 2), half]
         within = DIMENSIONS.get(name)
         limits = "" if within is None else f"{within.low}..{within.high}"

@@ -169,7 +169,7 @@ def run_evaluation(
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
-    scenes = scenes_of(config, None if run or composed else asked, student.adapter)
+    scenes = scenes_of(config, asked if composed is None else None, student.adapter)
     task = build_task(config)
     learned = [student.run, student.adapter, config.student.get("adapter")]
     split = split or default_split(task, config, [Path(path) for path in learned if path])

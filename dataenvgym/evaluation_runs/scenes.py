@@ -116,7 +116,8 @@ def scenes_of(
     how many of them a file has.
 
     Args:
-        overrides: that the configuration was made with; None to score the dimensions that it says.
+        overrides: that the configuration was made with. A task that they do not choose, as it is
+            that of a run, and one that was composed (None) have the dimensions that they say.
         adapter: the folder of what the student has learned.
     """
     task = config.task
@@ -124,7 +125,7 @@ def scenes_of(
         return None
     others = task.get("others") or {}
     keys = None if overrides is None else [o.key for o in parse_overrides(overrides)]
-    is_open = keys is not None and "task.dimensions" not in keys
+    is_open = keys is not None and "task" in keys and "task.dimensions" not in keys
     if is_open and any(judge in others for judge in task.judges):
         task.dimensions = list(DIMENSIONS)
     alike = task.seats == "both" and _are_seats_alike(config, adapter)

@@ -30,6 +30,12 @@ def test_with_a_judge_all_seven_dimensions_are_scored_unless_some_are_named():
     assert prepared("task=social", "partner=fair")[0].task.dimensions == ["goal"]
 
 
+def test_a_task_that_is_not_chosen_now_has_the_dimensions_that_it_had():
+    config = compose(SAME, name="eval")
+    scenes_of(config, ["judge=openai/J"], None)
+    assert config.task.dimensions == ["goal"]
+
+
 def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_scored():
     config, scenes = prepared(*SAME)
     assert scenes.are_seats_alike
