@@ -25,6 +25,7 @@ from dataenvgym.config.shapes import (
     check_trainer,
     make_own_environment,
 )
+from dataenvgym.config.storing import record_in_store
 from dataenvgym.config.targets import (
     build_section,
     build_value,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
-    """The task of `config.task`, with the speakers of `config.task.others`.
+    """The task of `config.task`, with the speakers of `config.task.others`, and `config.store`.
 
     Args:
         directory: the run directory; those speakers that are teachers keep their transcript and
@@ -64,7 +65,9 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     if others := section.get("others"):
         section["others"] = _speakers(others, directory)
     task = build_value(section, "task", {})
-    return cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
+    made = cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
+    record_in_store(config, made)
+    return made
 
 
 def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:

@@ -49,8 +49,9 @@ _ADDED: dict[str, Any] = {
 is left out, so that their runs keep their names and can be continued. Of a policy or an engine
 within another one, the key is the same."""
 
-FREE_SECTIONS = ("executor",)
-"""Sections of which the same is true: who runs the episode, and where, changes no result."""
+FREE_SECTIONS = ("executor", "store")
+"""Sections of which the same is true: who runs the episode and where, and what is kept of it
+elsewhere, changes no result."""
 
 
 def run_name(config: DictConfig) -> str:
