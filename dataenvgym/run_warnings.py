@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def warn_run(text: str) -> None:
-    """Warn the user of the run in progress: what happened, with its numbers, and the way out.
+    """Warn the user of the run in progress: the event with its numbers, and the way out.
 
     Control characters and lone surrogates are escaped.
 
@@ -29,4 +29,4 @@ def warn_run(text: str) -> None:
 
 def listening(show: Callable[[str], None]) -> AbstractContextManager[None]:
     """Pass each warning, from any thread, to `show` until the block ends."""
-    return passing(_log, logging.WARNING, show)
+    return passing(_log, logging.WARNING, lambda record: show(record.getMessage()))

@@ -29,7 +29,7 @@ def opened(
     check: Check = lambda: None,
     below: bool = True,
 ) -> Iterator[None]:
-    """Lock a folder, which is made if need be, and clear it of what kills have left.
+    """Lock a folder, which is made if need be, and remove leftovers of killed processes.
 
     Args:
         fresh: remove what is in the folder. It vanishes at once, so that a kill leaves no half of

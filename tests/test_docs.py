@@ -18,7 +18,8 @@ from dataenvgym.studies.grid import parse_grid
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.relative_to(ROOT): path.read_text() for path in sorted(ROOT.glob("docs/*.md"))}
-PAGES |= {Path(name): (ROOT / name).read_text() for name in ("README.md", "CHANGELOG.md")}
+AT_THE_TOP = (*sorted(path.name for path in ROOT.glob("*.md")), "llms.txt")
+PAGES |= {Path(name): (ROOT / name).read_text() for name in AT_THE_TOP}
 REDIS = "redis://127.0.0.1:6379/0"
 TESTED_ELSEWHERE = ("README.md", "docs/sandbox.md", "docs/trying_records.md", "docs/quickstart.md")
 
@@ -91,6 +92,8 @@ def test_each_page_is_linked_from_another_one():
 def test_each_python_block_runs(page, block, tmp_path, monkeypatch, request):
     if "tool_use.mcp" in block and importlib.util.find_spec("mcp") is None:
         pytest.skip("needs the extra [mcp]")
+    if "pettingzoo" in block or "social.aec" in block:
+        pytest.importorskip("pettingzoo", reason="needs the extra [pettingzoo]")
     if REDIS in block:
         block = block.replace(REDIS, request.getfixturevalue("redis_url"))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What answers conversations, and what a student is beyond that."""
+"""Predictors, which answer conversations, and students, which also learn."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Reply(Model):
 
 
 class Failure(Model):
-    """A call that failed, so that there is no answer to judge.
+    """A failed call: there is no answer to judge.
 
     Attributes:
         reason: why.
@@ -78,7 +78,7 @@ class Ask:
 
     Attributes:
         who: the speaker's name, such as "user" or "judge".
-        conversation: what it is to answer, from its own point of view: what it says is
+        conversation: to be answered, from its own point of view: its messages are
             "assistant" there.
         sampling: how to draw its reply. Unless that is greedy, a task environment replaces the seed
             by one that derives from its own, the turn, and the number of asks before in that turn.
@@ -96,7 +96,7 @@ class TrainingRun:
     Attributes:
         directory: an existing folder for `dataset/`, `training.yaml`, `adapter/` and logs.
         seed: every random choice of the training derives from it.
-        start: "base" trains a new adapter on the untouched student; "adapter" goes on from the
+        start: "base" trains a new adapter on the untouched student; "adapter" continues the
             adapter that is loaded now ("base" if there is none).
         phase: context manager factory that the predictor may enter as `phase("dataset")`,
             `phase("train")` and `phase("load")`, so that progress and timings are seen.
@@ -111,7 +111,9 @@ class TrainingRun:
 class PhaseFactory(Protocol):
     """Opens a named phase; leaving the context ends it."""
 
-    def __call__(self, name: str, /) -> AbstractContextManager[Any]: ...
+    def __call__(self, name: str, /) -> AbstractContextManager[Any]:
+        """The phase of that name, to be entered."""
+        ...
 
 
 @runtime_checkable
@@ -124,7 +126,7 @@ class PredictorInterface(Protocol):
         """One reply or failure for each conversation, in their order.
 
         Synchronous and batched; a remote predictor hides its own event loop. A predictor may
-        also be any of `Submits`, `Connects`, `Describes`, `Saves` and `Closes`.
+        also be any of `Submits`, `Connects`, `Describes`, `Saves`, `Closes` and `SharesBase`.
         """
         ...
 
@@ -154,7 +156,7 @@ class Describes(Protocol):
     """A predictor, teacher or labeler that says who it is."""
 
     def describe(self) -> Any:
-        """What determines its answers, as JSON, so that a resumed run is refused another one."""
+        """The settings that determine its answers, as JSON; a resumed run refuses another one."""
         ...
 
 
@@ -181,7 +183,7 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
     """A student: it answers, and it learns."""
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Learn from the data; afterwards `predict` answers with what was learned.
+        """Learn from the data; afterwards `predict` answers with the trained weights.
 
         If it raises, `predict` answers as before the call.
         """
@@ -192,11 +194,37 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
         ...
 
     def load(self, path: Path) -> None:
-        """Answer with what `save` (or a trainer) wrote to `path`; a resumed run needs it."""
+        """Answer with the weights that `save` (or a trainer) wrote to `path`; for resumed runs."""
         ...
 
     def reset(self) -> None:
         """Be the untouched base student again."""
+        ...
+
+
+@runtime_checkable
+class SharesBase(Protocol):
+    """A student that can answer with another adapter beside its own: self-play with former selves.
+
+    The base model is there once for both.
+    """
+
+    def with_adapter(self, folder: Path | None) -> PredictorInterface:
+        """A predictor that answers with what is in `folder`; None for the untouched student.
+
+        The student itself stays as it is. `rollout` closes the predictor if it `Closes`.
+        """
+        ...
+
+    def former_adapter(self) -> Path | None:
+        """The folder with what it had learned before its last training; None for nothing.
+
+        A ConfigurationError says that it is not known.
+        """
+        ...
+
+    def remember_former(self, folder: Path | None) -> None:
+        """Say what it had learned before its last training, after `load` has made it another."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a predictor is put to: a task, and the environments of gymnasium."""
+"""Tasks, which evaluate predictors, and the environments of gymnasium."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ class EnvironmentInterface(Protocol):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]: ...
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; returns the first observation and an info."""
+        ...
 
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]: ...
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take an action; returns observation, reward, terminated, truncated and an info."""
+        ...

@@ -28,8 +28,9 @@ from dataenvgym.tasks.words import words_of
 
 
 class ClusteredSkills(CatalogLabeler):
-    """Embeds the questions, and takes clusters (k-means) for skills and clusters of them for
-    categories; a question that it does not know belongs to the nearest centre.
+    """Clusters of embedded questions (k-means) as skills, and clusters of those as categories.
+
+    A question that it does not know belongs to the nearest center.
 
     Args:
         clusters: how many skills, or fewer where there are fewer different questions.
@@ -169,7 +170,7 @@ def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
     names: list[str] = []
     for number, group in enumerate(shares, start=1):
         weights = {
-            # rounded, so that words that tell as much stand in the order of the alphabet
+            # rounded, so that equally telling words are in alphabetical order
             word: round(share * math.log(max(1.0, len(groups) * share / spread[word])) ** 2, 9)
             for word, share in group.items()
         }
