@@ -59,6 +59,7 @@ _COMMANDS = {
     "export": "inspect:export",
     "list": "listing:list_options",
     "config": "listing:show_configuration",
+    "new": "new:new",
     "worlds": "worlds:worlds",
     "external": "external:external",
     "serve-world": "serve_world:serve_world",
