@@ -49,6 +49,7 @@ def change(value: float | None) -> str:
 
 
 def difference(after: float | None, before: float | None) -> float | None:
+    """`after - before`, or None where one of them is missing."""
     return None if after is None or before is None else after - before
 
 

@@ -246,7 +246,7 @@ class _Drive(Generic[_Worker]):
     def _start(self, one: DrivenEpisode) -> None:
         try:
             self._running[self._workers.start(one.order())] = one
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  an episode that cannot start fails alone
             one.fail(error)
 
     def _hear(self, worker: _Worker, message: Message) -> None:
@@ -254,7 +254,7 @@ class _Drive(Generic[_Worker]):
             return  # its episode has ended
         try:
             one.hear(message)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a message that cannot be handled ends its episode alone
             self._end({worker: self._running.pop(worker)}, error)
             return
         if not isinstance(message, Told):

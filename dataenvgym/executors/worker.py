@@ -109,7 +109,7 @@ def run_order(order: Order, tell: Callable[[Told], None]) -> Summary | CarriedEr
                 )
             with _ending_without(order.holder):
                 return run_here(episode, nullcontext()).result()
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the error travels to the driver
         return CarriedError.of(error)
 
 
