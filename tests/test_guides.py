@@ -26,7 +26,8 @@ PAGES = {
     if ' title="' in page.read_text() or page.name == "quickstart.md"
 }
 NOT_HERE = re.compile(r"openai|vllm|llamafactory|my_module|=mine|http|RUN|task=pocket_code")
-SHORT = ("episode.iterations=1", "environment.max_records=20")
+SHORT = "episode.iterations=1"
+SHORT_RECORDS = "environment.max_records=20"  # also where the agent has no such option
 SHORT_TASK = ("task.n_validation=20", "task.n_test=20")
 SHORT_AGENT = "agent.records_per_iteration=20"
 
@@ -53,9 +54,10 @@ def shortened(command: list[str]) -> list[str]:
     if command[0] not in ("run", "eval") or "--dry" in words:
         return command
     short = list(SHORT_TASK if "task=" not in words or "task=pocket" in words else ())
-    short += SHORT if command[0] == "run" else ()
-    if command[0] == "run" and not re.search(r" agent=(\w+\.|gold)", words):
-        short.append(SHORT_AGENT)
+    if command[0] == "run":
+        short.append(SHORT)
+        short += [] if " environment=" in words else [SHORT_RECORDS]
+        short += [] if re.search(r" agent=(\w+\.|gold)", words) else [SHORT_AGENT]
     given = {word.partition("=")[0] for word in command}
     return [*command, *(key for key in short if key.partition("=")[0] not in given)]
 
@@ -65,6 +67,7 @@ def folder(tmp_path, monkeypatch) -> Iterator[Path]:
     """An empty folder, as the current one; modules that are imported from it are forgotten."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "no key: nothing is asked")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     known = set(sys.modules)
     yield tmp_path
@@ -74,7 +77,8 @@ def folder(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def write_files(page: str, folder: Path) -> None:
-    for name, text in files_of(page).items():
+    """Write the files of the page, and problems.jsonl of the recipes, which several pages name."""
+    for name, text in {**files_of("recipes.md"), **files_of(page)}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
