@@ -131,7 +131,7 @@ bench-iteration: external-llamafactory external-vllm
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap
 
-# The README's learning figures: 12 episodes, about 15 minutes. Its study has a command of its own.
+# The learning figures of docs/figures.md: 12 episodes, about 15 minutes. docs/studies.md has the study's command.
 figures: setup $(VENV)/.bubblewrap
 	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" honesty; do \
 	  $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
