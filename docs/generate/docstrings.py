@@ -28,7 +28,7 @@ class ReadableDocstrings(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of one object."""
         if _SPECIAL.fullmatch(obj.name):
-            obj.public = False
+            obj.docstring = None  # what has none is not shown
         if obj.docstring is None:
             return
         text = "\n".join(split(obj.docstring.value, _variadic(obj)))

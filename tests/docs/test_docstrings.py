@@ -115,8 +115,8 @@ def test_a_page_that_a_docstring_names_is_linked_and_is_there():
 
 
 def test_special_methods_are_not_shown(module):
-    assert module["Point.__repr__"].public is False
-    assert module["Point.__call__"].public is not False
+    assert module["Point.__repr__"].docstring is None
+    assert module["Point.__call__"].docstring is not None
 
 
 def test_braces_in_a_docstring_stay():
