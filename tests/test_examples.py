@@ -17,8 +17,10 @@ EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py impor
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
+ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py"]
 REDUCED = {
     **{f"{task}/{kind}.py": ["1"] for task in ("math", "code", "tool_use") for kind in KINDS},
+    "social/strategist.py": ["1"],
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
@@ -71,12 +73,27 @@ def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(
     assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
 
 
+def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_path):
+    shown = run(ROOT / "examples" / "social" / "self_play.py", folder=tmp_path)
+    itself, former, untouched, saved, _ = (float(line.split()[0]) for line in shown.splitlines())
+    assert itself < former == saved < untouched
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in [*SHORT, *EXTERNAL]])
+@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in ELSEWHERE])
 def test_every_other_example_runs(name, tmp_path):
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
     assert run(ROOT / "examples" / name, *REDUCED.get(name, ()), folder=tmp_path).strip()
+
+
+@pytest.mark.slow
+def test_the_example_strategist_learns_to_wait_before_it_takes_an_offer(tmp_path):
+    shown = run(ROOT / "examples" / "social" / "strategist.py", "4", folder=tmp_path)
+    rewards = [float(reward) for reward in re.findall(r"mean reward (0\.\d+)", shown)]
+    assert len(rewards) == 5
+    assert rewards[-1] > rewards[0] + 0.3
+    assert "strategy by turn: Wait, " in shown
 
 
 @pytest.mark.slow

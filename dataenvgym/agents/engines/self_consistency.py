@@ -16,7 +16,7 @@ from dataenvgym.records import CompletedTaskInstance
 
 
 class SelfConsistencyEngine(SelfAnswersEngine):
-    """Writes records from what the student says most often.
+    """Writes records from the student's most frequent answers.
 
     The task's domain tells which answers are the same: in math, equal final answers; in code, what
     gives the same results. In a domain that does not tell, it is the whole text.
