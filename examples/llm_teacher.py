@@ -12,7 +12,7 @@ records are nonsense in the right form: it shows the way, and the score shows th
 import sys
 
 from dataenvgym import config as configuration
-from dataenvgym.episodes import run_episode
+from dataenvgym import run_episode
 from dataenvgym.errors import ConfigurationError, ExternalError
 
 ITSELF = [
