@@ -57,7 +57,7 @@ def shortened(command: list[str]) -> list[str]:
     if command[0] == "run":
         short.append(SHORT)
         short += [] if " environment=" in words else [SHORT_RECORDS]
-        short += [] if re.search(r" agent=(\w+\.|gold)", words) else [SHORT_AGENT]
+        short += [] if re.search(r"config-dir| agent=(\w+\.|gold)", words) else [SHORT_AGENT]
     given = {word.partition("=")[0] for word in command}
     return [*command, *(key for key in short if key.partition("=")[0] not in given)]
 
