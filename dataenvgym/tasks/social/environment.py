@@ -139,6 +139,11 @@ class SocialEnvironment(TaskEnvironment):
             scores=scores,
         )
 
+    def close(self) -> None:
+        if self._record is not None:
+            self._record.close()
+        super().close()
+
     # --- a turn ---
 
     def _until_student_acts(

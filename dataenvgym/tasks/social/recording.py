@@ -10,6 +10,7 @@ under the run's name; its secrets are redacted:
     {"event": "turn", "episode": ID, "turn": 0, "from": NAME, "to": [...], "kind": ..., "text": ...}
     {"event": "ended", "episode": ID, "turns": 20, "why": "20 turns are over"}
     {"event": "scored", "episode": ID, "scores": [...]}
+    {"event": "failed", "episode": ID}     # instead: a partner or the judge did
 
 A scene that is played again, because its run was killed, begins again under the same id.
 """
@@ -42,10 +43,14 @@ class SceneRecorder:
     Args:
         models: who is who, such as {"student": "openai/NAME", "partner": ..., "judge": ...}; also
             "strategist", "partner_strategist" and "speaker", where there are any.
+
+    Attributes:
+        is_lost: whether a store could not be written.
     """
 
     def __init__(self, models: Mapping[str, str] | None = None) -> None:
         self.models = dict(models or {})
+        self.is_lost = False
         self._documents: list[Store] = []
         self._events: list[Store] = []
 
@@ -58,6 +63,32 @@ class SceneRecorder:
         self._documents.append(store)
         if events:
             self._events.append(store)
+
+    def put(self, episode: Episode) -> None:
+        """Keep an episode."""
+        for store in self._documents:
+            with self._losing():
+                store.put(EPISODES, episode.id, episode)
+
+    def tell(self, stream: str, event: Mapping[str, object]) -> None:
+        """Add an event to a stream."""
+        for store in self._events:
+            with self._losing():
+                store.add_event(stream, event)
+
+    @contextmanager
+    def _losing(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError:
+            self.is_lost = True
+            raise
+        except OSError as error:
+            self.is_lost = True
+            raise StoreError(
+                f"the store of episodes cannot be written: {error}. Once it can, the same command "
+                "continues"
+            ) from error
 
     def record(
         self, instance_id: str, problem: SocialProblem, seed: int | None
@@ -80,7 +111,7 @@ class SceneRecorder:
             tag=purpose.run,
             models=self.models_of(problem),
         )
-        return SceneRecord(episode, self._documents, self._events)
+        return SceneRecord(episode, self)
 
     def models_of(self, problem: SocialProblem) -> tuple[str, ...]:
         """The judge ("rules" without one), then who acts in each seat, and with whose advice."""
@@ -101,9 +132,9 @@ class SceneRecord:
     Every method raises a StoreError if a store cannot be written; what is there is whole.
     """
 
-    def __init__(self, episode: Episode, documents: Sequence[Store], events: Sequence[Store]):
-        self._episode, self._documents, self._events = episode, documents, events
-        self._n_told = 0
+    def __init__(self, episode: Episode, recorder: SceneRecorder) -> None:
+        self._episode, self._recorder = episode, recorder
+        self._n_told, self._is_over = 0, False
         self._tell(
             "began",
             scene=episode.scene,
@@ -114,7 +145,7 @@ class SceneRecord:
     def went_on(self, state: SceneState) -> None:
         """Tell of what happened since the last call."""
         new, self._n_told = state.events[self._n_told :], len(state.events)
-        for event in new if self._events else ():
+        for event in new:
             said = utterance(state, event)
             self._tell(
                 "turn",
@@ -143,18 +174,21 @@ class SceneRecord:
             reasoning="\n\n".join(seat.reasoning for seat in seats if seat and seat.reasoning),
         )
         self._tell("scored", scores=[s and s.model_dump(mode="json") for s in found])
+        self._is_over = True
+
+    def close(self) -> None:
+        """Tell that there will be no scores, if there are none yet."""
+        if not self._is_over and not self._recorder.is_lost:
+            self._is_over = True
+            self._tell("failed")
 
     def _put(self, **changed: object) -> None:
         self._episode = self._episode.model_copy(update=changed)
-        for store in self._documents:
-            with _losing():
-                store.put(EPISODES, self._episode.id, self._episode)
+        self._recorder.put(self._episode)
 
     def _tell(self, event: str, **content: object) -> None:
         told = {"event": event, "episode": self._episode.id, **content}
-        for store in self._events:
-            with _losing():
-                store.add_event(self._episode.tag, told)
+        self._recorder.tell(self._episode.tag, told)
 
 
 def episode_id(purpose: Purpose, instance_id: str, seed: int | None) -> str:
@@ -215,14 +249,3 @@ def _in_words(action: Action) -> str:
 
 def _advised(who: str, strategist: str | None) -> str:
     return f"{who} advised by {strategist}" if strategist else who
-
-
-@contextmanager
-def _losing() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"the store of episodes cannot be written: {error}. Once it can, the same command "
-            "continues"
-        ) from error

@@ -98,6 +98,7 @@ def test_a_judge_that_fails_leaves_what_was_said_and_no_scores():
     kept = store.get(EPISODES, store.ids(EPISODES)[0])
     assert kept.scores == ()
     assert len(kept.turns) == 3
+    assert [e.event["event"] for e in store.events("mine")][-2:] == ["ended", "failed"]
 
 
 def test_a_scene_that_breaks_off_leaves_no_episode():
@@ -107,7 +108,7 @@ def test_a_scene_that_breaks_off_leaves_no_episode():
     (completed,) = played(task, store, [instance(sale(), partner="model")], "Hello.")
     assert completed.fault == "partner"
     assert store.ids(EPISODES) == []
-    assert [e.event["event"] for e in store.events("mine")] == ["began", "turn"]
+    assert [e.event["event"] for e in store.events("mine")] == ["began", "turn", "failed"]
 
 
 def test_the_same_attempt_replaces_its_episode_and_another_phase_has_its_own():
