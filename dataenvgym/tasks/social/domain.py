@@ -30,8 +30,8 @@ class SocialDomain(DialogueDomain):
     """Scenes played from one seat.
 
     Args:
-        rules, dimensions, partner_sampling, strategies, judges, scored, template, system_prompt:
-            see `SocialEnvironment`.
+        rules, dimensions, partner_sampling, strategies: see `SocialEnvironment`.
+        judges, scored, template, system_prompt: see there.
 
     Attributes:
         recorder: keeps the scenes that are played, once it is given a store.
