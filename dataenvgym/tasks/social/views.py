@@ -38,8 +38,15 @@ def task_text(scene: Scene, seat: int) -> str:
     return "\n".join([scene.scenario.strip(), "", *lines])
 
 
+def terse_text(scene: Scene, seat: int) -> str:
+    """The situation and what a seat wants in it, in one line."""
+    return f"{scene.scenario} {scene.goals[seat].text}"
+
+
 def introduction(cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
     """What a seat reads before the scene begins; never others' goals or secrets."""
+    if cast.scene.terse:
+        return terse_text(cast.scene, seat)
     others = [other for other in cast.seats if other != seat]
     how = f"In your turn, write {'; '.join(_HOW[kind] for kind in kinds)}."
     if len(others) > 1:
