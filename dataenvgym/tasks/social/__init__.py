@@ -15,6 +15,7 @@ deals          prices that two seats name and agree on
 partners       scripted negotiators of several temperaments
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
+strategies     advice before each turn, which only the advised seat notices
 environment    Social-v0: the student's seat; the others are asked or scripted
 loaders        which scenes are played, by whom, from which seat
 domain         how scenes are put, judged and taught
@@ -59,6 +60,7 @@ from dataenvgym.tasks.social.profiles import (
 )
 from dataenvgym.tasks.social.scene import Cast, Event, SceneState
 from dataenvgym.tasks.social.sotopia_dump import SotopiaDump, read_sotopia, write_sotopia
+from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.task import SocialTask
 from dataenvgym.tasks.social.turns import Rules, rules_of
 
@@ -88,6 +90,7 @@ __all__ = [
     "SocialProblem",
     "SocialTask",
     "SotopiaDump",
+    "Strategies",
     "TEMPERAMENTS",
     "Temperament",
     "Utterance",

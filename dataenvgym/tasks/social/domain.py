@@ -17,8 +17,8 @@ from dataenvgym.tasks.social.actions import Action, ActionKind, write_action
 from dataenvgym.tasks.social.environment import PARTNER_SAMPLING, SocialEnvironment
 from dataenvgym.tasks.social.partners import rounded, written
 from dataenvgym.tasks.social.problem import MODEL, problem_of
+from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
-from dataenvgym.tasks.social.views import introduction
 
 _ASKS = ("I {verb} {price} for the {item}.", "{price} is what I can do.", "What about {price}?")
 
@@ -27,7 +27,8 @@ class SocialDomain(DialogueDomain):
     """Scenes played from one seat.
 
     Args:
-        rules, dimensions, partner_sampling, template, system_prompt: see `SocialEnvironment`.
+        rules, dimensions, partner_sampling, strategies, template, system_prompt: see
+            `SocialEnvironment`.
     """
 
     def __init__(
@@ -36,16 +37,19 @@ class SocialDomain(DialogueDomain):
         *,
         dimensions: Sequence[str] = ("goal",),
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        strategies: Strategies | None = None,
         system_prompt: str = "",
         template: str = INSTRUCTION,
     ) -> None:
         self.prompt_template = PromptTemplate(system_prompt, template)
         self._kinds = (rules or Rules()).kinds
+        self._strategies = strategies or Strategies()
         self._environment = partial(
             SocialEnvironment,
             rules=rules,
             dimensions=dimensions,
             partner_sampling=partner_sampling,
+            strategies=strategies,
             system_prompt=system_prompt,
             template=template,
         )
@@ -55,15 +59,15 @@ class SocialDomain(DialogueDomain):
         return self._environment(instances)
 
     def prompt(self, instance: TaskInstance) -> Conversation:
-        """What the student sees first, without what a model in another seat says before it."""
-        if problem_of(instance).partner == MODEL:
+        """What the student sees first, without what a model says before it."""
+        if problem_of(instance).partner == MODEL or self._strategies.strategists:
             return self.prompt_template.conversation(self.text_of(instance))
         return super().prompt(instance)
 
     def text_of(self, instance: TaskInstance) -> str:
         """What the student reads before the scene begins, its character included."""
         problem = problem_of(instance)
-        return introduction(problem.cast, problem.seat, self._kinds)
+        return self._strategies.students_introduction(problem.cast, problem.seat, self._kinds)
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
         """The conversation from the student's first message on."""
@@ -75,8 +79,10 @@ class SocialDomain(DialogueDomain):
         return "\n".join(f"{names[m.role]}: {m.content}" for m in said[first:])
 
     def asks_model(self, instance: TaskInstance) -> bool:
-        """Whether a model plays the other characters."""
-        return problem_of(instance).partner == MODEL
+        """Whether another model takes part: in another seat, as strategist, or as speaker."""
+        strategies = self._strategies
+        is_played = problem_of(instance).partner == MODEL
+        return is_played or strategies.student_advises or bool(strategies.strategists)
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """What a student says that knows both limits of a deal.

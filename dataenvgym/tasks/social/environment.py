@@ -20,10 +20,15 @@ from dataenvgym.tasks.social.partners import Negotiator, temperament
 from dataenvgym.tasks.social.problem import MODEL, SocialProblem, problem_of
 from dataenvgym.tasks.social.rule_scores import rule_scores, scored_by_rule
 from dataenvgym.tasks.social.scene import Event, SceneState
+from dataenvgym.tasks.social.strategies import (
+    PARTNER_STRATEGIST,
+    SPEAKER,
+    STRATEGIST,
+    Strategies,
+)
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
 from dataenvgym.tasks.social.views import (
     dialogue,
-    introduction,
     news,
     profile_text,
     seat_conversation,
@@ -39,18 +44,20 @@ class SocialEnvironment(TaskEnvironment):
 
     Each message of the student is its action in one turn (see `actions`). The others act until it
     is the student's turn again; it then sees what it can notice of that. A message that is not an
-    action is a turn in which it does nothing, and a note tells it why.
+    action is a turn in which it does nothing, and a note tells it why. As a strategist, it writes
+    strategies in place of actions, and the speaker "speaker" acts (see `strategies`).
 
     The scene ends as its rules say (see `turns.Rules`), or when the student leaves. Dimensions are
     scored by the scene's rules where it has some, and by the speaker "judge" otherwise. A judge
-    without a verdict, or a partner whose reply is not an action, is a `SpeakerError`: nothing is
-    scored.
+    without a verdict, or another speaker whose reply is not an action, is a `SpeakerError`: nothing
+    is scored.
 
     Args:
         rules: how scenes are played.
         dimensions: those that are scored, of `evaluators.DIMENSIONS`; `goal` is one of them. If
             all are, `overall` is their mean.
-        partner_sampling: how the speaker "partner" draws its replies.
+        partner_sampling: how the speakers "partner" and "speaker" draw their replies.
+        strategies: whether the student is a strategist, and who else has one.
         options: those of `TaskEnvironment`.
     """
 
@@ -64,12 +71,14 @@ class SocialEnvironment(TaskEnvironment):
         rules: Rules | None = None,
         dimensions: Sequence[str] = ("goal",),
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        strategies: Strategies | None = None,
         **options: Any,
     ):
         super().__init__(instances, **options)
         self._rules = rules or Rules()
         self._dimensions = _checked(dimensions)
         self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
+        self._strategies = strategies or Strategies()
 
     @property
     def state(self) -> SceneState:
@@ -78,31 +87,37 @@ class SocialEnvironment(TaskEnvironment):
 
     def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
         problem = problem_of(instance)
+        self._strategies.check_partner(problem.partner)
         state = SceneState.begin(problem.cast, self._rules, seed=problem.seed)
         state = yield from self._until_student_acts(problem, state)
         if not state.acting:
             raise SpeakerError(f"partner: the scene was over before it began: {state.ending}")
         self._problem, self._state = problem, state
         seat = problem.seat
-        opening = introduction(problem.cast, seat, self._rules.kinds)
-        if seen := state.seen_by(seat):
-            opening = f"{opening}\n\n{news(state, seat, seen)}"
+        opening = self._strategies.students_introduction(state.cast, seat, self._rules.kinds)
+        if seen := self._strategies.students_lines(state.cast, seat, state.events):
+            opening = f"{opening}\n\n{news(seen)}"
         return self.prompt_template.conversation(opening)
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
     ) -> Generator[Ask, str, Outcome]:
         problem, before = self._problem, self._state
+        text = conversation[-1].content
+        state = before
         actions: dict[int, Action] = {}
         notes: dict[int, str] = {}
-        try:
-            actions[problem.seat] = read_action(conversation[-1].content, self._rules.kinds)
-        except InvalidActionText as error:
-            notes[problem.seat] = f"invalid action: {error}"
-        state = yield from self._turn(problem, before, actions, notes)
+        if self._strategies.student_advises:
+            state = self._strategies.advised(state, problem.seat, text)
+            actions[problem.seat] = yield from self._acts(SPEAKER, state, problem.seat)
+        else:
+            try:
+                actions[problem.seat] = read_action(text, self._rules.kinds)
+            except InvalidActionText as error:
+                notes[problem.seat] = f"invalid action: {error}"
+        state = yield from self._turn(problem, state, actions, notes)
         state = yield from self._until_student_acts(problem, state)
-        new = [e for e in state.events[len(before.events) :] if e.reaches(problem.seat)]
-        messages = _told(state, problem.seat, new)
+        messages = self._told(state, problem.seat, state.events[len(before.events) :])
         if state.ending is None and problem.seat in state.present:
             self._state = state
             return Outcome(messages, done=False)
@@ -121,9 +136,12 @@ class SocialEnvironment(TaskEnvironment):
     def _until_student_acts(
         self, problem: SocialProblem, state: SceneState
     ) -> Generator[Ask, str, SceneState]:
+        """The scene when it is the student's turn, or over for it."""
         seat = problem.seat
         while state.acting and seat in state.present and seat not in state.acting:
             state = yield from self._turn(problem, state, {}, {})
+        if "own" in self._strategies.strategists and seat in state.acting:
+            state = yield from self._advised(STRATEGIST, state, seat)
         return state
 
     def _turn(
@@ -136,20 +154,38 @@ class SocialEnvironment(TaskEnvironment):
         """The scene after a turn in which the others act, too, where it is their turn."""
         actions = dict(students)
         for seat in state.acting:
-            if seat != problem.seat:
-                actions[seat] = yield from self._partner_acts(problem, state, seat)
+            if seat == problem.seat:
+                continue
+            if problem.partner != MODEL:
+                scripted = Negotiator(temperament(problem.partner), problem.seed)
+                actions[seat] = scripted.act(state, seat)
+                continue
+            if "partner" in self._strategies.strategists:
+                state = yield from self._advised(PARTNER_STRATEGIST, state, seat)
+            actions[seat] = yield from self._acts("partner", state, seat)
         return state.after(actions, notes)
 
-    def _partner_acts(
-        self, problem: SocialProblem, state: SceneState, seat: int
-    ) -> Generator[Ask, str, Action]:
-        if problem.partner != MODEL:
-            return Negotiator(temperament(problem.partner), problem.seed).act(state, seat)
-        text = yield Ask("partner", seat_conversation(state, seat), self._partner_sampling)
+    def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, SceneState]:
+        """The scene after a strategist has advised the seat."""
+        strategies = self._strategies
+        reply = yield Ask(who, strategies.conversation(state, seat), strategies.sampling)
+        return strategies.advised(state, seat, reply)
+
+    def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, Action]:
+        """What a speaker does for the seat."""
+        text = yield Ask(who, seat_conversation(state, seat), self._partner_sampling)
         try:
             return read_action(text, self._rules.kinds)
         except InvalidActionText as error:
-            raise SpeakerError(f"partner: invalid action: {error}") from None
+            raise SpeakerError(f"{who}: invalid action: {error}") from None
+
+    def _told(self, state: SceneState, seat: int, new: Sequence[Event]) -> tuple[Message, ...]:
+        """What the student hears; nothing if the scene is over and nothing happened."""
+        lines = self._strategies.students_lines(state.cast, seat, new)
+        is_news = any(role == "user" for role, _ in lines)
+        if not is_news and (state.ending is not None or seat not in state.present):
+            return ()
+        return (Message(role="user", content=news(lines)),)
 
     # --- the end ---
 
@@ -178,14 +214,6 @@ class SocialEnvironment(TaskEnvironment):
         scores = {name: scores[name] for name in DIMENSIONS if name in scores}
         mean = overall(scores)
         return scores if mean is None else scores | {"overall": mean}
-
-
-def _told(state: SceneState, seat: int, new: Sequence[Event]) -> tuple[Message, ...]:
-    """What the student hears; nothing if the scene is over and nothing happened."""
-    is_news = any(event.note or event.seat != seat for event in new)
-    if not is_news and (state.ending is not None or seat not in state.present):
-        return ()
-    return (Message(role="user", content=news(state, seat, new)),)
 
 
 def _checked(dimensions: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.tasks.social.actions import NOTHING, Action, ActionKind
@@ -69,6 +70,8 @@ class Event:
         seat: who did it, or whom a note is for.
         to: the seats that it was for; empty for everybody.
         note: what the scene tells this seat alone; "" for an action.
+        strategist: of a note: "wrote", it is a strategy for this seat; "reads", it is for the
+            strategist of this seat alone (see `strategies`).
     """
 
     turn: int
@@ -76,11 +79,12 @@ class Event:
     action: Action = NOTHING
     to: tuple[int, ...] = ()
     note: str = ""
+    strategist: Literal["", "wrote", "reads"] = ""
 
     def reaches(self, seat: int) -> bool:
         """Whether a seat notices it: its own actions always, others' unless they are private."""
         if self.note:
-            return seat == self.seat
+            return seat == self.seat and self.strategist != "reads"
         return seat == self.seat or not self.to or seat in self.to
 
 

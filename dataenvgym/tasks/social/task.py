@@ -13,6 +13,7 @@ from dataenvgym.tasks.social.collection import read_profiles, shipped_profiles
 from dataenvgym.tasks.social.domain import SocialDomain
 from dataenvgym.tasks.social.environment import PARTNER_SAMPLING
 from dataenvgym.tasks.social.loaders import SceneSource, Seats
+from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
 from dataenvgym.tasks.social.turns import Order, rules_of
 from dataenvgym.tasks.source import Split
 
@@ -36,7 +37,11 @@ class SocialTask(Task):
         order, turn_limit, most_stale: see `turns.Rules`.
         dimensions: that are scored (see `SocialEnvironment`); those that the rules of a scene do
             not score need the speaker "judge".
-        partner_sampling: how the speaker "partner" draws its replies.
+        partner_sampling: how the speakers "partner" and "speaker" draw their replies.
+        role: the student's: "speaker", or "strategist" (the speaker "speaker" acts for it).
+        strategists: who advises besides, "own" and "partner": the speakers "strategist" and
+            "partner_strategist".
+        strategy_max_words, strategy_format, strategy_sampling: see `strategies.Strategies`.
         sampling: how the student does.
         options: those of `Task`.
     """
@@ -60,14 +65,28 @@ class SocialTask(Task):
         system_prompt: str = "",
         template: str = INSTRUCTION,
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        role: Role = "speaker",
+        strategists: Sequence[Side] = (),
+        strategy_max_words: int = 10,
+        strategy_format: str = "Strategy: {strategy}",
+        strategy_sampling: SamplingParameters = STRATEGY_SAMPLING,
         sampling: SamplingParameters = LONG_REPLIES,
         **options: Unpack[TaskOptions],
     ):
         played = rules_of(rules, order=order, turn_limit=turn_limit, most_stale=most_stale)
+        strategies = Strategies(
+            role,
+            tuple(strategists),
+            max_words=strategy_max_words,
+            format=strategy_format,
+            sampling=strategy_sampling,
+        )
+        strategies.check_partner(partner)
         domain = SocialDomain(
             played,
             dimensions=dimensions,
             partner_sampling=partner_sampling,
+            strategies=strategies,
             system_prompt=system_prompt,
             template=template,
         )

@@ -8,12 +8,15 @@ an event, for the scene, or for another's words.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dataenvgym.records import Conversation, Message
 from dataenvgym.tasks.social.actions import Action, ActionKind, write_action
 from dataenvgym.tasks.social.profiles import Scene, as_seen_by, as_seen_by_self
 from dataenvgym.tasks.social.scene import Cast, Event, SceneState
+
+Lines = list[tuple[Literal["assistant", "user"], str]]
+"""What one side wrote ("assistant") and read ("user"), line by line."""
 
 _WAITING = "(Nothing else happens.)"
 _DOES = {
@@ -44,18 +47,21 @@ def terse_text(scene: Scene, seat: int) -> str:
 
 
 def introduction(cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
-    """What a seat reads before the scene begins; never others' goals or secrets."""
+    """What a seat reads before the scene begins: its character, and how to act."""
     if cast.scene.terse:
         return terse_text(cast.scene, seat)
-    others = [other for other in cast.seats if other != seat]
     how = f"In your turn, write {'; '.join(_HOW[kind] for kind in kinds)}."
-    if len(others) > 1:
+    if len(cast.seats) > 2:
         how += " Begin with [speak to NAME; NAME] for those alone who are to hear it."
+    return f"{character_text(cast, seat)}\n\n{how}"
+
+
+def character_text(cast: Cast, seat: int) -> str:
+    """A seat's character, the others as it knows them, and what it wants; no goal of another."""
     parts = [
         f"You are {cast.label(seat, seat)}.\n{_listed(as_seen_by_self(cast.characters[seat]))}",
-        *(_other(cast, other, seat) for other in others),
+        *(_other(cast, other, seat) for other in cast.seats if other != seat),
         task_text(cast.scene, seat),
-        how,
     ]
     return "\n\n".join(part.strip() for part in parts)
 
@@ -77,28 +83,41 @@ def plain_words(action: Action) -> str:
     return "\n    ".join(lines)
 
 
-def news(state: SceneState, seat: int, events: Sequence[Event]) -> str:
-    """What others did, and notes for the seat, as one text."""
-    lines = [event_line(state.cast, e, seat) for e in events if e.note or e.seat != seat]
-    return "\n".join(lines) or _WAITING
+def speaker_lines(cast: Cast, seat: int, events: Sequence[Event]) -> Lines:
+    """What a seat did ("assistant") and what else it noticed ("user"), in order."""
+    return [
+        ("assistant", write_action(event.action))
+        if event.seat == seat and not event.note
+        else ("user", event_line(cast, event, seat))
+        for event in events
+        if event.reaches(seat)
+    ]
+
+
+def news(lines: Lines) -> str:
+    """What was noticed, as one text."""
+    return "\n".join(text for role, text in lines if role == "user") or _WAITING
 
 
 def seat_conversation(state: SceneState, seat: int) -> Conversation:
-    """The scene from a seat's point of view, to be asked for its next action.
-
-    What the seat did is "assistant"; all else is "user", and the roles alternate.
-    """
+    """The scene from a seat's point of view, to be asked for its next action."""
     opening = introduction(state.cast, seat, state.rules.kinds)
+    return conversation_of(opening, speaker_lines(state.cast, seat, state.events))
+
+
+def conversation_of(opening: str, lines: Lines) -> Conversation:
+    """The lines after an opening, as a conversation whose roles alternate and which ends with
+    "user"."""
     messages: list[Message] = []
-    heard: list[Event] = []
-    for event in state.seen_by(seat):
-        if event.note or event.seat != seat:
-            heard.append(event)
+    heard: Lines = []
+    for role, text in lines:
+        if role == "user":
+            heard.append((role, text))
             continue
-        messages.append(_user(state, seat, heard, "" if messages else opening))
-        messages.append(Message(role="assistant", content=write_action(event.action)))
+        messages.append(_user(heard, "" if messages else opening))
+        messages.append(Message(role="assistant", content=text))
         heard = []
-    messages.append(_user(state, seat, heard, "" if messages else opening))
+    messages.append(_user(heard, "" if messages else opening))
     return tuple(messages)
 
 
@@ -120,11 +139,9 @@ def dialogue(state: SceneState) -> list[tuple[str, str]]:
     return turns
 
 
-def _user(state: SceneState, seat: int, heard: Sequence[Event], opening: str) -> Message:
-    if not opening:
-        return Message(role="user", content=news(state, seat, heard))
-    text = f"{opening}\n\n{news(state, seat, heard)}" if heard else opening
-    return Message(role="user", content=text)
+def _user(heard: Lines, opening: str) -> Message:
+    text = news(heard) if heard or not opening else ""
+    return Message(role="user", content="\n\n".join(filter(None, (opening, text))))
 
 
 def _other(cast: Cast, other: int, viewer: int) -> str:
