@@ -28,6 +28,7 @@ from dataenvgym.tasks.social.views import (
     event_line,
     introduction,
     speaker_lines,
+    terse_text,
 )
 
 Role = Literal["speaker", "strategist"]

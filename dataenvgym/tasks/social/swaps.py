@@ -57,7 +57,7 @@ def trades_of(state: SceneState, swap: Swap) -> Trades:
     """
     proposed: dict[int, Trade] = {}
     for event in state.events:
-        if event.note or event.action.kind is not ActionKind.SPEAK:
+        if event.note or event.action.kind not in (ActionKind.SPEAK, ActionKind.LEAVE):
             continue
         text, seat = event.action.argument, event.seat
         if (found := proposal_in(text, swap, seat)) is not None:
