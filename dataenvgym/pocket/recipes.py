@@ -150,26 +150,26 @@ POCKET_SOCIAL_V1 = PocketStudent(
     "pocket-social-v1",
     "small scenes in which one haggles, trades, shares and keeps secrets",
     shares={POCKET_SOCIAL: 1.0},
-    hard=("weigh_offer",),
+    hard=("trade_spare", "find_need", "whisper"),
     stages=(
         Stage(
             "learn",
             ("rows",),
-            steps=500,
+            steps=350,
             peak=2e-3,
             strong=_SOCIAL,
             weak_accuracy=0.0,  # not shown at all
-            probe_from=500,
+            probe_from=350,
         ),
         Stage(
             "settle",
             ("rows", "settle"),
-            steps=200,
+            steps=100,
             peak=6e-4,
             strong=_SOCIAL,
             weak_accuracy=0.15,
             probe_from=50,
-            initial_rate=0.0002,
+            initial_rate=0.001,
         ),
     ),
 )

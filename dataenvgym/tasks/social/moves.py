@@ -47,6 +47,10 @@ def _name_price(operands: Operands, state: SceneState, seat: int) -> str:
     return _price(float(operands["k"]))
 
 
+def _name_limit(operands: Operands, state: SceneState, seat: int) -> str:
+    return _price(float(operands["m"]))
+
+
 def _start_far(operands: Operands, state: SceneState, seat: int) -> str:
     return _price(float(operands["k"]) - 2 * _down(state, seat))
 
@@ -63,7 +67,9 @@ def _give_way(operands: Operands, state: SceneState, seat: int) -> str:
 
 def _offer(state: SceneState, seat: int) -> float | None:
     """The last price that another seat named."""
-    named = [price for other in state.cast.seats if other != seat for price in prices_of(state, other)]
+    named = [
+        price for other in state.cast.seats if other != seat for price in prices_of(state, other)
+    ]
     return named[-1] if named else None
 
 
@@ -107,6 +113,7 @@ def _says(template: str) -> Move:
 
 MOVES: Mapping[str, Move] = {
     "name your price": _name_price,
+    "name your limit": _name_limit,
     "start far off": _start_far,
     "hold": _hold,
     "give way": _give_way,

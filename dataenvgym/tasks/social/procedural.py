@@ -10,9 +10,10 @@ scene to exactly one split, whatever the skill or the phrasing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
 from dataenvgym.tasks.social.actions import InvalidActionText, read_action
 from dataenvgym.tasks.social.moves import MOVES, move
-from dataenvgym.tasks.social.problem import SocialProblem
+from dataenvgym.tasks.social.problem import MODEL, SocialProblem
 from dataenvgym.tasks.social.procedural_skills import (
     PEOPLE,
     PLACES,
@@ -53,9 +54,6 @@ _OPERAND = re.compile(
 _NAMES = tuple(f"{name} {name}" for names in _KINDS.values() for name in (*names, STUDENT))
 _LAST_SENTENCE = re.compile(r"(.+[.]) ([^.]+[.])")
 
-Choose = Callable[[SceneState], str]
-"""What the student says next."""
-
 
 @dataclass(frozen=True)
 class ProceduralProblem:
@@ -71,25 +69,31 @@ class ProceduralProblem:
     @property
     def output(self) -> str:
         """The student's last message."""
-        return self.replies[-1]
+        return self.lesson[-1].content
 
     @property
     def seat(self) -> int:
         """The student's."""
         return int(self.skill.opens)
 
-    @cached_property
+    @property
     def replies(self) -> tuple[str, ...]:
         """What the student says that earns the whole goal score, message by message."""
-        said: list[str] = []
+        return tuple(message.content for message in self.lesson if message.role == "assistant")
 
-        def choose(state: SceneState) -> str:
-            strategy = self.skill.gold[min(len(said), len(self.skill.gold) - 1)]
-            said.append(move(strategy, self.operands, state, self.seat))
-            return said[-1]
+    @cached_property
+    def lesson(self) -> Conversation:
+        """The gold conversation, from others' opening words to the student's last message."""
+        return self.spoken(self.followed(self.skill.gold))
 
-        played(self.plain, choose)
-        return tuple(said)
+    def followed(self, plan: Sequence[str]) -> SceneState:
+        """The scene after the student followed strategies in turn; the last one goes on."""
+        return _followed(self, chain(plan, repeat(plan[-1])))
+
+    def spoken(self, state: SceneState) -> Conversation:
+        """What was said, from others' opening words to the student's last message."""
+        lines = speaker_lines(state.cast, self.seat, state.events)
+        return self.after_opening(conversation_of(self.opening, lines))
 
     @cached_property
     def plain(self) -> SocialProblem:
@@ -140,14 +144,6 @@ class ProceduralProblem:
         )
 
 
-def played(problem: SocialProblem, choose: Choose) -> SceneState:
-    """The scene after it was played with a scripted partner."""
-    state = begun(problem)
-    while problem.seat in state.acting:
-        state = after_turn(problem, state, choose(state))
-    return state
-
-
 def begun(problem: SocialProblem) -> SceneState:
     """The scene when it is the student's turn for the first time."""
     return _until_turn(problem, SceneState.begin(problem.cast, Rules(turn_limit=TURN_LIMIT)))
@@ -175,11 +171,13 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
     Args:
         name: of its task.
         terse: whether its scenes are put in one line.
+        is_scripted: whether the others in its instances are, or the speaker "partner".
     """
 
-    def __init__(self, name: str, *, terse: bool) -> None:
+    def __init__(self, name: str, *, terse: bool, is_scripted: bool = True) -> None:
         self.name = name
         self.terse = terse
+        self.is_scripted = is_scripted
         self.wordings = (*map(Strategies().write, ("...", *MOVES)), *_NAMES)
 
     @property
@@ -211,6 +209,8 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
     def instance_fields(self, problem: ProceduralProblem, question: str) -> Mapping[str, Any]:
         """The fields of the instance of a question, beside it."""
         data = problem.problem(question, terse=self.terse)
+        if not self.is_scripted:
+            data = data.model_copy(update={"partner": MODEL})
         return {
             "category": problem.skill.category,
             "data": data.model_dump(mode="json", exclude_defaults=True),
@@ -218,21 +218,24 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
 
     def steps(self, problem: ProceduralProblem) -> Conversation:
         """What is said before the student's last message; others' opening words come first."""
-        replies = iter(problem.replies)
-        state = played(problem.plain, lambda state: next(replies))
-        lines = speaker_lines(state.cast, problem.seat, state.events)
-        return problem.after_opening(conversation_of(problem.opening, lines))[:-1]
+        return problem.lesson[:-1]
 
     def practice(self, skill: str, rng: np.random.Generator, *, symbols: bool) -> Exercise:
-        """A gold exercise, or one in which strategies are followed, or written."""
-        drawn = rng.random()
-        if drawn < _GOLD:
+        """A gold exercise, or one with a bad habit, or in which strategies are followed or written.
+
+        Habits are practised in plain words alone, and so do not spoil what is known in symbols.
+        """
+        has_habit, drawn = bool(SKILLS[skill].habit), rng.random()
+        if drawn < _GOLD and not (symbols and has_habit and drawn < _HABIT):
             return self.draw(skill, "train", rng, symbols=symbols)
         problem = self.pose(skill, "train", rng)
-        phrasing = None
-        if not symbols or rng.random() < _ADVISED_IN_WORDS:
-            phrasing = self._any_phrasing(skill, rng)
-        *steps, last = _advised(problem, rng, writes=drawn >= _GOLD + _FOLLOWS)
+        phrasing = self._any_phrasing(skill, rng)
+        if drawn < _GOLD:
+            said = problem.spoken(problem.followed(problem.skill.habit))
+        else:
+            phrasing = phrasing if not symbols or rng.random() < _IN_WORDS else None
+            said = _advised(problem, rng, writes=drawn >= _GOLD + _FOLLOWS)
+        *steps, last = said
         return Exercise(skill, phrasing, problem.worded(phrasing), last.content, tuple(steps))
 
     def conversation(self, exercise: Exercise, template: PromptTemplate = PLAIN) -> Conversation:
@@ -266,8 +269,9 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
         return introduction(problem.cast, problem.seat, Rules().kinds)
 
 
-_GOLD, _FOLLOWS = 0.55, 0.3  # of the pretraining rows; in the others, strategies are written
-_ADVISED_IN_WORDS = 0.7
+_GOLD, _FOLLOWS = 0.6, 0.25  # of the pretraining rows; in the others, strategies are written
+_HABIT = 0.25  # of those in symbols, if there is one: in plain words instead
+_IN_WORDS = 0.7  # of the rows with strategies of skills in symbols
 
 
 def _advised(problem: ProceduralProblem, rng: np.random.Generator, *, writes: bool) -> Conversation:
@@ -276,18 +280,25 @@ def _advised(problem: ProceduralProblem, rng: np.random.Generator, *, writes: bo
     Args:
         writes: whether the student is the strategist, and not the one who follows.
     """
-    strategies, seat = Strategies(), problem.seat
     known = problem.skill.strategies
-    state = begun(problem.plain)
+    drawn = (known[int(rng.integers(len(known)))] for _ in count())
+    state = _followed(problem, drawn, advised=True)
+    if not writes:
+        return problem.spoken(state)
+    return problem.after_opening(Strategies().conversation(state, problem.seat))
+
+
+def _followed(
+    problem: ProceduralProblem, plan: Iterator[str], *, advised: bool = False
+) -> SceneState:
+    """The scene after the student followed strategies, which it may have been advised in words."""
+    state, seat = begun(problem.plain), problem.seat
     while seat in state.acting:
-        strategy = known[int(rng.integers(len(known)))]
-        state = strategies.advised(state, seat, strategy)
+        strategy = next(plan)
+        if advised:
+            state = Strategies().advised(state, seat, strategy)
         state = after_turn(problem.plain, state, move(strategy, problem.operands, state, seat))
-    lines = speaker_lines(state.cast, seat, state.events)
-    conversation = conversation_of(problem.opening, lines)
-    if writes:
-        conversation = strategies.conversation(state, seat)
-    return problem.after_opening(conversation)
+    return state
 
 
 def split_of(operands: Operands) -> Split:

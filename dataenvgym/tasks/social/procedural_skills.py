@@ -57,6 +57,7 @@ class ProceduralSkill:
         scene: the outcomes that score it, from the operands and a generator that they seed.
         partner: the manner of the others (see `villagers`).
         opens: whether another character speaks first.
+        habit: the strategies of a student that knows no better; empty if it has no bad habit.
         digits: all pairs (k, m) that may occur; one of a digit alone has it twice.
     """
 
@@ -70,6 +71,7 @@ class ProceduralSkill:
     partner: str = "eager"
     opens: bool = False
     digits: tuple[Digits, ...] = ()
+    habit: tuple[str, ...] = ()
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ def _either(rng: np.random.Generator, a: str, m: int) -> Rules:
 
 
 def _parent(rng: np.random.Generator, a: str, p: str) -> Rules:
-    return {**_offered(a, 0, int(rng.integers(2, 10))), "relationship": Relationship.FAMILY}
+    return {**_offered(a, 0, int(rng.integers(2, 9))), "relationship": Relationship.FAMILY}
 
 
 def _gift(rng: np.random.Generator, a: str, m: int, p: str) -> Rules:
@@ -201,7 +203,10 @@ def _alone(ms: range) -> tuple[Digits, ...]:
     return tuple((m, m) for m in ms)
 
 
-_HAGGLING = ("name your price", "start far off", "hold", "give way", "accept", "walk away")
+_HAGGLING = (
+    "name your price", "name your limit", "start far off", "hold", "give way", "accept",
+    "walk away",
+)  # fmt: skip
 _OFFERED = ("accept", "ask for more", "walk away")
 _SKILLS = (
     ProceduralSkill(
@@ -219,6 +224,7 @@ _SKILLS = (
          "With {m} you want a {a}, worth {k} to them. Be stingy."),
         ("name your price",), _HAGGLING, _buys_low,
         digits=_pairs(range(2, 8), lambda k: range(k + 1, 10)),
+        habit=("name your limit",),
     ),
     ProceduralSkill(
         "hold_firm", "haggling", "firm",
@@ -227,6 +233,7 @@ _SKILLS = (
          "They have {k} for the {a}, worth {m}. Do not give in."),
         ("name your price", "hold"), _HAGGLING, _is_pushed, "firm", opens=True,
         digits=_pairs(range(4, 10), lambda k: range(2, k)),
+        habit=("accept",),
     ),
     ProceduralSkill(
         "concede_late", "haggling", "late",
@@ -249,6 +256,7 @@ _SKILLS = (
          "Your {a} is worth {m}. A cheat wants it. Turn away.",
          "A miser wants your {a}, worth {m}. Waste no time."),
         ("walk away",), _OFFERED, _below, "final", opens=True, digits=_alone(range(2, 10)),
+        habit=("accept",),
     ),
     ProceduralSkill(
         "weigh_offer", "offers", "weigh",
@@ -263,6 +271,7 @@ _SKILLS = (
          "{p} raised you and needs your {a}. Do not bargain.",
          "Your {a} pleases your grandmother {p}. Her joy is your gain."),
         ("accept",), ("ask for more", "walk away"), _parent, "final", opens=True,
+        habit=("ask for more",),
     ),
     ProceduralSkill(
         "trade_spare", "giving", "spare",
@@ -278,6 +287,7 @@ _SKILLS = (
          "The {a} or the {b} buys their {c}. Find out which."),
         ("ask what they need", "offer what they need"), ("offer the other one", "walk away"),
         _lacks_one,
+        habit=("offer what they need",),
     ),
     ProceduralSkill(
         "return_favor", "giving", "favor",
@@ -285,6 +295,7 @@ _SKILLS = (
          "You owe {p} for a {a}. Be glad to lose your {b}.",
          "Thanks to {p} you have a {a}. Be kind with your {b}."),
         ("give",), ("refuse", "walk away"), _favor, opens=True,
+        habit=("refuse",),
     ),
     ProceduralSkill(
         "share_fairly", "giving", "share",
@@ -301,6 +312,7 @@ _SKILLS = (
          "{p} gave you a {a} worth {m}. Sell it and keep quiet."),
         ("keep the secret", "accept"), ("tell the giver", *_OFFERED), _gift, "curious", opens=True,
         digits=_alone(range(2, 9)),
+        habit=("tell the giver", "accept"),
     ),
     ProceduralSkill(
         "own_up", "discretion", "admit",
@@ -315,6 +327,7 @@ _SKILLS = (
          "The {a} is in the {x}. Only {p} may know, not {q}.",
          "Hide from {q} that the {a} is in the {x}. Tell {p}."),
         ("whisper",), ("say it aloud", "keep the secret"), _to_one,
+        habit=("say it aloud",),
     ),
     ProceduralSkill(
         "announce", "discretion", "all",

@@ -263,7 +263,9 @@ class Scene(Model):
         for thing in self.swap.things if self.swap else ():
             seats.append(thing.owner)
             if len(thing.values) != self.seats:
-                raise ValueError(f"{thing.name!r} has {len(thing.values)} values, one for each seat")
+                raise ValueError(
+                    f"{thing.name!r} has {len(thing.values)} values, one for each seat"
+                )
         if any(seat >= self.seats for seat in seats):
             raise ValueError(f"seat {max(seats)} is named, the last one is {self.seats - 1}")
         if self.deal and self.deal.seller == self.deal.buyer:

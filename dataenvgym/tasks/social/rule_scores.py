@@ -1,4 +1,4 @@
-"""The dimensions that the rules of a scene score: deals, trades, what was said and what was told."""
+"""The dimensions that the rules of a scene score: deals, trades, what was said, what was told."""
 
 from __future__ import annotations
 
