@@ -14,7 +14,7 @@ INSTALL := apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt-get
     { install $$1 || { apt update && install $$1; }; } >/dev/null 2>&1; };
 ARGS ?=
 
-.PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format \
+.PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format dist \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social figures student clean-venv
 
@@ -34,7 +34,7 @@ $(VENV)/.dependencies: requirements.lock $(VENV)/.created
 
 # In compatible mode the checkout stands on Python's path. Otherwise an import hook finds the package,
 # and mypy and editors cannot see it.
-$(VENV)/.installed: setup.py $(VENV)/.dependencies
+$(VENV)/.installed: setup.py pyproject.toml $(VENV)/.dependencies
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --config-settings editable_mode=compat --editable .
 	@touch $@
@@ -78,6 +78,12 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The wheel and the sdist, checked, in dist/.
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
 
 bench: setup
 	$(BIN)/python -m benchmarks

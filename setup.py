@@ -1,32 +1,20 @@
-"""Packaging: the library, its Hydra configuration and the pocket student's weights."""
+"""What is in the package and what it needs; its name and description are in pyproject.toml."""
 
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
-ROOT = Path(__file__).parent
-VERSION = next(
-    line.split('"')[1]
-    for line in (ROOT / "dataenvgym" / "__init__.py").read_text().splitlines()
-    if line.startswith("__version__")
-)
 SHIPPED = ("configs", "external")
 FOLDERS = sorted(str(p) for s in SHIPPED for p in (Path(s), *Path(s).rglob("*")) if p.is_dir())
 
 setup(
-    name="dataenvgym",
-    version=VERSION,
-    description="A gym for agents that teach: data-generation agents and the students they train.",
-    long_description=(ROOT / "README.md").read_text(),
-    long_description_content_type="text/markdown",
-    license="Apache-2.0",
-    python_requires=">=3.11",
     # Configuration and pins live at the top of the repository and are installed in the package.
     packages=[
         *find_packages(include=["dataenvgym", "dataenvgym.*"]),
         *("dataenvgym." + folder.replace("/", ".") for folder in FOLDERS if folder != "external"),
     ],
     package_dir={"dataenvgym." + f.replace("/", "."): f for f in FOLDERS if f != "external"},
+    include_package_data=False,  # exactly these files
     package_data={
         "": ["*.yaml", "py.typed"],
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
@@ -35,7 +23,6 @@ setup(
         "dataenvgym.tasks.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
         "dataenvgym.tasks.social": ["content/*.json"],
     },
-    entry_points={"console_scripts": ["dataenvgym = dataenvgym.cli.main:main"]},
     install_requires=[
         "aiohttp>=3.10",
         "datasketch>=1.6",

@@ -1,7 +1,7 @@
 """Every error that dataenvgym raises on purpose.
 
 One base class, `DataEnvGymError`, and under it one class per thing that a caller can do
-something about. A message says what was found, what was expected and the way out. Errors that
+something about. A message names the value found, the value expected and the way out. Errors that
 come from wrong input also derive from `ValueError`, so that ordinary handlers catch them.
 
     DataEnvGymError
@@ -106,7 +106,7 @@ class ServerError(PredictionError):
     """A server that died, never came up, or refused what its user cannot do without.
 
     Attributes:
-        status: the HTTP status that it answered with, or None if there was no answer.
+        status: the HTTP status of its answer, or None without an answer.
     """
 
     def __init__(self, message: str, *, status: int | None = None):
@@ -123,11 +123,11 @@ class ExternalError(DataEnvGymError):
 
 
 class StoreError(ExternalError):
-    """A server of a store that cannot be reached or refuses; what it kept before is whole."""
+    """A server of a store cannot be reached or refuses; its stored documents are whole."""
 
 
 class SandboxError(DataEnvGymError):
-    """A sandbox that could not run what it was given; that is no verdict on the code."""
+    """A sandbox could not run the code; that is not a verdict on the code."""
 
 
 class BudgetSpentError(DataEnvGymError):

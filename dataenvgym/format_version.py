@@ -4,8 +4,8 @@
     1    written without a number
     2    the number, `scores` of completed instances and reports, and `tools` and `name` of messages
 
-A program reads its own format and all older ones, and refuses a newer one. Whoever changes files
-so that older programs cannot read them adds a line above and raises `FORMAT`.
+A program reads its own format and all older ones, and refuses a newer one. A change that
+older programs cannot read adds a line above and raises `FORMAT`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataenvgym.errors import BrokenFileError, NewerFormatError
 from dataenvgym.storage import read_json, write_json
 
 FORMAT = 2
-"""What this program writes."""
+"""The format that this program writes."""
 FORMAT_KEY = "format"
 _FILES = ("environment.json", "study.json")
 
@@ -42,7 +42,7 @@ def refuse_newer(path: Path, content: Any) -> None:
 
     Args:
         path: the file that says the format.
-        content: what is in it.
+        content: of the file.
 
     Raises:
         NewerFormatError: if its format is newer than this program's.

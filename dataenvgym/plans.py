@@ -1,12 +1,12 @@
-"""What passes between a policy and an engine: a plan says which records, and how many.
+"""Plans, which a policy gives to an engine: which records to write, and how many.
 
     Situation --policy--> Plan (assignments) --engine--> training records
 
 A policy or an engine that remembers something from one iteration to the next also has
 `state_dict() -> dict` (JSON) and `load_state_dict(dict)`; the agent saves it with its own.
 
-What does not fit together is refused before anything is run (`dataenvgym.agents.fitting`), by
-what policies and engines say of themselves: `policy.fit` is a `PolicyFit`, `engine.fit` an
+Parts that do not fit together are refused before anything is run (`dataenvgym.agents.fitting`), by
+the declarations of policies and engines: `policy.fit` is a `PolicyFit`, `engine.fit` an
 `EngineFit`; without the attribute it is the default one. An engine may also have
 
 - `reads(text) -> bool`: whether it can write records like a problem with that text (`Reads`);
@@ -26,7 +26,7 @@ from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
 
 Told = Literal["nothing", "counts", "skills", "examples"]
-"""What a plan tells an engine, each more than the one before.
+"""The information in a plan, each more than the one before.
 
 - "nothing": there is no plan;
 - "counts": how many records, so that the engine chooses what to give;
@@ -37,10 +37,10 @@ Told = Literal["nothing", "counts", "skills", "examples"]
 
 @dataclass(frozen=True)
 class PolicyFit:
-    """What a policy's plans tell, and what the policy needs.
+    """The information in a policy's plans, and the needs of the policy.
 
     Attributes:
-        tells: what its assignments have.
+        tells: the information in its assignments.
         needs_skills: whether it works on instances with a skill only.
         needs_engine_skills: whether it asks for skills that the engine has to name.
         asks_student: whether it lets the student try problems.
@@ -57,7 +57,7 @@ class PolicyFit:
 
 @dataclass(frozen=True)
 class EngineFit:
-    """What an engine has to be told, and whether it has records to give.
+    """The information that an engine needs, and whether it has records to give.
 
     Attributes:
         needs: the least that an assignment has to tell it; "nothing" follows no plan at all.
@@ -81,7 +81,7 @@ FitT = TypeVar("FitT", PolicyFit, EngineFit)
 
 
 def policy_fit(policy: object) -> PolicyFit:
-    """What the policy says of itself; the default if it says nothing.
+    """The policy's declaration; the default if it has none.
 
     Raises:
         ConfigurationError: if its `fit` is something else.
@@ -90,7 +90,7 @@ def policy_fit(policy: object) -> PolicyFit:
 
 
 def engine_fit(engine: object) -> EngineFit:
-    """What the engine says of itself; the default if it says nothing.
+    """The engine's declaration; the default if it has none.
 
     Raises:
         ConfigurationError: if its `fit` is something else.
@@ -156,11 +156,11 @@ Plan = tuple[Assignment, ...]
 
 @dataclass(frozen=True)
 class Situation:
-    """What a policy sees before an iteration.
+    """A policy's observation before an iteration.
 
     Attributes:
         completed: the evaluated validation instances.
-        skills: what the engine can be asked for, besides examples; may be empty.
+        skills: that the engine can write for, besides examples; may be empty.
         predictor: the student as it is now, for policies that let it try; in an episode it also
             tries records without keeping them (`ShownStudentInterface`).
         iteration: the iteration that is planned, from 1 on.
@@ -180,7 +180,7 @@ class Policy(Protocol):
         """A plan for `count` records.
 
         Args:
-            situation: what there is to see.
+            situation: the policy's observation.
             count: how many records the plan adds up to, or fewer where there is nothing to teach.
             rng: where all chance comes from.
         """
@@ -208,7 +208,7 @@ class Engine(Protocol):
 
         `predictor` is the student as it is now, for engines that let it try (in an episode also
         on records: see `ShownStudentInterface`). An engine that cannot
-        make them all returns what it has; it raises `BudgetSpentError` only if that is nothing.
+        make them all returns those that it has; it raises `BudgetSpentError` only without any.
         """
         ...
 

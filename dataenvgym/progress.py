@@ -1,6 +1,6 @@
 """How far something long has come, told as it goes: "training: step 50 of 57, loss 0.208".
 
-Whoever works calls `tell`; whoever shows it enters `listening`. It goes through a logger of this
+Working code calls `tell`; code that shows it enters `listening`. It goes through a logger of this
 module's name, so that nothing has to be handed through.
 """
 

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def warn_run(text: str) -> None:
-    """Warn the user of the run in progress: what happened, with its numbers, and the way out.
+    """Warn the user of the run in progress: the event with its numbers, and the way out.
 
     Control characters and lone surrogates are escaped.
 

@@ -2,7 +2,7 @@
 
 Code that reads a key registers it with `keep_secret`, a URL with `keep_secrets_of`. Everything that
 is written passes through `redact`: `storage`, the logs of a run, the teacher's transcript, the
-terminal of the command line. What a server sends is redacted when it arrives, so that a key that it
+terminal of the command line. A server's answer is redacted when it arrives, so that a key that it
 repeats does not get into a record either, and memory and files agree.
 
 Values shorter than 8 characters, and those shorter than 16 that are only letters or only digits,

@@ -26,7 +26,7 @@ from dataenvgym.errors import BrokenFileError
 from dataenvgym.secrets import redact, redact_bytes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""What a disk without room is told by."""
+"""errno values that mean a full disk."""
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -118,7 +118,7 @@ def remove_leftover(directory: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """True for the hidden files and folders in which this module writes what is not whole yet."""
+    """True for the hidden files and folders to which this module writes before it renames them."""
     if path.is_dir() and not path.is_symlink():
         return _TEMPORARY_FOLDER.fullmatch(path.name) is not None
     return _TEMPORARY_FILE.fullmatch(path.name) is not None
@@ -162,7 +162,7 @@ def hash_files(*paths: Path) -> str:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """What is written in the block replaces `path` when it ends without an error."""
+    """The file or folder written in the block replaces `path` when it ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _own_temporary(path)
     try:

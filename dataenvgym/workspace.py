@@ -2,7 +2,8 @@
 
 One process at a time writes it: it is locked first (`locked`), then cleaned of what kills have
 left, and only then changed (`opened`). A damaged file in it is refused by its name
-(`naming_damage`). Those with a `config.yaml` are in `config.workspaces`.
+(`naming_damage`), and an interrupt notes the folder (`noting_interrupt`). Those with a
+`config.yaml` are in `config.workspaces`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def opened(
     check: Check = lambda: None,
     below: bool = True,
 ) -> Iterator[None]:
-    """Lock a folder, which is made if need be, and clear it of what kills have left.
+    """Lock a folder, which is made if need be, and remove leftovers of killed processes.
 
     Args:
         fresh: remove what is in the folder. It vanishes at once, so that a kill leaves no half of
@@ -40,7 +41,7 @@ def opened(
     Raises:
         RunDirectoryError: if another process writes it; nothing in the folder has changed then.
     """
-    with ExitStack() as stack:
+    with noting_interrupt(directory), ExitStack() as stack:
         directory.mkdir(parents=True, exist_ok=True)
         stack.enter_context(locked(directory))
         if fresh and not is_empty(directory):
@@ -52,6 +53,20 @@ def opened(
         remove_leftover(directory)
         remove_temporaries(directory, below=below)
         yield
+
+
+@contextmanager
+def noting_interrupt(directory: Path) -> Iterator[None]:
+    """Add the folder to an interrupt as a note (PEP 678), if it has been made by then.
+
+    The last note is that of the outermost workspace, which the interrupted command continues.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if directory.is_dir():
+            interrupt.add_note(str(directory))
+        raise
 
 
 @contextmanager

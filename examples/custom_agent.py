@@ -7,11 +7,7 @@ wrong, and some of what it can, which it would forget otherwise.
 import random
 import re
 
-from dataenvgym.environments import OpenEnded
-from dataenvgym.episodes import run_episode
-from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.records import SupervisedDatum
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym import InProcessPredictor, OpenEnded, PocketMathTask, SupervisedDatum, run_episode
 
 RULES = {  # a word of a problem, and the answer that its digits have
     "backwards": lambda digits: digits[::-1],

@@ -3,11 +3,16 @@
 The student is to say a word's first letter; the agent writes records about other words.
 """
 
-from dataenvgym.environments import OpenEnded
-from dataenvgym.episodes import run_episode
-from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.records import SupervisedDatum, TaskInstance
-from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym import (
+    InProcessPredictor,
+    OpenEnded,
+    Outcome,
+    SupervisedDatum,
+    Task,
+    TaskEnvironment,
+    TaskInstance,
+    run_episode,
+)
 
 WORDS = {
     "train": ["largest", "order", "digits", "total", "even", "numbers", "first", "middle"],

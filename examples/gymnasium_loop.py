@@ -6,8 +6,7 @@ teaching environment, in which the data-generation agent acts.
 
 import gymnasium
 
-import dataenvgym  # noqa: F401  registers the environments
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym import PocketMathTask  # importing dataenvgym registers the environments
 
 problem = gymnasium.make("dataenvgym/Math-v0")
 conversation, info = problem.reset(seed=0)

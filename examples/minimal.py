@@ -1,10 +1,14 @@
 """The smallest episode: one agent teaches the pocket student math for two iterations."""
 
-from dataenvgym.agents import Agent, OpenEndedPolicy, PocketEngine
-from dataenvgym.environments import OpenEnded
-from dataenvgym.episodes import run_episode
-from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym import (
+    Agent,
+    InProcessPredictor,
+    OpenEnded,
+    OpenEndedPolicy,
+    PocketEngine,
+    PocketMathTask,
+    run_episode,
+)
 
 task = PocketMathTask()
 environment = OpenEnded(task, InProcessPredictor())

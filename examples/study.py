@@ -9,7 +9,7 @@ Options: seeds, iterations.
 
 import sys
 
-from dataenvgym.studies import run_study
+from dataenvgym import run_study
 
 seeds = sys.argv[1] if len(sys.argv) > 1 else "range(3)"
 iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 2

@@ -143,6 +143,17 @@ class Impatient(Agent):
         return super().__call__(completed, predictor)
 
 
+class Startled(Agent):
+    """Waits in its second iteration until somebody presses Ctrl-C, the first time."""
+
+    def __call__(self, completed, predictor):
+        if self.iteration == 2 and not Path("startled").exists():
+            Path("startled").touch()
+            print("the agent waits", flush=True)
+            signal.pause()
+        return super().__call__(completed, predictor)
+
+
 class Unwanted(Agent):
     """Is sent SIGTERM in its second iteration."""
 

@@ -18,7 +18,8 @@ from dataenvgym.studies.grid import parse_grid
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.relative_to(ROOT): path.read_text() for path in sorted(ROOT.glob("docs/*.md"))}
-PAGES |= {Path(name): (ROOT / name).read_text() for name in ("README.md", "CHANGELOG.md")}
+AT_THE_TOP = (*sorted(path.name for path in ROOT.glob("*.md")), "llms.txt")
+PAGES |= {Path(name): (ROOT / name).read_text() for name in AT_THE_TOP}
 REDIS = "redis://127.0.0.1:6379/0"
 TESTED_ELSEWHERE = ("README.md", "docs/sandbox.md", "docs/trying_records.md")
 

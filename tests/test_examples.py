@@ -19,6 +19,7 @@ KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
 REDUCED = {
     **{f"{task}/{kind}.py": ["1"] for task in ("math", "code", "tool_use") for kind in KINDS},
+    "social/strategist.py": ["1"],
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
@@ -77,6 +78,15 @@ def test_every_other_example_runs(name, tmp_path):
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
     assert run(ROOT / "examples" / name, *REDUCED.get(name, ()), folder=tmp_path).strip()
+
+
+@pytest.mark.slow
+def test_the_example_strategist_learns_to_wait_before_it_takes_an_offer(tmp_path):
+    shown = run(ROOT / "examples" / "social" / "strategist.py", "4", folder=tmp_path)
+    rewards = [float(reward) for reward in re.findall(r"mean reward (0\.\d+)", shown)]
+    assert len(rewards) == 5
+    assert rewards[-1] > rewards[0] + 0.3
+    assert "strategy by turn: Wait, " in shown
 
 
 @pytest.mark.slow

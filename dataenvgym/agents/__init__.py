@@ -11,6 +11,7 @@ What passes between policy and engine is in `dataenvgym.plans`.
 """
 
 from dataenvgym.agents.agent import Agent
+from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine
 from dataenvgym.agents.engines.code.execution import ExecutionEngine
 from dataenvgym.agents.engines.contrast import ContrastEngine
 from dataenvgym.agents.engines.gold import GoldEngine
@@ -19,6 +20,7 @@ from dataenvgym.agents.engines.pocket import PocketEngine
 from dataenvgym.agents.engines.pool import PoolEngine
 from dataenvgym.agents.engines.preference import PreferenceEngine
 from dataenvgym.agents.engines.rewriters import PocketRewriter, Rewriter
+from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.agents.engines.seeded import SeededEngine
 from dataenvgym.agents.engines.selections import (
     InfluenceSelection,
@@ -57,6 +59,7 @@ __all__ = [
     "Assignment",
     "BanditPolicy",
     "BlindPolicy",
+    "BranchedTriesEngine",
     "ConfigurableTreePolicy",
     "ContrastEngine",
     "EdgePolicy",
@@ -83,6 +86,7 @@ __all__ = [
     "RejectionSamplingEngine",
     "RetentionPolicy",
     "Rewriter",
+    "ScoredTriesEngine",
     "SeededEngine",
     "Selection",
     "SelfConsistencyEngine",

@@ -1,7 +1,7 @@
 """The command line: `dataenvgym run`, `study`, `compare`, `eval`, `report`, `show`, ...
 
 main        arguments -> a command, errors -> a message and an exit code
-parser      what each command takes
+parser      parses the command line; the arguments of each command are in commands*.py
 run         one episode, from wherever it stands
 study       strategies x tasks x seeds; compare: runs that are there already
 evaluate    a student on a task, without training

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-import sys
 import textwrap
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 from dataenvgym.config.annotated import annotated_yaml
@@ -16,37 +17,87 @@ from dataenvgym.errors import ConfigurationError, did_you_mean
 ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "teacher", "episode")
 
 
-def list_options(arguments: Namespace) -> None:
-    """One line for each id and each option; the defaults have a star."""
-    import gymnasium
+WIDTH = 80
+"""Columns of the list where the output is not a terminal."""
 
+_GAP = 2
+"""Spaces between a name and its description."""
+
+_ENDS_OF_CLAUSES = (re.compile(r"[:;] | \("), re.compile(r", "))
+_SHORTEST = 20
+"""Characters from which clauses describe an option."""
+
+
+def list_options(arguments: Namespace) -> None:
+    """One line for each option and each id, cut to the width; one group alone is shown in full."""
     groups = options_by_group(arguments.config_dir)
-    ids = sorted(name for name in gymnasium.registry if name.startswith("dataenvgym/"))
     wanted = arguments.group
-    if wanted is not None and wanted not in (*groups, "ids"):
+    known = [*groups, "ids"]
+    if wanted is not None and wanted not in known:
         raise ConfigurationError(
-            f"there is no group {wanted!r}.{did_you_mean(wanted, [*groups, 'ids'])} "
-            f"The groups are: {', '.join([*groups, 'ids'])}."
+            f"there is no group {wanted!r}.{did_you_mean(wanted, known)} "
+            f"The groups are: {', '.join(known)}."
         )
-    defaults = default_options()
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
     for group in sorted(groups, key=_place):
         if wanted in (None, group):
             print(f"{group}=")
-            for name, file in sorted(groups[group].items()):
-                star = "*" if defaults.get(group) == name else " "
-                print(_line(f" {star} {name:15} {first_comment(file)}"))
-            for offer in offered(group).values():
-                if offer.name not in groups[group]:
-                    print(_line(f"   {offer.name:15} From {offer.package}: {offer.target}"))
+            for line in _columns(_described(group, groups[group]), width, cut=wanted is None):
+                print(line)
             print()
     if wanted in (None, "ids"):
-        print("gymnasium.make(...)")
-        for name in ids:
-            print(f"   {name}")
-        print()
+        _list_ids()
     if wanted is None:
         print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
         print("Where there is `custom`: also a class of yours, agent=my_module.MyAgent")
+        print("Descriptions in full, of one group: dataenvgym list agent")
+
+
+def _described(group: str, files: dict[str, Path]) -> list[tuple[str, str, str]]:
+    """The star of the default (or a space), the name and the description of each option."""
+    default = default_options().get(group)
+    options = [
+        ("*" if name == default else " ", name, first_comment(file))
+        for name, file in sorted(files.items())
+    ]
+    offers = [offer for offer in offered(group).values() if offer.name not in files]
+    return options + [(" ", o.name, f"From {o.package}: {o.target}") for o in offers]
+
+
+def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> Iterator[str]:
+    """The options in lines of at most `width`: names, then descriptions that start level.
+
+    Args:
+        cut: one line for each option.
+    """
+    longest = max((len(name) for _, name, _ in options), default=0)
+    for star, name, text in options:
+        head = f" {star} {name:{longest}}{' ' * _GAP}"
+        room = max(20, width - len(head))
+        lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+        if cut and len(lines) > 1:
+            lines = [_cut(text, room)]
+        yield f"{head}{lines[0]}".rstrip()
+        yield from (f"{' ' * len(head)}{line}" for line in lines[1:])
+
+
+def _cut(text: str, room: int) -> str:
+    """The beginning of the text: its clauses that fit, or else its words that do and "..."."""
+    for end_of_clause in _ENDS_OF_CLAUSES:
+        ends = (match.start() for match in end_of_clause.finditer(text))
+        clauses = [text[:end] for end in ends if _SHORTEST <= end <= room]
+        if whole := [clause for clause in clauses if clause.count("{") == clause.count("}")]:
+            return whole[-1]
+    return textwrap.shorten(text, room, placeholder=" ...", break_on_hyphens=False)
+
+
+def _list_ids() -> None:
+    import gymnasium
+
+    print("gymnasium.make(...)")
+    for name in sorted(name for name in gymnasium.registry if name.startswith("dataenvgym/")):
+        print(f"   {name}")
+    print()
 
 
 def show_configuration(arguments: Namespace) -> None:
@@ -55,15 +106,6 @@ def show_configuration(arguments: Namespace) -> None:
         arguments.overrides, config_dir=arguments.config_dir, resolve=arguments.resolve
     )
     print(text, end="")
-
-
-def _line(text: str) -> str:
-    """An option's line; in a terminal, in lines as wide as that."""
-    if not sys.stdout.isatty():
-        return text
-    width, indent = shutil.get_terminal_size().columns, " " * 19
-    whole = textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
-    return "\n".join(whole)
 
 
 def first_comment(file: Path) -> str:

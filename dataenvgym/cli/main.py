@@ -3,7 +3,7 @@
 0    it worked
 1    the run (or evaluation) failed
 2    what was asked for cannot be: a typo, a configuration that does not fit
-130  interrupted; the same command goes on
+130  interrupted; the message names the folder that the same command continues
 143  the same, by SIGTERM or because the terminal was closed
 """
 
@@ -75,9 +75,6 @@ _OUTPUT = {
 }
 """What says where a command's output goes."""
 
-_GO_ON = ("run", "study", "eval")
-"""Commands that go on, typed again, with what they had begun."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
@@ -105,9 +102,8 @@ def _main(argv: Sequence[str]) -> int:
             _command(arguments.command)(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt as how:
-        again = "; the same command goes on from here" if arguments.command in _GO_ON else ""
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
-        return _end(code, f"interrupted{again}")
+        return _end(code, _interrupted(how, fresh=getattr(arguments, "fresh", False)))
     except BrokenPipeError:  # whoever reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except USER_ERRORS as error:
@@ -132,6 +128,14 @@ def _main(argv: Sequence[str]) -> int:
         traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
     return OK
+
+
+def _interrupted(interrupt: KeyboardInterrupt, *, fresh: bool) -> str:
+    """What is kept, and how to continue; see `workspace.noting_interrupt`."""
+    if not (folders := getattr(interrupt, "__notes__", ())):
+        return "interrupted"
+    command = "the same command without --fresh" if fresh else "the same command"
+    return f"interrupted. What is done is in {folders[-1]}; {command} continues it"
 
 
 def _command(name: str) -> Callable[..., None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import check_run, run_directory
+from dataenvgym.workspace import noting_interrupt
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -43,7 +44,8 @@ def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
     directory = run_directory(config)
     executor = build_executor(config)
     callbacks = [make_progress(console), *_metrics(config, directory)]
-    (outcome,) = executor.run([Episode(config, callbacks, fresh)])
+    with noting_interrupt(directory):
+        (outcome,) = executor.run([Episode(config, callbacks, fresh)])
     outcome.result()
     _show_end(directory, console)
 

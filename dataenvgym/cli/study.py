@@ -52,7 +52,9 @@ def study(arguments: Namespace) -> None:
     left = len(of_plan.unfinished())
     if left:
         expected = of_plan.expected_time()
-        print(f"{plan.name}: {left} of {len(plan.cells)} episodes to run; {expected}", flush=True)
+        print(
+            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run; {expected}", flush=True
+        )
     of_plan.run(console)
     results = of_plan.finish()
     console.print()

@@ -17,7 +17,7 @@ def parse_action(action: Any, *, beside: Sequence[TrainingDatum] = ()) -> tuple[
         beside: earlier records that the same training will get.
 
     Raises:
-        InvalidActionError: if it is no sequence of records.
+        InvalidActionError: if it is not a sequence of records.
         InvalidRecordError: for a malformed record, naming its index and field, or one that needs
             another training stage than those before it.
     """

@@ -1,11 +1,12 @@
-"""What keeps a record out of training.
+"""Checks that keep a record out of training.
 
 A malformed record refuses its whole batch (`parse_training_data`); a well-formed one that should
 not be trained on is dropped and counted by reason, the first of these that holds:
 
 - `duplicate`: the same text, up to case, spacing and punctuation, as an earlier record;
 - `near_duplicate`: nearly the text of an earlier record, with the same numbers (see
-  `near_duplicates`);
+  `near_duplicates`). A scored record is neither: it is one try of a student's, and how often the
+  student did the same counts;
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
   `evaluation_overlap`, and `evaluated_problems` for how these are known);
 - the reason of a quality check that it does not pass (see `dataenvgym.quality`);
@@ -27,7 +28,7 @@ from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.near_duplicates import Bands, Fingerprint, SeenTexts, bands_of
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TrainingDatum
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
@@ -64,8 +65,8 @@ class RecordChecks:
     """Remembers the accepted records of an episode and judges new ones against them.
 
     Args:
-        problems: what the student is evaluated on, or None.
-        template: what the prompts of the task have around an instruction; it is left out of
+        problems: the evaluation problems, or None.
+        template: the text of the task's prompts around an instruction; it is left out of
             comparisons.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
@@ -145,7 +146,7 @@ class RecordChecks:
         try:
             for i, record in enumerate(plain):
                 fingerprint = self._checked[texts[i]]
-                reasons[i] = self._seen.repeats(fingerprint) or (
+                reasons[i] = self._repeats(record, fingerprint) or (
                     "evaluation_overlap" if record in self._overlap else None
                 )
                 if reasons[i] is None:
@@ -163,6 +164,10 @@ class RecordChecks:
             tuple(records[i] for i in accepted),
             tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
         )
+
+    def _repeats(self, record: TrainingDatum, fingerprint: Fingerprint) -> str | None:
+        """Why it is not a new record, or None."""
+        return None if isinstance(record, ScoredDatum) else self._seen.repeats(fingerprint)
 
     @property
     def learns(self) -> bool:

@@ -33,7 +33,7 @@ from dataenvgym.run_warnings import warn_run
 
 @dataclass
 class Episode:
-    """What an episode is made of, and what it has come to.
+    """The parts of an episode, and its progress so far.
 
     Attributes:
         task, predictor, options, labeler, quality: as in `TeachingEnvironment`.
@@ -41,7 +41,7 @@ class Episode:
         seed: from which every random choice derives.
         clock: times its phases.
         history: the finished iterations, and their records.
-        checks: what new records are compared with.
+        checks: to compare new records with.
         student: the predictor, trained in `folder`.
     """
 
@@ -112,7 +112,7 @@ class Episode:
         return checked
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        """What becomes of records of that iteration; nothing is written."""
+        """Check the records of that iteration; nothing is written."""
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(stamp(records, number), judge, iteration=number)
         return checked.counting(judge.unjudged)
@@ -145,7 +145,7 @@ class Episode:
 
         Args:
             began: when, by `time.perf_counter`.
-            checked, adapter: what `check` and `train` gave; the base student has neither.
+            checked, adapter: results of `check` and `train`; the base student has neither.
         """
         checked = checked or CheckedRecords((), ())
         accepted, reward, total = checked.accepted, 0.0, 0

@@ -20,11 +20,11 @@ from dataenvgym.format_version import check_format
 
 _SCRATCH = ".trial-"
 WARNINGS_FILE = "warnings.jsonl"
-"""What the runner warned the user of, one a line."""
+"""The runner's warnings, one a line."""
 
 
 class EpisodeDirectory:
-    """Where `iterations/` and what belongs to them is kept.
+    """The folder of `iterations/` and the files beside it.
 
     Args:
         path: None is a temporary folder, made when it is first needed and gone after `close`.
@@ -40,7 +40,7 @@ class EpisodeDirectory:
         """The folder."""
         if self._path is None:
             self._path = Path(tempfile.mkdtemp(prefix="dataenvgym-"))
-            # also when nobody calls close()
+            # also without a call of close()
             remove = partial(shutil.rmtree, self._path, ignore_errors=True)
             self._forget_temporary = weakref.finalize(self, remove)
         return self._path
@@ -67,7 +67,7 @@ class EpisodeDirectory:
         """Begin an episode here, or continue the one that is here; its finished iterations.
 
         Args:
-            identity: what the episode is about, for `environment.json`.
+            identity: of the episode, for `environment.json`.
 
         Raises:
             RunDirectoryError: see `TeachingEnvironment.reset`.
@@ -78,7 +78,7 @@ class EpisodeDirectory:
         if not asked.resume and not asked.fresh and not self._is_mine and self.iterations.exists():
             raise RunDirectoryError(
                 f"{self.iterations} already holds an episode: reset with "
-                "options={'resume': True} to go on with it, or {'fresh': True} to replace it"
+                "options={'resume': True} to continue it, or {'fresh': True} to replace it"
             )
         now = identity()
         begun = IterationFiles(self.iterations, 0)
@@ -96,7 +96,7 @@ class EpisodeDirectory:
         """Remove what an earlier episode left: iterations, agent states, answered test problems,
         warnings.
 
-        The iterations go first, and all at once: without them nothing is gone on with.
+        The iterations go first, and all at once: without them nothing can be resumed.
         """
         if self.iterations.exists():
             gone = self.iterations.with_name(".iterations.gone")

@@ -19,7 +19,7 @@ class EvaluatedProblems:
     """Makes the overlap check of a task, and keeps it up to date.
 
     Args:
-        task: what the student is evaluated on.
+        task: that the student is evaluated on.
         others: further tasks it is scored on, such as a test task of its own.
     """
 
@@ -61,7 +61,7 @@ class EvaluatedProblems:
         return bool(new)
 
     def warn_of_unknown_tests(self) -> None:
-        """Warn where nobody can tell which problems the student is tested on."""
+        """Warn if it is unknown which problems the student is tested on."""
         for name in self._unknown:
             warn_run(
                 f"NOT CHECKED for overlap: the test problems of task {name!r} are not known, for "

@@ -70,7 +70,7 @@ class EvaluationOverlap:
         return False
 
     def _holds_problem(self, words: list[str]) -> bool:
-        """Whether a problem stands there, not as a part of longer operands."""
+        """Whether a problem is in the text, and not as a part of longer operands."""
         n = len(words)
         words = [*words, ""]
         return any(

@@ -1,4 +1,4 @@
-"""What an episode has come to so far: its finished iterations, and the records trained on.
+"""The history of an episode: its finished iterations, and the records trained on.
 
 The results are kept in memory; the records stay in the iterations' folders and are read from there
 when they are asked for, so that a step costs the same however many there are. Only where each
@@ -24,7 +24,7 @@ class History:
     """Results and accepted records, in the order of the iterations, the base student first.
 
     Args:
-        root: the folder `iterations/`; None only where there is no episode yet.
+        root: the folder `iterations/`; None only before the first episode.
         keeps_records: whether the records are kept in memory.
     """
 
@@ -39,7 +39,7 @@ class History:
     def of(
         cls, root: Path, finished: Sequence[IterationFiles], *, keeps_records: bool = False
     ) -> History:
-        """What the files of finished iterations tell."""
+        """Read the files of finished iterations."""
         history = cls(root, keeps_records=keeps_records)
         for files in finished:
             result = files.read_result()

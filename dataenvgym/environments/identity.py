@@ -1,7 +1,7 @@
-"""What an episode is about: `environment.json`, and the refusal to go on with another one.
+"""The identity of an episode: `environment.json`, and the refusal to continue a different one.
 
 Beside that it has the versions of the packages that decide results, and the format of the folder
-(see `format_version`). Other versions are no reason to refuse a run, but its user is warned.
+(see `format_version`). A run with other versions is not refused, but its user is warned.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def write_identity(directory: Path, identity: dict[str, Any]) -> None:
 
 
 def read_identity(directory: Path) -> dict[str, Any] | None:
-    """What `environment.json` says; None if there is none.
+    """The content of `environment.json`; None if there is none.
 
     Raises:
         RunDirectoryError: if it is damaged.

@@ -1,4 +1,4 @@
-"""What a runner needs of a teaching environment: gymnasium's methods and five attributes."""
+"""The interface of a teaching environment for runners: gymnasium's methods and five attributes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TeachingEnvironmentInterface(EnvironmentInterface, Protocol):
     Attributes:
         action_space: a `RecordsSpace` for an agent that is called for records; any other one for
             an agent that acts. `metadata["shows_skills"]` is False where the agent sees no skills.
-        task: what the student is evaluated on.
+        task: that the student is evaluated on.
         predictor: the student. Its adapter after iteration N is `iterations/NNN/adapter`.
         directory: the run directory, unless `reset` is given another one.
         is_temporary: whether that folder is gone with the environment.

@@ -1,4 +1,4 @@
-"""The folder of an episode's iterations: what each one leaves behind, and how to find it again.
+"""The folder of an episode's iterations: the files of each one, and how to read them.
 
     iterations/NNN/
         submitted.jsonl   the records as the agent gave them
@@ -11,10 +11,10 @@
         bands.npy         the hashes by which near duplicates of the records are found; older runs
                           have none, and compute them again when they are resumed
         iteration.json    `IterationResult`; its presence says that the iteration is finished
-        files.json        while it is not: what its files were written with (see `marks`)
+        files.json        until then: size and hash of each written file (see `marks`)
 
 Iteration 000 is the base student: it has no records and no training. Every file appears whole,
-so that an interrupted iteration goes on from the last file that is there. `iteration.json` has the
+so that an interrupted iteration continues after its last file. `iteration.json` has the
 hashes of the others, so that a file that was damaged later is refused by its name.
 """
 
@@ -108,7 +108,7 @@ class IterationFiles:
             return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
 
     def read_checked(self) -> CheckedRecords | None:
-        """What became of the submitted records, or None if that is not yet known."""
+        """The check results of the submitted records, or None before the check."""
         if not (self._path("records.jsonl").exists() and self._path("dropped.jsonl").exists()):
             return None
         path = self._path("unjudged.json")
@@ -157,7 +157,7 @@ class IterationFiles:
         self.marks.mark_all()
 
     def check_adapter(self) -> None:
-        """Compare the adapter of a finished iteration with what was trained.
+        """Compare the adapter of a finished iteration with the trained one.
 
         Raises:
             RunDirectoryError: if it is damaged; where it is gone, the predictor says so.
@@ -179,7 +179,7 @@ class IterationFiles:
     # --- result ---
 
     def read_result(self) -> IterationResult:
-        """What the finished iteration came to.
+        """The result of the finished iteration.
 
         Raises:
             RunDirectoryError: if `iteration.json` is damaged.

@@ -20,7 +20,7 @@ def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> N
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:
-    """What `write_completed` wrote.
+    """Read a file of `write_completed`.
 
     Raises:
         RunDirectoryError: if the file is damaged.

@@ -34,7 +34,7 @@ _ITERATIONS = b"/iterations/"
 
 
 class FileMark(Model):
-    """What a file is known by: its size in bytes, and its SHA-256 (hex).
+    """A file's size in bytes and its SHA-256 (hex).
 
     In YAML and JSON files, paths into the folder of the iterations count without what is before it.
     """

@@ -78,13 +78,13 @@ class SeenTexts:
         return len(self._texts)
 
     def fingerprint(self, text: str) -> Fingerprint:
-        """What `repeats` and `add` want of a text."""
+        """The features of a text for `repeats` and `add`."""
         shingles = _shingles(text)
         if len(shingles) < self._shortest:
             return Fingerprint(text)
         minhash = _empty().copy()
         minhash.update_batch(shingles)
-        # texts with other numbers have other bands, and are no candidates
+        # texts with other numbers have other bands, and are not candidates
         own = _numbers(text).encode()
         n_bands, size = _layout(self._similarity)
         values = minhash.hashvalues[: n_bands * size].astype(">u4").reshape(n_bands, size)

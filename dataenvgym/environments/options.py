@@ -1,4 +1,4 @@
-"""What a teaching environment can be told about an episode, when it is made and at `reset`."""
+"""Options of an episode: given when a teaching environment is made, and at `reset`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ResetOptions:
         """The options by name.
 
         Raises:
-            ConfigurationError: if there is no option of a name.
+            ConfigurationError: for a name without an option.
         """
         names = [each.name for each in fields(cls)]
         for name in options or {}:

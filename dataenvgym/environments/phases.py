@@ -3,7 +3,7 @@
     agent -> check -> dataset -> train -> load -> generate -> score -> save
 
 A `PhaseClock` is entered as `clock("train")`; it adds up seconds by phase and tells its
-listeners when a phase begins and ends. It knows nothing of what a phase does.
+listeners when a phase begins and ends. It knows nothing of the phases' work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 PHASES = ("agent", "check", "dataset", "train", "load", "generate", "score", "save")
 
 Listener = Callable[[Literal["begin", "end"], int, str, float], None]
-"""Called with what happens, the iteration, the phase and (at its end) the seconds it took."""
+"""Called with the event, the iteration, the phase and (at its end) the seconds it took."""
 
 
 class PhaseClock:

@@ -21,7 +21,7 @@ class ShownStudent:
     """Passes everything on to `predictor` but what would change it; tries records by `trial`.
 
     The environment alone trains the student. One that an agent trained or reset would do so in no
-    resumed run, which would then go on with another student than the undisturbed one.
+    resumed run, which would then continue with another student than the undisturbed one.
 
     Args:
         predictor: the student.

@@ -15,7 +15,7 @@ from dataenvgym.workspace import naming_damage
 
 
 def state_of(thing: Stateful) -> dict[str, Any]:
-    """What its `state_dict()` returns.
+    """The result of its `state_dict()`.
 
     Raises:
         AgentError: if that is not a dict of JSON values, which could not be read back.

@@ -23,7 +23,7 @@ class Student:
     Args:
         predictor: who answers, and is trained.
         episode: where the adapters are.
-        options: what is trained on, beside the new records.
+        options: of the training data beside the new records.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Student:
         load_adapter(self._predictor, self._episode.iterations, adapter)
 
     def go_back(self, adapter: int | None, error: BaseException) -> None:
-        """Have it answer as before a step that failed; the step's own error is what counts."""
+        """Make it answer as before a failed step; the step's own error is the one that counts."""
         try:
             self.load(adapter)
         except DataEnvGymError as another:
@@ -60,7 +60,7 @@ class Student:
         seed: int,
         clock: PhaseClock,
     ) -> int | None:
-        """Train on what was accepted; the iteration whose adapter is active afterwards.
+        """Train on the accepted records; return the iteration whose adapter is then active.
 
         Args:
             seed: the episode's.

@@ -1,4 +1,4 @@
-"""The teaching environments: the agent's action is training data, its reward is what they teach.
+"""The teaching environments: the agent's action is training data, its reward the student's gain.
 
     reset() -> how the untouched student does
     step(action) -> records -> check -> train -> evaluate -> how it does now, change in score
@@ -8,7 +8,7 @@
 the action says.
 
 Everything an iteration produces is a file (see `iterations`): with a `directory`, an episode that
-was killed goes on from the last finished phase (`reset(options={"resume": True})`, then `step`
+was killed continues after the last finished phase (`reset(options={"resume": True})`, then `step`
 with the same action).
 """
 
@@ -60,7 +60,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     `go_on_from` and `observe`, too.
 
     Args:
-        task: what the student is evaluated on.
+        task: that the student is evaluated on.
         predictor: the student.
         directory: where `iterations/` goes; None is a temporary folder, gone after `close`.
         mode: "incremental" trains on, from the last adapter, on the new records and a sample of
@@ -114,11 +114,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode with the untouched student, or go on with one.
+        """Begin an episode with the untouched student, or continue one.
 
         Args:
             seed: from which every random choice of the episode derives.
-            options: `{"resume": True}` goes on with what `directory` holds, if anything;
+            options: `{"resume": True}` continues the episode in `directory`, if there is one;
                 `{"fresh": True}` lets a new episode replace it. For the others, and what `info`
                 has, see `TeachingEnvironmentInterface`.
 
@@ -250,11 +250,11 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
     ) -> Observation:
-        """What the agent sees of that."""
+        """The agent's observation of that."""
         return {"completed": completed, "report": report}
 
     def picture(self) -> str:
-        """What `render` shows below the score: the skills as a table, if the agent sees them."""
+        """The lines of `render` below the score: the skills as a table, if the agent sees them."""
         if not self.metadata["shows_skills"]:
             return "(this environment hides the skills)"
         return skill_table(self.results[0].report, self.results[-1].report)

@@ -1,7 +1,7 @@
 """Finds runs of 13 words in a row that a text has in common with a set of texts.
 
 Thirteen words are what contamination studies of language models go by: fewer are often an idiom,
-more are easily missed. A run that stands in many of the texts (more than ten of them, or more than
+more are easily missed. A run that is in many of the texts (more than ten of them, or more than
 half) is boilerplate, such as how to write the answer, and gives no problem away.
 
 Words are numbered, and all runs of all texts hashed at once into a sorted array of 64-bit numbers
@@ -38,7 +38,7 @@ class WordRuns:
         self._hashes = _telling(self._hashed(numbers), np.array(lengths, dtype=np.int64))
 
     def has_run_of(self, words: Sequence[str]) -> bool:
-        """Whether some 13 words in a row of these stand in a row in one of the texts, too."""
+        """Whether 13 words in a row of these are in a row in one of the texts, too."""
         if len(words) < RUN or not len(self._hashes):
             return False
         hashes = self._hashed([self._numbers.get(word, 0) for word in words])
@@ -61,7 +61,7 @@ def _random_numbers(count: int) -> Hashes:
 
 
 def _telling(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
-    """The hashes of runs that lie within one text and are no boilerplate, sorted.
+    """The sorted hashes of runs that are within one text and are not boilerplate.
 
     Args:
         hashes: of all runs, those that reach from one text into the next included.

@@ -73,6 +73,7 @@ class PlainProgress(EpisodeCallback):
         self._listening.begin(self._hear)
         going_on = f", going on after {plan.n_finished - 1}" if plan.n_finished else ""
         self._print(f"{_title(plan)}: {several(plan.n_iterations, 'iteration')}{going_on}")
+        self._print(_folder(plan))
         for line in shares(plan.problems):
             self._print(line)
 
@@ -134,6 +135,7 @@ class LiveProgress(EpisodeCallback):
         self._stop()
         self._view = _View(plan)
         self._listening.begin(self._hear)
+        self._console.print(Text(_folder(plan)), soft_wrap=True)  # stays above the display
         # the live display knows the view and not this object, which can thus be collected
         self._live = Live(
             get_renderable=self._view.render,
@@ -263,6 +265,10 @@ class _Frame:
 def _title(plan: EpisodePlan) -> str:
     where = f" in {plan.environment}" if plan.environment else ""
     return plain(f"{plan.task}, taught by {plan.agent}{where}, seed {plan.seed}")
+
+
+def _folder(plan: EpisodePlan) -> str:
+    return plain(f"run directory: {plan.directory}")
 
 
 def _warning_line(warning: RunWarning) -> str:

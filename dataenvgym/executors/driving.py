@@ -48,7 +48,7 @@ class Lost:
 
 
 Message = Told | Summary | CarriedError | Lost
-"""What is heard of a worker; all but `Told` are the last."""
+"""Messages of a worker; all but `Told` are the last one."""
 
 
 class Workers(Protocol[_Worker]):
@@ -116,7 +116,7 @@ class DrivenEpisode:
         self._open.enter_context(open_run(config, fresh=self._episode.fresh))
 
     def order(self) -> Order:
-        """What a worker is to do; opens the run directory the first time."""
+        """The order for a worker; opens the run directory the first time."""
         if self._opens and not self._losses:
             self.open()
         return Order(
@@ -267,5 +267,5 @@ class _Drive(Generic[_Worker]):
         deadline = time.monotonic() + _PATIENCE
         for worker, one in running.items():
             self._workers.end(worker, max(0.0, deadline - time.monotonic()))
-            with suppress(Exception):  # of another callback: the first error is what counts
+            with suppress(Exception):  # of another callback: the first error counts
                 one.fail(error)

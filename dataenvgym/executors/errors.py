@@ -3,7 +3,7 @@
 Pickle makes an exception again by calling its class with `args`, which fails for every class with
 arguments of its own, and Ray wraps what is raised into an error of its own with a page of text.
 A `CarriedError` is data instead: the class by name, the arguments, the attributes. What arrives
-has the class, the message and the attributes of what was raised; the traceback comes as a note.
+has the class, the message and the attributes of the exception; the traceback comes as a note.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CarriedError:
 
     Attributes:
         module, name: of its class.
-        args, attributes: as the exception has them; what cannot be pickled is left out.
+        args, attributes: of the exception, without those that cannot be pickled.
         text: its class and message.
         trace: the traceback, as text.
     """

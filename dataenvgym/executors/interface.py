@@ -1,4 +1,4 @@
-"""What is to be run, what it came to, and who runs it.
+"""Episodes to run, their outcomes, and the protocol of executors.
 
 An executor takes episodes, each a composed configuration, and runs them to their end in their run
 directories, from wherever they stand. One that fails says so in its `Outcome` and holds up none
@@ -55,7 +55,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an episode came to: its summary, or the error that ended it."""
+    """The outcome of an episode: its summary, or the error that ended it."""
 
     summary: Summary | None = None
     error: Exception | None = None

@@ -92,7 +92,7 @@ class _Children:
     """The children of this process.
 
     Args:
-        folder: for what they write to their standard output and error.
+        folder: for their standard output and error.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -137,12 +137,12 @@ class _Child:
 
     @property
     def handles(self) -> list[Connection | int]:
-        """What becomes ready when there is something to hear."""
+        """The objects that become ready when there is a message."""
         sentinel = self.process.sentinel
         return [sentinel] if self._connection.closed else [self._connection, sentinel]
 
     def messages(self) -> Iterator[Message]:
-        """What it has said since; the last message only once the process has ended."""
+        """Its new messages; the last one only once the process has ended."""
         has_ended = not self.process.is_alive()
         for message in self._received():
             if isinstance(message, Told):
@@ -226,7 +226,7 @@ def _end_with(connection: Connection) -> None:
 
 
 def _preload(episodes: Sequence[Episode]) -> None:
-    """Have the forkserver import, when it starts, what the students need."""
+    """Have the forkserver import the students' modules when it starts."""
     needs_torch = any(
         str(OmegaConf.select(episode.config, "predictor._target_")).endswith("InProcessPredictor")
         for episode in episodes

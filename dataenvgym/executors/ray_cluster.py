@@ -125,7 +125,7 @@ def _name(node: Mapping[str, Any]) -> str:
 
 
 def _look(ray: Any, node: str, probe: Path) -> Any:
-    """Have a node look for the file; a reference to what it finds."""
+    """Have a node look for the file; return a reference to its answer."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     there = NodeAffinitySchedulingStrategy(node, soft=False)

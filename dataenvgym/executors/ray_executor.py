@@ -116,13 +116,13 @@ class _Tasks:
         here = NodeAffinitySchedulingStrategy(node, soft=True)
         options = {"num_cpus": 0, "scheduling_strategy": here}
         self._queue = self._ray.util.queue.Queue(actor_options=options)
-        self._next: Any = None  # reference to what the queue gives next
+        self._next: Any = None  # reference to the queue's next item
         self._started: list[_Task] = []
         self._running: dict[Any, _Task] = {}
 
     def start(self, order: Order) -> _Task:
         number = len(self._started)
-        # we replace a lost task ourselves: the run directory is to be cleared of what it left
+        # we replace a lost task ourselves: its leftovers in the run directory must be removed
         run = self._ray.remote(**self._resources, max_retries=0)(_run_task)
         task = _Task(number, run.remote(order, number, self._queue))
         self._started.append(task)

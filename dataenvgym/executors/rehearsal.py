@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 ANSWER = "(the student's answer)"
-"""What stands for the student's answers in a teacher's prompt."""
+"""The placeholder of the student's answers in a teacher's prompt."""
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What an episode would ask first.
+    """The first question of an episode to its teacher.
 
     Attributes:
         student: the first conversation that the student would answer, or None.
         teacher: the first one that the teacher would, or None.
-        purpose: what the teacher would be asked for.
+        purpose: of the question.
         reason: why there is no prompt of the teacher.
     """
 
@@ -68,7 +68,7 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
 
 
 class _Enough(BaseException):
-    """What was wanted is known. Not an `Exception`: nothing on the way takes it for a failure."""
+    """The prompt is known. Not an `Exception`: no code on the way takes it for a failure."""
 
 
 class _Teacher:
@@ -150,7 +150,7 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
 def _stranger(
     config: DictConfig, task: TaskInterface, agent: object, teaching: object
 ) -> str | None:
-    """What takes part and is not ours; None if all is."""
+    """A part of the episode that is not ours; None if all are."""
     if config.skills.get("embedder", {}).get("_target_", "").endswith("EndpointEmbedder"):
         return "skills.embedder is a server"
     parts = {

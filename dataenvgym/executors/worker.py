@@ -30,7 +30,7 @@ _PERIOD = 0.2  # seconds; another driver needs longer until it writes
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the driver finds around it, for a worker to have the same.
+    """The driver's working folder and environment variables, for a worker to have the same.
 
     Attributes:
         folder: the current one, to which relative paths in a configuration refer.
@@ -60,13 +60,13 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Order:
-    """An episode to be run, from wherever it stands.
+    """An episode to be run or resumed.
 
     Attributes:
         config: the configuration, resolved, as YAML text.
         fresh: start anew.
         holder: a file that the driver, which has opened the run directory, keeps in it while the
-            order holds; whoever opens the directory next removes it. None: the worker opens it.
+            order holds; the next one to open the directory removes it. None: the worker opens it.
     """
 
     config: str

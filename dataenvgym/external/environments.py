@@ -28,8 +28,8 @@ from dataenvgym.storage import read_json, write_json
 
 Variant = Literal["cpu", "cuda"]
 
-# Installed first, with what they depend on: their builds differ between machines, and so do the
-# libraries that each build needs. All else is pinned and installed as it stands.
+# Installed first, with their dependencies: their builds differ between machines, and so do the
+# libraries that each build needs. All other packages are pinned.
 _TORCH = {
     "llamafactory": ("torch", "torchvision", "torchaudio"),
     "vllm": ("torch",),
@@ -141,7 +141,7 @@ class ExternalEnvironment:
             say: told what happens, line by line.
 
         Raises:
-            ExternalError: if pip fails, with its last words; what is left is built anew next time.
+            ExternalError: if pip fails, with its last lines; the next call starts anew.
         """
         with _one_at_a_time(self.folder, say):
             if self.is_installed:

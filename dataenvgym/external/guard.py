@@ -1,4 +1,4 @@
-"""Runs a command, and ends it with all that it started when whoever asked for it is gone.
+"""Runs a command, and ends it and its children when the process that asked for it is gone.
 
     guard.py PID COMMAND [ARGUMENT ...]      PID: the process that starts this one, and asks
 

@@ -8,14 +8,14 @@ import psutil
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody listens on now."""
+    """A TCP port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on that port."""
+    """Whether the port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""Child processes that never outlive their use, and what they last said."""
+"""Child processes that never outlive their use, and their last output."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def last_lines(path: Path, count: int = 12, *, at_most: int = 4000) -> str:
 def end_of_log(path: Path, count: int = 12) -> str:
     """The end of an error message: where the log is, and its last lines if it has any.
 
-    The first line of such a message can stand alone.
+    The first line of such a message can be shown alone.
     """
     if not path.is_file():
         return f"It wrote no log to {path}."
@@ -95,7 +95,7 @@ def _runs(process: psutil.Process) -> bool:
 def _wait(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Those that still run after that time, or sooner: none.
 
-    Not `psutil.wait_procs`, which takes the exit code of our children from whoever started them.
+    Not `psutil.wait_procs`, which takes our children's exit codes from the code that started them.
     """
     deadline = time.monotonic() + seconds
     while alive := [process for process in processes if _runs(process)]:

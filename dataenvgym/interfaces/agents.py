@@ -13,10 +13,10 @@ from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 
 @runtime_checkable
 class DataGenerationAgentInterface(Protocol):
-    """Someone who teaches: looks at what went wrong and writes training records.
+    """An agent that teaches: it looks at wrong answers and writes training records.
 
     It may also have `state_dict() -> dict` (JSON; no NaN) and `load_state_dict(dict)`: the state is
-    then saved with each iteration, and a resumed run goes on where it was. An agent without them
+    then saved with each iteration, and a resumed run continues from it. An agent without them
     starts its memory anew, and the run warns of it.
 
     It may ask `predictor`, and not change it: its `train`, `load` and `reset` raise AgentError.
@@ -58,7 +58,7 @@ TeachingAgent = DataGenerationAgentInterface | ActingAgentInterface
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What a resumable agent offers beyond `DataGenerationAgentInterface`."""
+    """Methods of a resumable agent beyond `DataGenerationAgentInterface`."""
 
     def state_dict(self) -> dict[str, JsonValue]: ...
 

@@ -1,4 +1,4 @@
-"""What agents and teaching environments get help from: teachers, labelers, quality checks."""
+"""Helpers of agents and teaching environments: teachers, labelers, quality checks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dataenvgym.records import Conversation, TaskInstance, TrainingDatum
 class TeacherInterface(Protocol):
     """An LLM that engines, policies, skill discovery and quality checks ask.
 
-    It is no fifth protocol to be implemented by most users: `dataenvgym.llm.Teacher` stands before
-    any OpenAI-compatible server, and before the student itself.
+    Few users implement it: `dataenvgym.llm.Teacher` asks any OpenAI-compatible server, and
+    `StudentTeacher` the student itself.
     """
 
     def ask(
@@ -29,7 +29,7 @@ class TeacherInterface(Protocol):
         Args:
             sampling: with `json_schema`, replies follow it where the server can hold them to it;
                 the caller parses, and does not trust.
-            purpose: what the calls are for, in the transcript, such as "records" or "skills".
+            purpose: of the calls, for the transcript, such as "records" or "skills".
 
         Raises:
             BudgetSpentError: if nothing at all could be asked. Conversations that the budget did

@@ -1,4 +1,4 @@
-"""What answers conversations, and what a student is beyond that."""
+"""Predictors, which answer conversations, and students, which also learn."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Reply(Model):
 
 
 class Failure(Model):
-    """A call that failed, so that there is no answer to judge.
+    """A failed call: there is no answer to judge.
 
     Attributes:
         reason: why.
@@ -78,7 +78,7 @@ class Ask:
 
     Attributes:
         who: the speaker's name, such as "user" or "judge".
-        conversation: what it is to answer, from its own point of view: what it says is
+        conversation: to be answered, from its own point of view: its messages are
             "assistant" there.
         sampling: how to draw its reply. Unless that is greedy, a task environment replaces the seed
             by one that derives from its own, the turn, and the number of asks before in that turn.
@@ -96,7 +96,7 @@ class TrainingRun:
     Attributes:
         directory: an existing folder for `dataset/`, `training.yaml`, `adapter/` and logs.
         seed: every random choice of the training derives from it.
-        start: "base" trains a new adapter on the untouched student; "adapter" goes on from the
+        start: "base" trains a new adapter on the untouched student; "adapter" continues the
             adapter that is loaded now ("base" if there is none).
         phase: context manager factory that the predictor may enter as `phase("dataset")`,
             `phase("train")` and `phase("load")`, so that progress and timings are seen.
@@ -154,7 +154,7 @@ class Describes(Protocol):
     """A predictor, teacher or labeler that says who it is."""
 
     def describe(self) -> Any:
-        """What determines its answers, as JSON, so that a resumed run is refused another one."""
+        """The settings that determine its answers, as JSON; a resumed run refuses another one."""
         ...
 
 
@@ -181,7 +181,7 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
     """A student: it answers, and it learns."""
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Learn from the data; afterwards `predict` answers with what was learned.
+        """Learn from the data; afterwards `predict` answers with the trained weights.
 
         If it raises, `predict` answers as before the call.
         """
@@ -192,7 +192,7 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
         ...
 
     def load(self, path: Path) -> None:
-        """Answer with what `save` (or a trainer) wrote to `path`; a resumed run needs it."""
+        """Answer with the weights that `save` (or a trainer) wrote to `path`; for resumed runs."""
         ...
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""What a predictor is put to: a task, and the environments of gymnasium."""
+"""Tasks, which evaluate predictors, and the environments of gymnasium."""
 
 from __future__ import annotations
 

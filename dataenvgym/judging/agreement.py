@@ -24,7 +24,7 @@ def krippendorff_alpha(
     """1 - observed / expected disagreement.
 
     Args:
-        units: for each thing that was judged, what each judge said; None where one did not.
+        units: for each judged item, the judges' values; None where one gave none.
         level: of the values. "nominal": the same or not; "ordinal": their ranks; "interval": the
             squared difference. The last two need numbers.
 

@@ -25,7 +25,7 @@ SAMPLING = SamplingParameters(max_tokens=1024)
 """How judges answer: greedily."""
 
 UNREADABLE = "no usable verdict"
-"""What the reason of a verdict that could not be read begins with."""
+"""The beginning of the reason if a verdict could not be read."""
 
 _SHOWN = 2000
 
@@ -71,7 +71,7 @@ def panel_ask(
     sampling: SamplingParameters = SAMPLING,
     constrained: bool = True,
 ) -> Generator[Ask, str, Judged[VerdictT]]:
-    """Ask several speakers, each as `judge_ask` does; what each of them said."""
+    """Ask several speakers, each as `judge_ask` does; return the verdict of each."""
     verdicts: dict[str, VerdictT] = {}
     unscored: dict[str, str] = {}
     for name in who:

@@ -21,15 +21,15 @@ _Inquiry = Generator[Conversation, str, VerdictT | Unscored]
 class Judge(Generic[VerdictT]):
     """Asks each of several teachers for a verdict on each question.
 
-    A reply that cannot be read is asked again, with the reason. What is not answered, or not
-    readable to the end, is unscored. Cache, budget and transcript are those of the teachers.
+    After an unreadable reply the question is asked again, with the reason. A question that
+    stays without a readable reply is unscored. Cache, budget and transcript are the teachers'.
 
     Args:
         teachers: the judges by name.
-        verdict: what each of them is asked for.
+        verdict: the model of the verdict that each of them gives.
         retries: how often a judge is asked again after a reply that cannot be read.
         sampling: how the judges answer; `json_schema` is that of the verdict.
-        purpose: what the calls are for, in the teachers' transcripts.
+        purpose: of the calls, for the teachers' transcripts.
 
     Raises:
         ConfigurationError: for no teacher at all, for something else than one, and for a negative
@@ -67,7 +67,7 @@ class Judge(Generic[VerdictT]):
         *,
         but: Sequence[Mapping[str, VerdictT]] | None = None,
     ) -> list[Judged[VerdictT]]:
-        """What the judges say, in the order of the questions; all judges are asked at once.
+        """The judges' verdicts, in the order of the questions; all judges are asked at once.
 
         Args:
             but: for each question the verdicts that are there already: those judges are not asked.

@@ -1,4 +1,4 @@
-"""What several judges said of the same thing, put together: explicit, and never 0 for silence."""
+"""Combines the verdicts of several judges on one item; silence is never 0."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 
 @dataclass(frozen=True)
 class Judged(Generic[VerdictT]):
-    """What each judge said of one thing.
+    """The judges' verdicts on one item.
 
     Attributes:
         verdicts: by judge.
-        unscored: why there is no verdict, of the other judges.
+        unscored: why the other judges gave no verdict.
     """
 
     verdicts: Mapping[str, VerdictT] = field(default_factory=dict)

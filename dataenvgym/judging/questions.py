@@ -1,4 +1,4 @@
-"""What a judge is asked: a prompt, the texts to judge as data, and the form of the answer.
+"""Questions to a judge: a prompt, the texts to judge as data, and the form of the answer.
 
 A text under judgment may imitate instructions, another speaker, or a verdict. So it is put between
 two lines with a code that derives from the text itself, which its author cannot know. What a
@@ -22,7 +22,7 @@ from dataenvgym.records import Conversation, Message
 _shipped = cache(default_prompt)
 _CODE_LENGTH = 12
 MOST_CHARACTERS = 60_000
-"""Of a dialogue that a judge reads, so that nobody escapes judgment by writing too much."""
+"""Of a dialogue that a judge reads, so that writing too much does not prevent a verdict."""
 _INDENT = "    "
 _FORM = """\
 Everything between <data-CODE> and </data-CODE>, where CODE is the same in both, is text to be \
@@ -41,7 +41,7 @@ def question(
     values: Mapping[str, str | int | None] | None = None,
     attempt: int = 0,
 ) -> Conversation:
-    """What a judge is asked.
+    """A question to a judge.
 
     Args:
         prompt: a prompt, or the name of one of ours.
@@ -77,11 +77,11 @@ def conversation_text(conversation: Conversation, *, most: int | None = MOST_CHA
 
 
 def dialogue_text(turns: Sequence[tuple[str, str]], *, most: int | None = MOST_CHARACTERS) -> str:
-    """Who says what as text: a line such as "[3] Ann:", then what she says, indented.
+    """A dialogue as text: a line such as "[3] Ann:", then her words, indented.
 
     Args:
         turns: speaker and text of each; they are numbered from 1.
-        most: characters, at most; what is too much is cut out of the middle of the longest texts,
+        most: characters, at most; any excess is cut out of the middle of the longest texts,
             and the text says so. None keeps everything.
     """
     texts = [text for _, text in turns]

@@ -38,11 +38,11 @@ class RubricJudge:
 
     Args:
         teachers: the judges by name.
-        prompt: what they are told, with `{conversation}`; it may have `{answer}`, `{rubric}`,
+        prompt: for the judges, with `{conversation}`; it may have `{answer}`, `{rubric}`,
             `{low}` and `{high}`.
-        rubric: what to judge by.
+        rubric: the criteria of the verdict.
         rubric_file: a text file with it, which goes before `rubric`.
-        scale: lowest and highest score; what is outside is refused.
+        scale: lowest and highest score; a score outside is refused.
         aggregation: "mean" or "majority" of the judges (see `combine`).
         min_judges: with fewer verdicts, a conversation has no score.
         level: of Krippendorff's alpha: "nominal", "ordinal" or "interval".
@@ -100,7 +100,7 @@ class RubricJudge:
         self._kind = kind
 
     def describe(self) -> dict[str, Any]:
-        """What determines the verdicts, as JSON."""
+        """The settings that determine the verdicts, as JSON."""
         return {
             "judges": {name: _described(t) for name, t in sorted(self._judge.teachers.items())},
             "prompt": self._prompt.model_dump(mode="json"),
@@ -111,7 +111,7 @@ class RubricJudge:
         }
 
     def question(self, completed: CompletedTaskInstance, *, attempt: int = 0) -> Conversation:
-        """What the judges are asked about a conversation.
+        """The question to the judges about a conversation.
 
         Args:
             attempt: how often they were asked before in vain.
@@ -131,7 +131,7 @@ class RubricJudge:
         *,
         but: Sequence[Mapping[str, RubricVerdict]] | None = None,
     ) -> list[Judged[RubricVerdict]]:
-        """What each judge says; see `Judge.ask`."""
+        """The verdict of each judge; see `Judge.ask`."""
         return self._judge.ask(questions, but=but)
 
     def score(self, judged: Judged[RubricVerdict]) -> float | None:

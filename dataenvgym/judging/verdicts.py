@@ -38,7 +38,7 @@ class Unscored:
     reason: str
 
     def error(self, who: str = "judge") -> SpeakerError:
-        """What a task environment raises where it cannot do without the verdict.
+        """The error that a task environment raises where it needs the verdict.
 
         The instance then has an error under the judge's name: neither right nor wrong.
         """

@@ -1,12 +1,12 @@
-"""What the JSON loader that LLaMA-Factory uses would make of a file's columns.
+"""The types that LLaMA-Factory's JSON loader would infer for a file's columns.
 
 LLaMA-Factory reads its files with `datasets`, and that with Arrow, which infers the type of each
 column from the beginning of the file. Two inferences are wrong for training records, and both
 can be told while the file is written:
 
 - A text column whose first values all look like dates ("2024-03-05") becomes a column of
-  timestamps. LLaMA-Factory then drops every row (a timestamp is no answer), or the loader fails
-  at the first text that is no date.
+  timestamps. LLaMA-Factory then drops every row (a timestamp is not an answer), or the loader fails
+  at the first text that is not a date.
 - A list column that is empty in all of the first rows has no element type, and the loader fails
   at the first list that is not empty.
 """
@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# A wider net than Arrow's own parser casts: what does not match is certainly text.
+# A wider net than Arrow's own parser casts: a value that does not match is certainly text.
 _LIKE_A_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Arrow infers by blocks of 320 KiB at least and settles a type after the first 10 MiB.

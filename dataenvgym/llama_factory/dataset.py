@@ -42,7 +42,7 @@ DATASET_INFO = "dataset_info.json"
 
 @dataclass(frozen=True)
 class WrittenDataset:
-    """A dataset that was written: what the training's configuration must know of it.
+    """A dataset that was written, as the training's configuration needs it.
 
     Attributes:
         folder: the folder with `dataset_info.json` (option `dataset_dir`).
@@ -84,7 +84,7 @@ def write_dataset(
     records = iter(records)
     first = next(records, None)
     if first is None:
-        raise ConfigurationError("there are no records, expected one at least to train on")
+        raise ConfigurationError("there are no records to train on, expected one at least")
     stage = stage_of(first)
     name = f"custom_{stage}_dataset" if name is None else name
     if not name or name != name.strip() or set(name) & set(",/\\"):
@@ -237,7 +237,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Each row of the file, and where it stands."""
+    """Each row of the file, and its place."""
     with path.open("rb") as stream:
         beginning = stream.read(1024).lstrip()
         stream.seek(0)

@@ -19,14 +19,14 @@ _COLUMNS = {
     "response": "output",
     "messages": "conversations",
 }
-# What an entry may also say and we do not act upon: refused, never passed over.
+# Further keys of an entry, which we do not support: refused, never ignored.
 _ELSEWHERE = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
 _SELECTIONS = ("subset", "folder", "num_samples")
 _MEDIA = ("images", "videos", "audios")
 
 
 def dataset_info_entry(stage: Stage, formatting: Formatting, file_name: str) -> dict[str, Any]:
-    """What `dataset_info.json` must say about a file of rows that `formats` made."""
+    """The entry in `dataset_info.json` for a file of rows that `formats` made."""
     if stage == "pt":
         return {"file_name": file_name, "columns": {"prompt": "text"}}
     columns = (
@@ -66,7 +66,7 @@ class DatasetEntry:
 
     @classmethod
     def parse(cls, entry: Any) -> DatasetEntry:
-        """The entry as it stands in `dataset_info.json`.
+        """The entry as it is in `dataset_info.json`.
 
         Raises:
             DatasetFormatError: what was found there and what was expected.

@@ -19,7 +19,7 @@ its own way. Every other prompted record can be written in this formatting as we
 meaning to LLaMA-Factory, which is how a file can hold both supervised and chat records.
 
 All rows of a formatting have the same columns, whether a record uses them or not, because the
-loader takes a file's columns from its beginning. Provenance is no column: LLaMA-Factory has no
+loader takes a file's columns from its beginning. Provenance is not a column: LLaMA-Factory has no
 use for it.
 """
 

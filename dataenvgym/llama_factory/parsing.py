@@ -1,7 +1,7 @@
 """Rows of a LLaMA-Factory dataset as training records: the inverse of `formats`.
 
-What a row becomes follows from its dataset's entry, which also names the columns, so that other
-people's files read as well as ours:
+The kind of a row's record follows from its dataset's entry, which also names the columns, so that
+other people's files read as well as ours:
 
     ranking: true          preference
     a kto_tag column       KTO

@@ -111,7 +111,7 @@ class _Reply:
 
     @property
     def segment(self) -> list[Conversation]:
-        """The turns from this reply on, each with what others say before it."""
+        """The turns from this reply on, each with the messages before it."""
         turns: list[Conversation] = []
         start = self.at
         for end, message in enumerate(self.record.messages[self.at :], start=self.at + 1):

@@ -39,7 +39,7 @@ def _joined(value: Any) -> Any:
 PathOption = Annotated[str, BeforeValidator(lambda v: os.fspath(v) if isinstance(v, Path) else v)]
 NamesOption = Annotated[str, BeforeValidator(_joined)]
 
-# What LLaMA-Factory takes where a file is silent, as far as it differs from our defaults.
+# LLaMA-Factory's own defaults, where they differ from ours.
 _SILENT: Mapping[str, JsonValue] = {
     "do_train": False,
     "lora_rank": 8,
@@ -64,7 +64,7 @@ class TrainingConfig(Model):
     Attributes:
         model_name_or_path, dataset, dataset_dir, output_dir: None until it is known where the
             training takes place; `write` needs them.
-        adapter_name_or_path: the adapter to go on from; None starts a new one.
+        adapter_name_or_path: the adapter to continue; None starts a new one.
         dataset: one name, or several with commas between.
         template: name of a LLaMA-Factory template; None takes the tokenizer's own chat template.
         stage: "rm" and "ppo" are LLaMA-Factory's only: no trainer in this package has them.
@@ -75,7 +75,7 @@ class TrainingConfig(Model):
         scored_reduction: how the losses of a batch's scored records make one: "mean" or "sum".
         scored_clip: limits what one training changes: it clips the ratio of a token's probability
             to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None does not.
-        scored_as: what scored records are turned into before a training: "sft" takes the dialogues
+        scored_as: the kind that scored records become before a training: "sft" takes the dialogues
             that are good enough, "kto" each turn by the sign of its weight, "dpo" pairs of replies
             to the same beginning. None leaves them, for the trainer's own stage `scored`.
         scored_segment: how many turns each side of a pair has for `scored_as="dpo"`, from the first
@@ -174,7 +174,7 @@ class TrainingConfig(Model):
                     f"{did_you_mean(name, KNOWN_OPTIONS)}"
                 )
             if name in type(self).model_fields:
-                raise ValueError(f"{name!r} stands in 'extra', expected it as an option of its own")
+                raise ValueError(f"{name!r} is in 'extra', expected it as an option of its own")
         if self.bf16 + self.fp16 + self.pure_bf16 > 1:
             raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
         return self
@@ -214,7 +214,7 @@ class TrainingConfig(Model):
             value = options.get(name)
             if isinstance(value, str) and (name.endswith("_dir") or Path(value).is_dir()):
                 options[name] = os.path.abspath(value)
-        # what is trained now is what the next training goes on from
+        # the next training continues from this one
         adapters = (str(options.get("adapter_name_or_path", "")), str(options["output_dir"]))
         for adapter in (path for path in adapters if "," in path and os.path.isabs(path)):
             raise ConfigurationError(
@@ -278,7 +278,7 @@ def _explained(error: ValidationError) -> str:
             why = (
                 "is an option of LLaMA-Factory without a field here, expected in 'extra'."
                 if name in KNOWN_OPTIONS
-                else f"is no training option.{did_you_mean(name, TrainingConfig.model_fields)}"
+                else f"is not a training option.{did_you_mean(name, TrainingConfig.model_fields)}"
             )
             problems.append(f"{name!r} {why}")
         elif problem["type"] == "value_error":

@@ -1,6 +1,6 @@
 """The options of a training as keyword arguments, for editors and type checkers.
 
-`TrainingConfig` has their defaults, says what they mean, and checks their values.
+`TrainingConfig` has their defaults, documents them, and checks their values.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def from_json(text: str, where: str) -> Any:
     """The value of JSON text.
 
     Raises:
-        DatasetFormatError: `where`, what was found there and why it is no JSON.
+        DatasetFormatError: `where`, what was found there and why it is not JSON.
     """
     try:
         return json.loads(text)

@@ -12,7 +12,7 @@ ChatClient (client)       what the rest of the package uses, from any thread
     ├── LoopThread (loop)     that loop, in a daemon thread
     ├── Session (session)     the connections to the server
     ├── Revival (revival)     the one call that brings a dead server back
-    └── payloads, transient   requests and answers as bytes; what is worth another try
+    └── payloads, transient   requests and answers as bytes; failures that may pass
 """
 
 from dataenvgym.llm.client import ChatClient, ask_all, key_from

@@ -2,7 +2,7 @@
 
     teacher/begun         one byte for each request, written before it is sent
     teacher/calls.jsonl   the transcript: every call
-    teacher/usage.json    the account: what all calls came to (`TeacherUsage`)
+    teacher/usage.json    the totals of all calls (`TeacherUsage`)
 
 A resumed run continues to count from what is there. `usage.json` is written when calls have ended,
 and once a second while they are under way, so a process that is killed may leave one that lags
@@ -36,7 +36,7 @@ class Books:
         directory: the run directory; None keeps the account in memory, and no transcript.
 
     Raises:
-        RunDirectoryError: if what stands there cannot be read.
+        RunDirectoryError: if the files there cannot be read.
     """
 
     def __init__(self, directory: Path | None, budget: Budget, price: Price | None) -> None:

@@ -14,7 +14,7 @@ from dataenvgym.records import Model
 
 
 class Budget(Model):
-    """What may be spent in a whole run; None is without limit.
+    """Limits for a whole run; None is no limit.
 
     Attributes:
         max_requests: kept exactly, also over kills: the request after the last one is not made.
@@ -30,11 +30,11 @@ class Budget(Model):
 
 
 class Account:
-    """Counts what a teacher is asked, from several threads, and says when its budget is spent.
+    """Counts the requests to a teacher, from several threads, and says when its budget is spent.
 
     Args:
         price: None if it is not known; the cost is None then.
-        usage: what was spent before.
+        usage: the amounts spent before.
     """
 
     def __init__(self, budget: Budget, price: Price | None, usage: TeacherUsage) -> None:
@@ -45,7 +45,7 @@ class Account:
 
     @property
     def usage(self) -> TeacherUsage:
-        """What was spent so far, the requests that are under way included."""
+        """The amounts spent so far, including requests in progress."""
         with self._lock:
             return self._priced(self._usage)
 

@@ -155,7 +155,7 @@ class _Entry(Model):
 
 
 def to_entry(key: str, reply: Reply) -> bytes:
-    """What is kept of a reply."""
+    """A reply as it is stored."""
     return _Entry(key=key, reply=reply).model_dump_json().encode()
 
 

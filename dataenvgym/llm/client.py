@@ -133,7 +133,7 @@ class ChatClient:
             The answer's JSON, or its text if it is not JSON.
 
         Raises:
-            ServerError: if there is no answer, or one with an error's status (`error.status`).
+            ServerError: without an answer, or for one with an error status (`error.status`).
             PredictionError: if the client is closed.
         """
         return self._started().request(method, path, payload, timeout)

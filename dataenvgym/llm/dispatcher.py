@@ -4,7 +4,7 @@ A call waits in a plain queue at no cost but its own; at most `concurrency` work
 tasks, take calls from it, each seeing one through to its end: tries, pauses and all. There are no
 more of them than were ever needed at the same time.
 
-Whoever waits for an answer is another thread, and each change of threads costs about as much as a
+Callers wait for answers in other threads, and each change of threads costs about as much as a
 request. So threads meet once in each turn of the loop and no more often: the answers that came in
 it are handed out together, and what was asked meanwhile is begun together.
 """
@@ -39,7 +39,7 @@ _MOST_DEATHS = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What a dispatcher is made with; `ChatClient` explains them. `url` ends before "/v1"."""
+    """Options of a dispatcher; `ChatClient` explains them. `url` ends before "/v1"."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -77,7 +77,7 @@ class Call(Future[Reply | Failure]):
         return cancelled
 
     def settle(self, outcome: Reply | Failure | BaseException) -> None:
-        """Give the outcome to whoever waits for it; too late if it was cancelled."""
+        """Give the outcome to its waiting caller; too late if it was cancelled."""
         with suppress(InvalidStateError):
             if isinstance(outcome, BaseException):
                 self.set_exception(outcome)

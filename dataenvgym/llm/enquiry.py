@@ -76,7 +76,7 @@ class Enquiry:
     def answers(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Outcome]:
-        """What came of each conversation; see `MeteredTeacher.ask`."""
+        """The result of each conversation; see `MeteredTeacher.ask`."""
         requests = list(_numbered(conversations, sampling))
         self._shared = SharedReplies(self._teacher.cache, partial(self._keys, requests))
         self._look_up(requests)

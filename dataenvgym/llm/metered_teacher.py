@@ -81,11 +81,11 @@ class MeteredTeacher(ABC):
     ) -> list[Outcome]:
         """One reply or failure for each conversation, in their order.
 
-        What the cache knows costs nothing, and is answered whatever the budget. The other
+        Cached answers cost nothing and need no budget. The other
         conversations are asked in their order, as far as the budget goes.
 
         Args:
-            purpose: what the calls are for, in the transcript.
+            purpose: of the calls, for the transcript.
 
         Raises:
             BudgetSpentError: if there is none that could be answered for lack of budget. If there
@@ -109,7 +109,7 @@ class MeteredTeacher(ABC):
 
     @property
     def usage(self) -> TeacherUsage:
-        """What was asked so far, in the runs before this one was resumed too, and what it cost."""
+        """Requests and costs so far, including those before the run was resumed."""
         return self._books.account.usage
 
     @property

@@ -113,7 +113,7 @@ def parse_reply(body: bytes) -> Reply | Failure:
         text = _with_calls(choice["message"]["content"], choice["message"].get("tool_calls"))
         ended = choice.get("finish_reason")
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError, RecursionError):
-        return Failure(reason=f"the server's answer is no chat completion: {_shown(body)}")
+        return Failure(reason=f"the server's answer is not a chat completion: {_shown(body)}")
     if not isinstance(text, str) or ended in _NO_ANSWER:
         return Failure(
             reason=f"the server gave no answer (finish_reason {ended!r}): {_shown(body)}"
@@ -132,7 +132,7 @@ def _with_calls(text: Any, calls: Any) -> Any:
 
 
 def _arguments(written: Any) -> Any:
-    """The arguments as JSON; those that are no JSON stay the text that they are."""
+    """The arguments as JSON; text that is not JSON stays as it is."""
     with contextlib.suppress(orjson.JSONDecodeError):
         return orjson.loads(written) if isinstance(written, str) else written
     return written

@@ -1,4 +1,4 @@
-"""What a model's tokens cost."""
+"""Prices of a model's tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parse_price(price: Price | Mapping[str, float] | None) -> Price | None:
     """The price in a configuration; None if the model has no known price.
 
     Raises:
-        ConfigurationError: if it is no price.
+        ConfigurationError: if it is not a price.
     """
     if price is None or isinstance(price, Price):
         return price

@@ -1,4 +1,4 @@
-"""Prompts: what a language model is told, as YAML files in `configs/prompt/`.
+"""Prompts for language models: YAML files in `configs/prompt/`.
 
     system: You write training data.
     user: |
@@ -72,7 +72,7 @@ class Prompt(Model):
         Args:
             may: all the names that it can be given values for.
             needs: those of them that have to be in it.
-            name: what to call the prompt in the error.
+            name: of the prompt, for the error.
 
         Raises:
             ConfigurationError: saying which name.

@@ -19,7 +19,7 @@ _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _WORD = re.compile(r"-?[A-Za-z0-9_.+]+(?:(?<=[eE])-[0-9]+)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _UNICODE = re.compile(r"u[0-9a-fA-F]{4}")
-_LATEX = re.compile(  # commands that begin as an escape does: nobody means a tab and "imes"
+_LATEX = re.compile(  # commands that begin as an escape does: `\times` is not a tab and "imes"
     r"(?:t(?:imes|ext[a-z]*|heta|frac|riangle|an)|n(?:eq|abla)|r(?:ight|ho|angle|floor|ceil))"
     r"(?![A-Za-z])"
 )
@@ -34,7 +34,7 @@ _MOST_IN_VAIN = 1_000_000  # characters of one reply that are read and turn out 
 def json_in(text: str, *, whole: bool = False) -> Iterator[Any]:
     """The JSON objects and arrays in `text` that have something in them, repaired, in order.
 
-    What stands in fences comes first.
+    Fenced text comes first.
 
     Args:
         whole: leave out those whose end is missing.
@@ -139,7 +139,7 @@ class _Reader:
     def escape(self) -> str:
         r"""The character that an escape stands for; of LaTeX, all as it is.
 
-        JSON's `\b` and `\f` are left out: nobody means a backspace, many mean `\beta` and `\frac`.
+        JSON's `\b` and `\f` are left out: models write `\beta` and `\frac`, never a backspace.
         """
         sign = self.text[self.at + 1]
         if code := _UNICODE.match(self.text, self.at + 1):
@@ -172,7 +172,7 @@ class _Reader:
             self.at += 1
 
     def peek(self) -> str:
-        """The next character that is no space."""
+        """The next character that is not a space."""
         space = _SPACE.match(self.text, self.at)
         assert space is not None
         self.at = space.end()

@@ -19,7 +19,7 @@ class Revival:
 
     Args:
         revive: returns once the server answers again, or raises.
-        give_up: is told, once for each generation, that `revive` raised.
+        give_up: called once for each generation in which `revive` raised.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ _KEEP_ALIVE_S = 3.0
 
 
 class Answer(NamedTuple):
-    """What a server answered; `retry_after` is the seconds that it asks to wait."""
+    """A server's answer; `retry_after` is the number of seconds that it asks to wait."""
 
     status: int
     body: bytes
@@ -88,7 +88,7 @@ class Session:
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
             return Trouble(lost_connection(error), disconnected=True)
         except aiohttp.ClientError as error:
-            return Failure(reason=redact(f"the server's answer is no HTTP: {error}"))
+            return Failure(reason=redact(f"the server's answer is not HTTP: {error}"))
         wait = parse_retry_after(response.headers.get("Retry-After"))
         return Answer(response.status, answer, wait)
 
@@ -116,7 +116,7 @@ class Session:
         try:
             return orjson.loads(answer)
         except orjson.JSONDecodeError as error:
-            raise ServerError(f"{what}: the answer is no JSON: {error}") from None
+            raise ServerError(f"{what}: the answer is not JSON: {error}") from None
 
     def _at(self, path: str) -> URL:
         """The URL of a path, with the query of the server's URL."""
@@ -131,5 +131,5 @@ class Session:
 
 
 def lost_connection(error: Exception) -> str:
-    """What happened to the connection, in words."""
+    """The connection's error in words."""
     return redact(f"no connection: {type(error).__name__}: {error}")

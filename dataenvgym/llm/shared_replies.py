@@ -1,4 +1,4 @@
-"""What one call to a teacher's `ask` does with the cache, which other runs may use meanwhile.
+"""One `ask` of a teacher and the cache, which other runs may use at the same time.
 
 A question that is not in the cache is claimed before it is asked. One that another run has claimed
 is not asked: its reply comes from the cache once it is there. A claim that is given back without a

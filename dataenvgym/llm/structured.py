@@ -1,11 +1,11 @@
-"""Structured output: a language model is asked for JSON, and what it says is not trusted.
+"""Structured output: a language model is asked for JSON, and its answer is checked.
 
     ask_json(teacher, conversations, schema, ...) -> what each answered, or None
 
 The schema goes with the request, so that a server that can holds the model to it. Whatever comes
 back is read with good will (`repair`), brought into shape where its meaning is plain (one item
 where a list is wanted), checked against the schema, and None if it cannot be used. A teacher that
-has `count_malformed(n)` is told how many answers were of no use.
+has `count_malformed(n)` gets the number of unusable answers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def ask_json(
     *,
     purpose: str,
 ) -> list[Any | None]:
-    """What the teacher answers to each conversation, as JSON that fits `schema`.
+    """The teacher's answer to each conversation, as JSON that fits `schema`.
 
     None stands for a call that failed and for an answer that cannot be used.
 
@@ -99,7 +99,7 @@ def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
     """Why `value` does not fit `schema`, or None if it does.
 
     Checked are type, enum, anyOf, properties, required, items, the lengths and the bounds.
-    Properties that the schema does not name are no problem.
+    Properties that the schema does not name are allowed.
 
     Raises:
         ConfigurationError: for a schema with other keywords.
@@ -112,7 +112,7 @@ def problem_with(value: Any, schema: Mapping[str, Any]) -> str | None:
     if "anyOf" in schema and all(problem_with(value, option) for option in schema["anyOf"]):
         return f"{_shown(value)} fits none of the {len(schema['anyOf'])} forms"
     if "type" in schema and not _is_of_type(value, schema["type"]):
-        return f"{_shown(value)} is no {schema['type']}"
+        return f"{_shown(value)} is not of type {schema['type']}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{_shown(value)} is none of {schema['enum']}"
     if isinstance(value, dict):

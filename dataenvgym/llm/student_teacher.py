@@ -78,7 +78,7 @@ class StudentTeacher(MeteredTeacher):
         self._predicting = threading.Lock()
 
     def identity(self) -> str:
-        """Who the student is, and a hash of what it has learnt since the base."""
+        """The student's name, and a hash of its adapter."""
         predictor = self._predictor
         known = {"predictor": predictor.describe() if isinstance(predictor, Describes) else None}
         if isinstance(predictor, Saves):

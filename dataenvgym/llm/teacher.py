@@ -20,7 +20,7 @@ from dataenvgym.llm.prices import Price, parse_price
 class Teacher(MeteredTeacher):
     """Asks a model by its name; see `MeteredTeacher` for cache, budget and transcript.
 
-    What the server does not answer, or not in time, is a failure after some more tries.
+    A request without an answer in time is a failure after some more tries.
 
     Args:
         model: its name on the server; for Azure, that of the deployment.
@@ -114,5 +114,5 @@ class Teacher(MeteredTeacher):
         }
 
     def close(self) -> None:
-        """Hang up; what is under way fails."""
+        """Hang up; requests in progress fail."""
         self._client.close()

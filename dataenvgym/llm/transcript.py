@@ -1,6 +1,6 @@
 """Every call of a teacher, one JSON line each: `teacher/calls.jsonl` in the run directory.
 
-Lines stand in the order of the calls to `ask` and of the conversations in them, whatever the order
+Lines are in the order of the calls to `ask` and of the conversations in them, whatever the order
 in which replies come: each call to `ask` fills a page of its own, and a page is written as far as
 nothing before it is missing. A process that is killed may leave a torn last line, which readers
 pass over and the next process removes.
@@ -23,11 +23,11 @@ from dataenvgym.secrets import redact_bytes
 
 
 class TeacherCall(Model):
-    """One conversation that a teacher was asked, and what came of it.
+    """One conversation that a teacher was asked, and its result.
 
     Attributes:
         time: when the answer came, in UTC, ISO 8601.
-        purpose: what it was asked for.
+        purpose: of the question.
         model: who was asked.
         messages: the conversation.
         sampling: how the reply was to be drawn.
@@ -59,7 +59,7 @@ class TeacherCall(Model):
 
 
 def calls_file(directory: Path) -> Path:
-    """Where the calls of a run's teacher stand."""
+    """The file of a run's teacher calls."""
     return directory / "teacher" / "calls.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""What is worth another try, and when.
+"""Which failures are worth another try, and when.
 
 Worth one: an answer that does not come (a lost connection, a timeout), and the statuses by which
 a server says "not now": 408, 409, 429 and 5xx. Everything else will be the same the next time.
@@ -19,7 +19,7 @@ class Trouble:
     """A try without an answer, after which another one may help.
 
     Attributes:
-        reason: what happened.
+        reason: of the failure.
         disconnected: whether the connection could not be made or broke, or a server that can be
             brought back no longer knows the model: it was restarted.
         retry_after: the seconds that the server asks to wait, or None.

@@ -1,4 +1,4 @@
-"""What a teacher was asked and what that cost: `teacher/usage.json` in the run directory."""
+"""Requests to a teacher and their cost: `teacher/usage.json` in the run directory."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def count_malformed(teacher: object, n: int = 1) -> None:
 
 
 def usage_file(directory: Path) -> Path:
-    """Where the usage of a run's teacher stands."""
+    """The file of a run's teacher usage."""
     return directory / "teacher" / "usage.json"
 
 

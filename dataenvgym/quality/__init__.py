@@ -1,4 +1,4 @@
-"""Quality checks that act: what they do not pass is not trained on (see
+"""Quality checks that act: records that they do not pass are not trained on (see
 `dataenvgym.environments.record_judge`).
 
 Duplicates, overlap with evaluation data and the record budget are the environment's own checks

@@ -43,13 +43,13 @@ class WrongAnswerCheck:
         samples: how often the teacher solves each problem; it is asked no more once a majority
             is there.
         temperature, max_tokens: of the teacher's replies.
-        prompt: what the teacher is told, with the problem as `{instruction}` and the domain's
+        prompt: for the teacher, with the problem as `{instruction}` and the domain's
             `{answer_form}`. One without the latter is trusted to give a form of its own.
-        needs_judge: whether to refuse a combination in which nobody judges anything.
+        needs_judge: whether to refuse a combination without any judge.
         seed: of the teacher's samples.
 
     Raises:
-        ConfigurationError: for options that cannot be, or if there is no judge and `needs_judge`.
+        ConfigurationError: for impossible options, or without a judge if `needs_judge`.
     """
 
     reason = "wrong_answer"
@@ -197,7 +197,7 @@ class WrongAnswerCheck:
 
 
 def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -> str | None:
-    """Why no record can be judged by a teacher's majority, and what to do; None if some can."""
+    """Why a teacher's majority can judge no record, and the way out; None if it can judge some."""
     if teacher is None:
         return "there is no teacher: choose one, such as teacher=openai teacher.model=NAME"
     if "answer_form" in prompt.names and not task.domain.answer_form:

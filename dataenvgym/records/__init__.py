@@ -9,7 +9,7 @@ reports        PerformanceReport: many completed instances summed up, overall an
 scores         named scores beside the reward
 training       what the student learns from: a TrainingDatum is one training record, with its
                Provenance
-parsing        training records from what somebody else wrote
+parsing        training records from untrusted data
 model          what all of them have in common
 
 Models are parsed once, at the boundary (`parse_training_datum`, `parse_training_data`), and

@@ -43,7 +43,7 @@ class Message(Model):
     """One turn of a conversation, in the roles that chat templates know.
 
     Attributes:
-        tools: what the assistant may call; only the first message of a conversation has any.
+        tools: that the assistant may call; only the first message of a conversation has any.
         name: who speaks, in a scene with several users; None where the role says it.
     """
 
@@ -59,7 +59,7 @@ Conversation = tuple[Message, ...]
 
 
 def turns_of(conversation: Conversation) -> Iterator[tuple[int, Conversation]]:
-    """What others say between two replies, and each run of replies; with the first one's index."""
+    """Each run of replies, and each run of other messages; with the first one's index."""
     start = 0
     for _, run in groupby(conversation, key=lambda message: message.role == "assistant"):
         turn = tuple(run)

@@ -1,4 +1,4 @@
-"""What the student is asked: one problem, and the same after the student has tried it."""
+"""Problems for the student: one problem, and the same after the student has tried it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hashed_json(instance: TaskInstance) -> bytes:
 
 
 def check_ids(instances: Iterable[TaskInstance], where: str) -> None:
-    """Refuse problems two of which have one id: nobody could tell whose answer is whose.
+    """Refuse two problems with the same id: their answers could not be told apart.
 
     Args:
         where: whose problems they are, such as "task 'mine'".
@@ -82,7 +82,7 @@ class CompletedTaskInstance(Model):
             right nor wrong: reports exclude it from scores and count it apart.
         fault: whose fault the error is (see `faults`), or None: where there is no error, and in
             files of versions that did not have it.
-        note: what else is worth knowing about the score, e.g. that checking the answer ran out
+        note: a remark about the score, e.g. that checking the answer ran out
             of time, or None.
         scores: further scores by name, such as `tests_passed`; empty where `error` is set.
 

@@ -1,4 +1,4 @@
-"""What all records have in common: a frozen model, and the text and JSON that may stand in it."""
+"""The base of all records: a frozen model, and the text and JSON that it may contain."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _plain_json(value: Any) -> Any:
 Text = Annotated[str, AfterValidator(_encodable)]
 """Any Unicode text; lone surrogates are none."""
 Note = Annotated[str, AfterValidator(escaped)]
-"""Text that is shown to people and may come from anywhere: what is no text in it is escaped."""
+"""Text from anywhere, made fit to be shown to people: characters that are not text are escaped."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number that JSON has: neither NaN nor infinite."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]

@@ -1,4 +1,4 @@
-"""The boundary: training records from what somebody else wrote."""
+"""Parses training records from untrusted data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDat
         return _DATUM.validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        # loc begins with the union's tag ("supervised", ...), which is no field of the record
+        # loc begins with the union's tag ("supervised", ...), which is not a field of the record
         field = ".".join(str(part) for part in first["loc"][1:]) or None
         where = "record" if index is None else f"record {index}"
         found = repr(first["input"])

@@ -36,7 +36,7 @@ class SkillReport(Model):
 class PerformanceReport(Model):
     """How the student does on a set of instances; the fields mean what they do in `SkillReport`.
 
-    `skills` is sorted by category and name; instances without a gold skill stand under "".
+    `skills` is sorted by category and name; instances without a gold skill are under "".
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""What the student learns from: training records of the five kinds that LLaMA-Factory knows, and
+"""Training records: the five kinds that LLaMA-Factory knows, and
 scored ones.
 
 Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
@@ -76,7 +76,7 @@ class SupervisedDatum(_PromptedDatum):
 class ChatDatum(_Datum):
     """A whole conversation to learn, with tools where it has them (LLaMA-Factory: sharegpt).
 
-    What others say and the assistant's messages alternate; the conversation begins with a user
+    Messages of others and of the assistant alternate; the conversation begins with a user
     and ends with the assistant. Several messages before a reply are one turn where tools' results
     or named users are among them. The system message is in `system`, the tools are in `tools`.
     """
@@ -123,18 +123,18 @@ Answer = Annotated[
     Discriminator(_form_of_answer),
     AfterValidator(_shortest),
 ]
-"""What the assistant answers: text; or the message itself, in a tuple, where it calls tools; or a
+"""The assistant's answer: text; or the message itself, in a tuple, where it calls tools; or a
 segment of the conversation, from a turn of the assistant to another one."""
 
 
 class PreferenceDatum(_PromptedDatum):
     """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`).
 
-    The prompt is an instruction with what belongs to it; or, where tools are called or users are
+    The prompt is an instruction with its input; or, where tools are called or users are
     named, the conversation so far: `messages` as `ChatDatum` has them, up to the turn that is to
     be answered, and `tools`. Calls stay calls: a tool format writes them when a student is trained.
 
-    An answer may be a segment of several turns, what others say between them included (SDPO). Both
+    An answer may be a segment of several turns, with others' messages between them (SDPO). Both
     answers then have the same number of the assistant's turns. LLaMA-Factory has no such pairs.
     """
 

@@ -1,4 +1,4 @@
-"""Runs code that nobody trusts, and says what came of it.
+"""Runs untrusted code and reports its result.
 
     from dataenvgym.sandbox import Limits, open_sandbox
 
@@ -7,7 +7,7 @@
 
 `interface` holds the contract: `Sandbox`, `Limits`, `ExecutionResult`. `open_sandbox` opens a
 backend: `bubblewrap`, whose runs live in namespaces of their own, or, by explicit choice only,
-`unsafe_local`. What the sandbox holds against, and what not, is in `docs/sandbox.md`.
+`unsafe_local`. `docs/sandbox.md` lists the attacks it withstands, and those it does not.
 """
 
 from dataenvgym.sandbox.interface import (

@@ -1,4 +1,4 @@
-"""What a run uses, read from outside: its processes, their threads, their memory, its sockets.
+"""Resource usage of a run, read from outside: its processes, threads, memory and sockets.
 
 It is read through the run's own /proc, which lists the processes of its pid namespace and no
 others, wherever they have hidden in it; so nothing needs to be searched, and nothing inside has
@@ -78,7 +78,7 @@ class Accounting:
         return len(set().union(*map(self._proc.pipes, tasks))) > _MOST_PIPES
 
     def _living(self, pid: str) -> Stat:
-        """What a process uses, by a thread that lives: its first one, once ended, shows nothing.
+        """Resource usage of a process, read from a live thread: an ended one shows nothing.
 
         The others may live so shortly that none is caught: it is the most that was ever seen.
         """

@@ -36,13 +36,13 @@ _END = struct.Struct("<iq")
 
 
 class BubblewrapSandbox:
-    """A pool of bwrap sandboxes; runs from several threads go on at the same time."""
+    """A pool of bwrap sandboxes; several threads can run code at the same time."""
 
     def __init__(self, *, workers: int = 1, packages: bool = False, python: str | None = None):
-        """Start the first worker, so that a machine on which none can be started is told at once.
+        """Start the first worker, so that a machine that cannot start one fails at once.
 
         Args:
-            workers: how many runs may go on at the same time; the others wait.
+            workers: how many runs may be active at the same time; the others wait.
             packages: whether code may import the packages installed beside the interpreter.
             python: another interpreter for the runs; by default the one of this process.
 
@@ -95,7 +95,7 @@ class BubblewrapSandbox:
             raise cannot_start(f"a first run ended as {result!r}")
 
     def close(self) -> None:
-        """End all workers and what they run; a run in flight raises `SandboxError`."""
+        """End all workers and their runs; a run in progress raises `SandboxError`."""
         self._pool.close()
 
     def __enter__(self) -> Self:

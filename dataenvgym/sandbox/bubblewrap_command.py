@@ -1,4 +1,4 @@
-"""The command line of one worker: what of the machine its sandbox contains.
+"""The command line of one worker: the parts of the machine that its sandbox contains.
 
 That is the programs and libraries of /usr, the interpreter's own prefix, and next to nothing of
 /etc, all read-only; a /dev with the harmless devices; empty folders. Not there: the home folder,
@@ -62,7 +62,7 @@ def find_bubblewrap() -> str:
     """The path of bwrap.
 
     Raises:
-        ConfigurationError: if this is no Linux, or there is no bwrap.
+        ConfigurationError: if this is not Linux, or bwrap is missing.
     """
     if platform.system() != "Linux":
         raise ConfigurationError(

@@ -1,11 +1,11 @@
-"""What a sandbox takes and gives: limits, a result, and the protocol of a backend.
+"""A sandbox's limits, its result, and the protocol of a backend.
 
     with open_sandbox() as box:
         result = box.run("print(6 * 7)", limits=Limits(seconds=3))
         result.status, result.stdout  # "ok", b"42\\n"
 
 A run never raises because of what its code did: that is a `status`. It raises `SandboxError` if
-the sandbox itself failed, which is nobody's wrong answer.
+the sandbox itself failed, which is not a wrong answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Status = Literal["ok", "error", "timeout", "out_of_memory", "output_limit", "kil
 
 
 class Limits(Model):
-    """What one run may use; what goes beyond ends it.
+    """Resource limits of one run; exceeding one ends it.
 
     Attributes:
         seconds: wall-clock time from its start to its end.
@@ -56,7 +56,7 @@ def checked_limits(limits: Limits | Mapping[str, Any]) -> Limits:
 
 
 class ExecutionResult(Model):
-    """What came of one run.
+    """The result of one run.
 
     Attributes:
         status: ok (return code 0), error (another return code, or ended by a signal of its own),
@@ -90,7 +90,7 @@ DEFAULT_LIMITS = Limits()
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """A backend: runs code that nobody trusts. May be used from several threads at once."""
+    """A backend that runs untrusted code. Several threads may use it at once."""
 
     def run(
         self,
@@ -106,7 +106,7 @@ class Sandbox(Protocol):
         Args:
             code: a Python program, UTF-8.
             command: a program and its arguments, found on the sandbox's own PATH.
-            stdin: what it reads.
+            stdin: its standard input.
             files: relative path -> contents, written into the working folder first.
 
         Raises:

@@ -19,7 +19,7 @@ def open_sandbox(
     Args:
         backend: "bubblewrap"; or "unsafe_local", which protects from nothing; or any callable
             that takes `workers` and the options and returns a `Sandbox`.
-        workers: how many runs may go on at the same time.
+        workers: how many runs may be active at the same time.
         options: the backend's own, as its class names them (see `BubblewrapSandbox`).
 
     Raises:

@@ -1,4 +1,4 @@
-"""From what was seen of a run to its result: one rule for all backends."""
+"""Turns observations of a run into its result: one rule for all backends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def result_of(observed: Observed, *, wait_status: int | None, memory: int) -> Ex
     """The result of a run.
 
     Args:
-        wait_status: of the main process, as `os.wait` gives it; None if nobody saw it end.
+        wait_status: of the main process, as `os.wait` gives it; None if its end was not seen.
         memory: the highest number of bytes that it was seen to use.
     """
     code = None if wait_status is None else os.waitstatus_to_exitcode(wait_status)

@@ -21,7 +21,7 @@ class Prepared:
 
     Attributes:
         init: process 1 of its pid namespace, as a pidfd.
-        stdin, stdout, stderr: our ends of its pipes, which belong to whoever reads them.
+        stdin, stdout, stderr: our ends of its pipes, which belong to their reader.
         processes: its /proc.
     """
 
@@ -61,7 +61,7 @@ class Prepared:
         self._handed_on = True
 
     def report(self) -> bytes:
-        """What it says at its end; nothing if it was killed before."""
+        """Its last message; empty if it was killed before."""
         try:
             return self._channel.recv(4096)
         except OSError:
@@ -87,7 +87,7 @@ class Prepared:
 
 
 def complaint(word: bytes) -> str:
-    """What a zygote or a run says about its trouble, if it says anything."""
+    """The error message of a zygote or a run, if there is one."""
     if not word.startswith(b"E"):
         return ""
     return f"the sandbox could not prepare a run: {word[1:].decode(errors='replace')}"

@@ -1,4 +1,4 @@
-"""A checked request: what one run is given, as bytes, with every path inside the working folder."""
+"""A checked request: the input of one run as bytes, with every path inside the working folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_FILES = 16_000  # with folders: what the file system of a run has room for
 
 
 class Program(NamedTuple):
-    """Python source, or a command line; what it reads; and the files that it finds."""
+    """Python source or a command line, with its standard input and files."""
 
     code: bytes | None
     command: tuple[str, ...]

@@ -145,7 +145,7 @@ class RunProc:
 
 
 def _unless_short(error: OSError) -> None:
-    """Nothing for what is gone or closed to us; raise where it is us who cannot look."""
+    """Return nothing for an entry that is gone or closed to us; raise if we cannot read any."""
     if error.errno in _SHORT_OF_FILES:
         raise SandboxError(
             f"a run could not be watched any more: {error.strerror} in this process; close what "

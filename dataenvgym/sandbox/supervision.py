@@ -35,7 +35,7 @@ class Streams(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What was seen of a run; `cause` is why it was ended, None if it ended by itself."""
+    """Observations of a run; `cause` is why it was ended, None if it ended by itself."""
 
     stdout: bytes
     stderr: bytes
@@ -203,7 +203,7 @@ class _Watch:
 
 @contextmanager
 def _no_signal_of_pipes() -> Iterator[None]:
-    """Let a pipe that nobody reads be an error, also where SIGPIPE would end this process."""
+    """Writing to a pipe without a reader raises, also where SIGPIPE would end this process."""
     if signal.getsignal(signal.SIGPIPE) is not signal.SIG_DFL:
         yield
         return

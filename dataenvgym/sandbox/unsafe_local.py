@@ -3,7 +3,7 @@
 A run is a process of this user in a temporary folder. It can read what the user can read, write
 where the user can write, use the network, and leave processes behind on purpose. The limits hold
 against accidents only: time and output are watched as everywhere, memory is bounded for each
-process and watched over all, files are bounded one by one (`Limits.disk` is no sum here).
+process and watched over all, files are bounded one by one (`Limits.disk` is not a sum here).
 It exists for systems that have no sandbox, and is never chosen in silence.
 """
 
@@ -54,7 +54,7 @@ class UnsafeLocalSandbox:
                 raise SandboxError("this sandbox is closed: open another one")
             if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
                 raise SandboxError(
-                    "this process ignores SIGCHLD, so that nobody can tell how a run ended: reset "
+                    "this process ignores SIGCHLD, so the end of a run cannot be seen: reset "
                     "it with signal.signal(signal.SIGCHLD, signal.SIG_DFL)"
                 )
             with tempfile.TemporaryDirectory(
@@ -153,7 +153,7 @@ class _Run:
         }
 
     def _look(self) -> Status | None:
-        """What the main process and all that descend from it use by now."""
+        """Resource usage of the main process and all its descendants so far."""
         count = memory = 0
         for process in list(self._family.values()):
             try:

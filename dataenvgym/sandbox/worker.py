@@ -86,7 +86,7 @@ class Worker:
             raise cannot_start(said[0])
 
     def ask(self, order: Order) -> None:
-        """Have the next run prepared, if it is not yet; that nobody listens shows at its begin."""
+        """Have the next run prepared, if it is not yet; the run notices a dead worker."""
         if self._asked is None:
             with contextlib.suppress(OSError):
                 self._control.send(b"+" + json.dumps(order).encode())
@@ -111,7 +111,7 @@ class Worker:
         return prepared
 
     def retire(self, prepared: Prepared) -> None:
-        """Be done with a run: its process 1 takes its namespaces down while others go on."""
+        """Finish a run: its process 1 removes its namespaces while other runs continue."""
         prepared.close()
         self._ending.append(prepared.init)
         while len(self._ending) > _MOST_ENDING:

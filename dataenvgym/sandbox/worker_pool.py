@@ -19,7 +19,7 @@ class Loan:
         self._start = start
 
     def replace(self) -> Worker:
-        """End the worker and go on with a new one."""
+        """End the worker and replace it with a new one."""
         self.worker.close()
         self.worker = self._start()
         return self.worker

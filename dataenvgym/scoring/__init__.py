@@ -1,4 +1,4 @@
-"""Scoring: from what a student wrote to whether it is right.
+"""Scoring: decides whether a student's answer is right.
 
 `extract_final_answer` finds the answer in a response, `grade_pairs` and `answers_equal` compare
 it with the gold, and `gold_problems` finds the golds that nothing can be compared with. Nothing

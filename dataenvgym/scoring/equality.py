@@ -110,7 +110,7 @@ class _Comparison:
         return one == other
 
     def _formulas(self, one: Reading, other: Reading) -> bool | None:
-        """An expression and anything else; letters that are no word equal no word."""
+        """An expression and anything else; letters that are not a word equal no word."""
         if isinstance(one, Quantity | Formula) and isinstance(other, Quantity | Formula):
             return compare_formulas(one, other, self._ask)
         formula, word = (one, other) if isinstance(one, Formula) else (other, one)

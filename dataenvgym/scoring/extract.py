@@ -77,7 +77,7 @@ def _reply_text(text: str) -> str:
 
 
 def _boxed(text: str, start: int) -> str:
-    """What the box at `start` holds; empty if it does not close."""
+    """The content of the box at `start`; empty if it does not close."""
     if text[start : start + 1] != "{":
         bare = _BARE_BOX.match(text, start)
         return bare[0].rstrip(".,;") if bare else ""
@@ -95,7 +95,7 @@ def _without_label(text: str) -> str:
 
 
 def _stated(tail: str) -> str:
-    """The answer at the beginning of what follows "the answer is"."""
+    """The answer at the beginning of the text after "the answer is"."""
     tail = tail[:_MAX_SENTENCE].lstrip("*_ \t")
     if maths := _MATHS.match(tail):
         return next(part for part in maths.groups() if part is not None).strip()

@@ -1,4 +1,4 @@
-"""Answers to verdicts: the fast path first, and a worker process for what it cannot settle.
+"""Answers to verdicts: the fast path first, and a worker process for the undecided ones.
 
 `grade_pairs` is the full interface: it tells a wrong answer from a check that failed.
 `answers_equal` is the short one, for a single pair and a plain yes or no.
@@ -96,7 +96,7 @@ def gold_problems(golds: Sequence[str], *, time_limit: float = TIME_LIMIT) -> li
 
 
 def _verdict(gold: str, answer: str, replies: Mapping[Request, Reply]) -> Verdict | list[Request]:
-    """The verdict of a pair, or what the workers have to be asked first."""
+    """The verdict of a pair, or the questions for the workers that it needs first."""
     asked: list[Request] = []
 
     def ask(one: str, other: str) -> bool | None:

@@ -1,4 +1,4 @@
-"""One spelling for what is written in many: the text of an answer before it is read.
+"""One spelling for many: normalizes the text of an answer before it is parsed.
 
 `clean` undoes typesetting (`\\dfrac`, `\\left(`, thin spaces, `$`), maps Unicode signs to their
 LaTeX or ASCII forms and drops what surrounds an answer without belonging to it (bold marks,

@@ -157,7 +157,7 @@ class WorkerPool:
 
 
 class _Batch:
-    """The requests of one call: what waits, what borrowed workers are at, what is answered."""
+    """The requests of one call: waiting, with a worker, answered."""
 
     def __init__(self, requests: Sequence[Request], time_limit: float):
         self.replies = [Reply(False, "not graded")] * len(requests)

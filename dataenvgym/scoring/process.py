@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker found: `value` (equal, or parsable), or the `error` that kept it from it.
+    """A worker's result: `value` (equal, or parsable), or the `error` that prevented it.
 
     `exhausted` says that the error was a lack of time or memory for this request, or that sympy
     cannot handle what it asks.

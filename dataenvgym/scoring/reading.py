@@ -1,7 +1,7 @@
-"""What an answer says: cleaned text read as a number, a word, a list, an interval, an equation.
+"""Parses an answer: cleaned text as a number, a word, a list, an interval, an equation.
 
 `read` tries these in turn (see `dataenvgym.scoring.values`), structure before arithmetic. It never
-guesses: what a `Formula` or an `Opaque` equals is left to a computer algebra system.
+guesses: whether a `Formula` or an `Opaque` equals another is left to a computer algebra system.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _read_relation(text: str, parts: list[str]) -> Reading:
 
 
 def _read_equation(left: str, right: str) -> Equation:
-    """`5 = x` is turned round, so that a name stands on the left."""
+    """`5 = x` becomes `x = 5`, so that the name is on the left."""
     if _name(right) and not _name(left):
         left, right = right, left
     name = _name(left)
@@ -215,7 +215,7 @@ def _encloses(text: str) -> bool:
 
 
 def _split(text: str, separator: re.Pattern[str]) -> list[str]:
-    """`text` split at the separators that stand outside all brackets."""
+    """`text` split at the separators outside all brackets."""
     parts, start, depth, position = [], 0, 0, 0
     for found in separator.finditer(text):
         between = text[position : found.start()]

@@ -70,7 +70,7 @@ def _equals_symbol(one: Any, other: Any) -> bool:
 
 
 def _numerically_equal(one: Any, other: Any) -> bool | None:
-    """Whether two numbers are equal; None if one is no number, or if digits cannot tell."""
+    """Whether two numbers are equal; None if one is not a number, or if digits cannot tell."""
     left, right = _number(one), _number(other)
     if left is None or right is None:
         return None
@@ -83,7 +83,7 @@ def _numerically_equal(one: Any, other: Any) -> bool | None:
 
 
 def _number(expression: Any) -> Any | None:
-    """The value of a number to `_DIGITS` digits; None for what sympy cannot evaluate as one."""
+    """The value of a number to `_DIGITS` digits; None if sympy cannot evaluate it."""
     if not isinstance(expression, sympy.Expr):
         return None
     imaginary = {name: sympy.I for name in expression.free_symbols if name.name == "i"}

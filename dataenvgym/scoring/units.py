@@ -1,4 +1,4 @@
-"""Units: what may follow a number without changing it.
+"""Units: words that may follow a number without changing it.
 
 An answer of `18 dollars` states the number 18, and a gold `5 \\text{ inches}` is met by `5`. A unit
 is dropped where only one side has it; where both sides name a unit of the table below, they have
@@ -95,7 +95,7 @@ def _is_unit(words: list[str], *, compound: bool) -> bool:
 
 
 def _canonical(unit: str) -> str:
-    """The unit in one spelling; what is not in the table stays as it is, in lower case."""
+    """The unit in one spelling; a unit that is not in the table stays as it is, in lower case."""
     folded = " ".join(unit.casefold().replace(".", "").split())
     return _CANONICAL.get(_singular(folded), folded)
 

@@ -1,9 +1,9 @@
 """Students that are nothing but learning curves: fast enough to train policies on.
 
-curves        the model: what a training does to the accuracy of each skill; curves that ship
+curves        the model: the effect of a training on the accuracy of each skill; curves that ship
 student       ... a student that follows it, thousands of trainings a second
 predictor     ... the same behind the interface of a real one, in any environment
-answer_key    which skill a question or a record is about, and what the right answer is
+answer_key    the skill of a question or a record, and the right answer
 recordings    recorded runs, as counts taught and accuracies reached
 fitting       recorded runs -> learning curves
 validation    ... and how far these are off on runs that they were not fitted on

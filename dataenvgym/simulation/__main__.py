@@ -1,7 +1,7 @@
 """Fit learning curves to recorded runs: `python -m dataenvgym.simulation RUN... --output FILE`.
 
 Half of the runs are fitted on, and the table says how far the curves are off on the other half.
-What is written to FILE is fitted on all of them.
+The curves in FILE are fitted on all of them.
 """
 
 from __future__ import annotations

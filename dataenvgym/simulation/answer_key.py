@@ -1,4 +1,4 @@
-"""The gold answers behind a simulated student: of which skill a question is, and what is right."""
+"""The gold answers of a simulated student: the skill of a question, and its right answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AnswerKey:
 
     @cached_property
     def template(self) -> PromptTemplate:
-        """What the task's prompts have around a question."""
+        """The text of the task's prompts around a question."""
         return task_of(self._task).domain.prompt_template
 
     @cached_property

@@ -44,7 +44,7 @@ class LearningCurves(Model):
         rate: of learning, for each skill, per hundred records.
         forgetting: for each skill, per hundred records of other skills.
         retained: the share of `base` that is not forgotten.
-        within, across: what a record of another skill is worth, of the same category or not.
+        within, across: the worth of a record of another skill, of the same category or not.
         training_noise: standard deviation that one training adds to an accuracy of one half; less
             towards 0 and 1, as the square root of a * (1 - a).
         n_runs: how many recorded runs they were fitted on; 0 if they were made up.
@@ -86,7 +86,7 @@ class LearningCurves(Model):
 
 @dataclass(frozen=True)
 class Transition:
-    """What one training does, as arrays.
+    """The effect of one training, as arrays.
 
     Attributes:
         asymptote, rate, forgetting, floor: (n_skills,).
@@ -131,7 +131,7 @@ def with_noise(accuracies: Array, noise: float, rng: np.random.Generator) -> Arr
 
 
 def transfer_matrix(categories: tuple[str | None, ...], within: float, across: float) -> Array:
-    """What a record of one skill (row) is worth for another; (n_skills, n_skills)."""
+    """The worth of a record of one skill (row) for another; (n_skills, n_skills)."""
     names = np.array([f"#{i}" if c is None else f" {c}" for i, c in enumerate(categories)])
     matrix = np.where(names[:, None] == names[None, :], within, across)
     np.fill_diagonal(matrix, 1.0)

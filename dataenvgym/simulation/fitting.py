@@ -1,13 +1,13 @@
 """From recorded runs to learning curves, by least squares.
 
-What is made small, over all runs, iterations and skills: the error of each iteration predicted
+The loss, over all runs, iterations and skills: the error of each iteration predicted
 from the one before, and that of the whole trajectory predicted from the base student. A skill's
-asymptote, rate and forgetting are also held to what skills have in common, because a skill has
+asymptote, rate and forgetting are also held to the mean of all skills, because a skill has
 few instances and runs are few: `STIFFNESS` says how strongly, in observations.
 
 The training noise is the one with which simulated trajectories stray from the curves as far as the
-recorded ones do. The runs were evaluated on the same instances, so that what is particular about
-these is in the fitted values, and no noise.
+recorded ones do. The runs were evaluated on the same instances, so that the peculiarities of
+these are in the fitted values, and are not noise.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def fit_curves(trajectories: Sequence[Trajectory]) -> LearningCurves:
 
 
 class _Layout:
-    """Where each parameter stands in the vector that is optimised.
+    """The place of each parameter in the optimized vector.
 
     (within, across, retained), then one block of n_skills each: asymptotes, logarithms of rates,
     logarithms of forgetting.
@@ -183,7 +183,7 @@ def _training_noise(transition: Transition, recordings: Recordings) -> float:
 def _noisy(
     transition: Transition, recordings: Recordings, noise: float, rng: np.random.Generator
 ) -> Array:
-    """What the students might have reached with that noise in training; (n_runs, T, n_skills)."""
+    """Possible accuracies of the students with that noise in training; (n_runs, T, n_skills)."""
     state, states = recordings.accuracies[:, 0], []
     for step in range(recordings.counts.shape[1]):
         state = with_noise(transition(state, recordings.counts[:, step]), noise, rng)

@@ -37,7 +37,7 @@ class SimulatedPredictor:
     """Learns as its curves say, and answers by threshold.
 
     A record counts for the skill of its provenance if the curves have it, else for the one that
-    the pocket families find in its question; what it says is not looked at, so that wrong answers
+    the pocket families find in its question; its answer is not looked at, so that wrong answers
     teach as well as right ones. A record of no skill of the curves teaches nothing. Questions that
     are neither the task's nor a pocket family's are answered wrong.
 

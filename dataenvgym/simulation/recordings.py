@@ -1,4 +1,4 @@
-"""Recorded runs as trajectories: what was taught, and where the accuracies went."""
+"""Recorded runs as trajectories: the records taught, and the accuracies reached."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Trajectory:
 
     Attributes:
         name: of the run.
-        task: what was taught.
+        task: that was taught.
         skills, categories: in the order of the report.
         counts: (T, n_skills) new records of each iteration.
         accuracies: (T + 1, n_skills), the base student first; NaN where nothing was scored.
-        instances: what the accuracies were measured on, as a hash.
+        instances: a hash of the instances behind the accuracies.
         replay: how many earlier records each training repeated.
     """
 

@@ -105,7 +105,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
     def step(
         self, action: TreeAction
     ) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Change the forest, and train on what it allocates.
+        """Change the forest, and train on its allocation.
 
         Raises:
             InvalidActionError: as `parse_tree_action`; the environment is as before.

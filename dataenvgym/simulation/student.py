@@ -16,7 +16,7 @@ class SimulatedStudent:
         replay: how many earlier records each training repeats, as the environment's `replay`;
             in the shares in which they were taught.
         n_instances: with how many instances each skill is evaluated, which adds their sampling
-            noise to what is seen; None shows the accuracies themselves.
+            noise to the observed accuracies; None shows the accuracies themselves.
 
     Attributes:
         accuracies: (n_skills,), as they are, without evaluation noise.

@@ -3,10 +3,10 @@
 labeler          CatalogLabeler: makes a catalog once for a run, labels instances from it
 ├── discovered   DiscoveredSkills: a teacher names, merges and sorts them
 ├── clusters     ClusteredSkills: clusters of the questions' embeddings, named by telling words
-└── placing      PlacingLabeler: what its catalog does not know is placed by a teacher or similarity
-    ├── gold     FilledGoldSkills: the task's own, with what is missing filled in
+└── placing      PlacingLabeler: a teacher or similarity places what its catalog does not know
+    ├── gold     FilledGoldSkills: the task's own, with missing ones filled in
     └── saved    SavedSkills: those of an earlier run
-catalog          SkillCatalog: what a labeler keeps, as a file
+catalog          SkillCatalog: the labels of a labeler, as a file
 asking           what a teacher is asked about skills
 embeddings       texts as vectors, local or from a server
 similarity       the nearest text

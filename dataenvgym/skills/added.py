@@ -1,4 +1,4 @@
-"""What a labeler has added to its catalog since that was made: `skills_added.json`."""
+"""Additions of a labeler to its finished catalog: `skills_added.json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Added(Model):
     labels: tuple[LabeledQuestion, ...] = ()
 
     def to(self, catalog: SkillCatalog) -> SkillCatalog:
-        """The catalog with what was added."""
+        """The catalog with the additions."""
         return catalog.model_copy(
             update={
                 "skills": (*catalog.skills, *self.skills),
@@ -36,7 +36,7 @@ class Added(Model):
 
 
 def read_added(directory: Path | None, catalog: SkillCatalog) -> Added:
-    """What was added to this catalog in that run directory; nothing, if it is another one's."""
+    """The additions to this catalog in that run directory; none, if they are another one's."""
     file = None if directory is None else directory / "skills_added.json"
     if file is not None and file.exists():
         added = Added.model_validate(read_json(file))

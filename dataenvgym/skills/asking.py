@@ -1,6 +1,6 @@
-"""What a teacher is asked about skills: to name them, and to sort names into fewer.
+"""Questions to a teacher about skills: to name them, and to sort names into fewer.
 
-Whatever it answers, nothing breaks: what cannot be used is None, or left out, and whoever asked
+Whatever it answers, nothing breaks: an unusable answer is None, or left out, and the caller
 finds another way.
 """
 
@@ -61,7 +61,7 @@ class SkillTeacher:
     def name_skills(self, questions: Sequence[str], known: Sequence[str] = ()) -> list[str | None]:
         """The name of the skill that each question needs; None where no answer was of use.
 
-        What has no name after one attempt is asked again, with the names that there are by then.
+        A question without a name after one attempt is asked again, with the names known by then.
 
         Args:
             known: names that it should use where they fit.
@@ -129,7 +129,7 @@ class SkillTeacher:
 
 
 def clean_name(name: str) -> str | None:
-    """A name as we keep it: lower case, single spaces for underscores; None if it is no name."""
+    """The normalized name: lower case, single spaces for underscores; None if it is not a name."""
     cleaned = " ".join(name.replace("_", " ").casefold().split()).strip(" .:;\"'`*-")
     return cleaned if 0 < len(cleaned) <= _LONGEST_NAME else None
 

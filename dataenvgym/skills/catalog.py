@@ -41,10 +41,10 @@ class SkillCatalog(Model):
     Attributes:
         method: how it was made: "clusters", "discovered" or "gold".
         task: name of the task whose questions these are.
-        options: what else determined it, by name.
+        options: other settings that determined it, by name.
         skills: sorted by category and name; every label names one of them.
         labels: one for each question, in the order of the task's instances.
-        counts: what there is to know about the making, such as how many labels came about by
+        counts: statistics of its making, such as how many labels came about by
             similarity because the teacher's answer was of no use.
     """
 

@@ -169,7 +169,7 @@ def telling_words(groups: Sequence[Sequence[str]], *, count: int) -> list[str]:
     names: list[str] = []
     for number, group in enumerate(shares, start=1):
         weights = {
-            # rounded, so that words that tell as much stand in the order of the alphabet
+            # rounded, so that equally telling words are in alphabetical order
             word: round(share * math.log(max(1.0, len(groups) * share / spread[word])) ** 2, 9)
             for word, share in group.items()
         }

@@ -149,7 +149,7 @@ class DiscoveredSkills(CatalogLabeler):
     def _merged(self, counts: Counter[str]) -> dict[str, str]:
         """For each label the skill that it becomes, `skills` of them at most.
 
-        What the teacher does not merge is merged by the similarity of the names, into the skills
+        Names that the teacher does not merge are merged by their similarity into the skills
         that most questions have.
         """
         merged = {label: label for label in sorted(counts)}

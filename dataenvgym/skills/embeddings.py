@@ -32,7 +32,7 @@ class EmbedderInterface(Protocol):
         """One row for each text.
 
         Args:
-            texts: what to embed.
+            texts: to embed.
             corpus: the texts among which they are to be told apart; vectors are only comparable
                 with those that were made with the same corpus.
         """
@@ -43,7 +43,7 @@ class TfidfEmbedder:
     """Words, and their pieces of 3 to 5 characters, by TF-IDF. The same words, the same vector.
 
     Args:
-        mask_numbers: let all numbers, and rows of numbers, look alike: what a problem is about
+        mask_numbers: make all numbers, and rows of numbers, look alike: the topic of a problem
             seldom hangs on its numbers.
         max_features: keep the most frequent of them, at most so many.
 
@@ -80,7 +80,7 @@ class TfidfEmbedder:
 class EndpointEmbedder:
     """The embeddings of a server that speaks OpenAI's protocol.
 
-    What is embedded once is remembered while the process runs. A call that fails for now is tried
+    Embeddings are remembered while the process runs. A call that fails for now is tried
     again; these calls do not count against the teacher's budget.
 
     Args:

@@ -85,7 +85,7 @@ class CatalogLabeler(ABC):
     @property
     @abstractmethod
     def options(self) -> dict[str, JsonValue]:
-        """What determines the catalog besides the questions."""
+        """The settings that determine the catalog, besides the questions."""
 
     @abstractmethod
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
@@ -126,7 +126,7 @@ class CatalogLabeler(ABC):
         return [self._labels[_key(instance)] for instance in instances]
 
     def describe(self) -> dict[str, Any]:
-        """What makes it this one, for `environment.json`: the method, and the catalog's hash.
+        """Its identity for `environment.json`: the method, and the catalog's hash.
 
         A task without `instances` has no catalog yet when an episode begins, and no hash here.
         """

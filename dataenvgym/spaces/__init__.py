@@ -6,7 +6,7 @@
     ReportSpace               one `PerformanceReport`
     RecordsSpace              a batch of training records: a tuple of `TrainingDatum`
 
-An element is the frozen model itself, and a sequence is a tuple. Lists and dicts are no elements:
+An element is the frozen model itself, and a sequence is a tuple. Lists and dicts are not elements:
 they are parsed where they come in. `sample()` draws small, sensible elements, not noise, so that
 gymnasium's checkers send what users send. `to_jsonable` and `from_jsonable` are inverse.
 

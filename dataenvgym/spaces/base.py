@@ -1,4 +1,4 @@
-"""What all spaces of records have in common."""
+"""The base of all spaces of records."""
 
 from __future__ import annotations
 

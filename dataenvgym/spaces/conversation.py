@@ -1,4 +1,4 @@
-"""What the student sees and says: conversations and text."""
+"""The student's observations and actions: conversations and text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataenvgym.spaces.samples import draw_problem, draw_text
 class TextSpace(RecordSpace[str]):
     """Any Unicode text, the empty one included, of at most `max_length` characters.
 
-    A lone surrogate is no Unicode text: UTF-8, and with it every file and model, has no place
+    A lone surrogate is not Unicode text: UTF-8, and with it every file and model, has no place
     for it.
     """
 

@@ -1,4 +1,4 @@
-"""What the data-generation agent sees and does: evaluated problems, the report, records."""
+"""The data-generation agent's observations and actions: evaluated problems, the report, records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How stores write documents and events, and what they can be found by."""
+"""How stores write documents and events, and find them by their fields."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def event_to_json(event: Mapping[str, Any]) -> bytes:
 
 
 def tokens(data: bytes) -> set[str]:
-    """What a document can be found by: a token for each field, of a list for each element."""
+    """The keys of a document: a token for each field, of a list for each element."""
     fields: dict[str, Any] = orjson.loads(data)
     return {
         _token(name, element)

@@ -1,4 +1,4 @@
-"""What every store can do, and the words for it: kinds, documents, events."""
+"""The protocol of stores, and its words: kinds, documents, events."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Kind(Generic[M]):
 
 
 class StoredEvent(NamedTuple):
-    """An event, and its position in its stream: what `events(after=...)` takes."""
+    """An event, and its position in its stream, for `events(after=...)`."""
 
     position: str
     event: dict[str, Any]
@@ -49,7 +49,7 @@ class StoredEvent(NamedTuple):
 class Store(Protocol):
     """Keeps documents by kind and id, and streams of events; for several threads and processes.
 
-    A document appears whole or not at all. Of several writers of one id, the last one stands, with
+    A document appears whole or not at all. Of several writers of one id, the last one wins, with
     all its fields. Secrets of the run (see `secrets`) are redacted before anything is kept.
 
     Ids and names of streams: 1 to 200 bytes of UTF-8 without control characters.

@@ -40,7 +40,7 @@ class RedisStore:
     Args:
         settings: how to reach the server.
         prefix: of all keys.
-        expires_s: seconds after which the server forgets a document that nobody wrote again, and a
+        expires_s: seconds after which the server forgets a document since its last writing, and a
             stream to which nothing was added; None for never.
 
     Raises:

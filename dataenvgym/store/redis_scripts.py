@@ -1,4 +1,4 @@
-"""What the Redis store does in one step on the server, in Lua: each script runs whole or not.
+"""Lua scripts of the Redis store: each runs on the server in one step, whole or not at all.
 
 Keys, for a prefix P and a kind K (one server, not a cluster: the scripts make up index keys):
 

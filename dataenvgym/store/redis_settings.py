@@ -26,7 +26,7 @@ class RedisSettings:
 
     Args:
         url: such as "redis://127.0.0.1:6379/0", with user and password where the server has them.
-            Options of redis-py may stand in its query ("?socket_timeout=1") and win.
+            Options of redis-py in its query ("?socket_timeout=1") win.
         connect_s: seconds to wait for a connection.
         answer_s: seconds to wait for an answer.
 

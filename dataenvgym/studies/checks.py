@@ -1,4 +1,4 @@
-"""What a study is refused for before anything runs.
+"""Reasons to refuse a study before anything runs.
 
 It cannot be, it would not be fair, or it would lose what it had before.
 """
@@ -65,7 +65,7 @@ def _refuse_less(plan: StudyPlan) -> None:
         names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
         raise ConfigurationError(
             f"the study {plan.name!r} has {len(before)} episodes, and {len(lost)} of them "
-            f"are not in what is asked for now: {names}, ... Ask for these too, with the same "
+            f"are missing from this command: {names}, ... Ask for these too, with the same "
             "options (study.json has the command), choose another --name, or remove "
             f"{plan.directory}"
         )

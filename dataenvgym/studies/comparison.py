@@ -1,4 +1,4 @@
-"""Existing runs compared as a study's are: grouped by what they have in common but the seed."""
+"""Existing runs compared as a study's are: runs that differ in the seed alone are a group."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compare_runs(
 
     Raises:
         ConfigurationError: if they cannot be compared, or it would not be fair.
-        RunDirectoryError: if one of them is no finished run.
+        RunDirectoryError: if one of them is not a finished run.
     """
     if not directories:
         raise ConfigurationError("there is nothing to compare: name two run directories or more")
@@ -160,7 +160,7 @@ def _follows_seed(run: _Run, key: str) -> bool:
 
 
 def _name(groups: list[_Group]) -> None:
-    """Each group by its agent; by what else differs where agents have several groups."""
+    """Each group by its agent, or by other differences where agents have several groups."""
     for group in groups:
         group.name = group.runs[0].agent
     for name in {group.name for group in groups}:
@@ -222,7 +222,7 @@ def described_config(directory: Path) -> DictConfig:
     `agent.records_per_iteration` is the most records that the agent wrote in one iteration.
 
     Raises:
-        RunDirectoryError: if there is no summary, or a file is damaged.
+        RunDirectoryError: without a summary, or if a file is damaged.
     """
     from omegaconf import OmegaConf
 

@@ -1,4 +1,4 @@
-"""What makes the numbers of a study doubtful, in words: its warnings."""
+"""The warnings of a study: reasons to doubt its numbers, in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stronger_than(ceiling: StrategyResult, task: TaskResult) -> list[StrategyRes
 
 
 def ceiling_title(ceiling: StrategyResult, task: TaskResult) -> str:
-    """What to call it: "ceiling", or "not a ceiling" if a strategy gained more."""
+    """Its name: "ceiling", or "not a ceiling" if a strategy gained more."""
     return "not a ceiling" if stronger_than(ceiling, task) else "ceiling"
 
 

@@ -66,7 +66,7 @@ class ExpectedTime:
             return total / max(1, min(self._workers or 1, self._n_left))
 
     def __str__(self) -> str:
-        """`about 12 min`, and what is not in it."""
+        """`about 12 min`, and the parts that it leaves out."""
         unknown, seconds = self.unknown, self.seconds
         if not seconds:
             return "how long is known once the first episode of each strategy has ended"

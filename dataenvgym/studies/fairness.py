@@ -2,7 +2,7 @@
 
 All strategies have the same base student, evaluation instances, trainer, number of iterations and
 record budget; the validation split chooses an iteration, and the test split is scored on that one
-alone. What differs is a `Difference`, refused unless it is allowed by its key.
+alone. Anything else that differs is a `Difference`, refused unless it is allowed by its key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RESULT_SECTIONS = {
     "instances": ("task",),
     "test_instances": ("task",),
 }
-"""What finished runs are compared by, and the sections of the configuration that decide it."""
+"""Properties that decide whether finished runs compare, and their sections of the configuration."""
 
 
 @dataclass(frozen=True)

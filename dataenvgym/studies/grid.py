@@ -1,10 +1,10 @@
-"""What a study varies: Hydra's sweep syntax, taken apart into strategies, tasks and seeds.
+"""The grid of a study: Hydra's sweep syntax, parsed into strategies, tasks and seeds.
 
     agent=random,open_ended "seed=range(10)" task=pocket_math episode.iterations=3
 
 `seed` gives the seeds; keys of the section `task` the tasks; every other key with several values,
-and `agent` in any case, the strategies: all combinations of their values. What has one value is
-the same for all. Strategies that are no combination are given whole, as "NAME: KEY=VALUE ...".
+and `agent` in any case, the strategies: all combinations of their values. A key with one value is
+the same for all. Other strategies are given whole, as "NAME: KEY=VALUE ...".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Grid:
     seeds: tuple[int, ...]
 
     def overrides(self, strategy: Choice, task: Choice) -> list[str]:
-        """All overrides of an episode but its seed; what a strategy sets itself wins."""
+        """All overrides of an episode but its seed; a strategy's own values win."""
         own = {override.key for override in parse_overrides(strategy.overrides)}
         fixed = [text for text in self.fixed if parse_overrides([text])[0].key not in own]
         return [*fixed, *task.overrides, *strategy.overrides]
@@ -64,8 +64,8 @@ def parse_grid(
         strategies: further ones, each "NAME: KEY=VALUE KEY=VALUE ...".
 
     Raises:
-        ConfigurationError: for something that is no override or has no countable values, for a
-            seed that is no whole number, and for two strategies of one name.
+        ConfigurationError: for text that is not an override or has no countable values, for a
+            seed that is not a whole number, and for two strategies of one name.
     """
     groups = options_by_group(config_dir)
     fixed: list[str] = []
@@ -97,7 +97,7 @@ def parse_grid(
 
 
 def _labeled(grid: Grid, config_dir: str | Path | None) -> Grid:
-    """The grid with the names that the composed configuration has for what was not typed.
+    """The grid with the names of the composed configuration for the groups that were not typed.
 
     The defaults are not the only ones who choose an agent and a task: an experiment does, too.
     """
@@ -121,7 +121,7 @@ def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | 
     try:
         override: Any = OverridesParser.create().parse_override(text)
     except HydraException:
-        return None  # composing says what is wrong with it
+        return None  # composing explains the error
     if not override.is_sweep_override():
         return None
     key = override.get_key_element()
@@ -150,7 +150,7 @@ def _choice(key: str, text: str) -> Choice:
 
 
 def _combinations(axis: Mapping[str, Sequence[Choice]], main: str) -> list[Choice]:
-    """All combinations, named by what varies; by `main` where nothing does."""
+    """All combinations, named by the keys that vary; `main` where none does."""
     varied = {key for key, choices in axis.items() if len(choices) > 1} or {main}
     combined = []
     for choices in product(*axis.values()):
@@ -175,8 +175,8 @@ def _named(text: str) -> Choice:
         _refuse_single_run(override)
         if override.key == "seed" or override.section == "task":
             raise ConfigurationError(
-                f"--strategy {name.strip()!r} sets {override.key}, which is no part of a strategy: "
-                "give it to the study as a whole"
+                f"--strategy {name.strip()!r} sets {override.key}, which is not a part of a "
+                "strategy: give it to the study as a whole"
             )
     return Choice(name.strip(), overrides)
 

@@ -1,4 +1,4 @@
-"""One finished run, measured: what a study compares."""
+"""The measures of one finished run, which studies compare."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SeedResult(Model):
         records: accepted in all.
         requests, cost: of the teacher; the cost in US dollars, None if it has no known price.
         seconds: of all iterations together, without the test split's evaluation.
-        ended: what ended the episode before its time, if anything did.
+        ended: why the episode ended early, or None.
         score_gains: gain of each named score, such as `tests_passed`, on the validation split.
     """
 
@@ -60,15 +60,15 @@ class SeedResult(Model):
 
 @dataclass(frozen=True)
 class RunMeasures:
-    """One run: its numbers, and what they are compared by.
+    """One run: its numbers, and the properties by which runs are compared.
 
     Attributes:
         result: the numbers.
         directory: the run directory.
         val_before_rewards, val_best_rewards, test_before_rewards, test_after_rewards: by instance.
-        identity: what `environment.json` says of student and instances, and the test instances.
-        records_hash: of what it trained on, without provenance; None if that is nothing.
-        warnings: what the user of the run was warned of, a line each.
+        identity: student and instances in `environment.json`, and the test instances.
+        records_hash: of its training records, without provenance; None without any.
+        warnings: of the run, a line each.
     """
 
     result: SeedResult

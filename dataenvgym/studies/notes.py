@@ -1,4 +1,4 @@
-"""What a reader has to know of a study's tables."""
+"""Notes for readers of a study's tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataenvgym.studies.results import StudyResults, TaskResult
 
 
 def study_notes(results: StudyResults) -> list[str]:
-    """What a reader has to know of the tables, one sentence or two each."""
+    """Notes for readers of the tables, one or two sentences each."""
     notes = [
         "Scores are gains over the base student at the iteration that validation chose; the test "
         "split is scored there alone. Area: mean over iterations 1 to N of the gain in validation "

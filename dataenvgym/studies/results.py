@@ -1,4 +1,4 @@
-"""What a study came to: `results.json`.
+"""The results of a study: `results.json`.
 
 Runs, by task, strategy and seed -> estimates over seeds, paired comparisons with the baseline on
 the seeds that both have, and the bounds. All numbers are here; tables and plots only show them.
@@ -85,7 +85,7 @@ class StrategyResult(Model):
 
 
 class Floor(Model):
-    """The base student: what no teaching comes to.
+    """The base student: the result without teaching.
 
     Attributes:
         n_runs: in how many runs it was scored.
@@ -110,11 +110,11 @@ class StudyResults(Model):
     """A study.
 
     Attributes:
-        command: what makes it again.
+        command: that makes it again.
         baseline, test: of the comparisons.
         unequal: differences between strategies that were allowed, in words.
-        notes: what a reader of the tables has to know.
-        warnings: what makes the numbers doubtful (see `doubts`).
+        notes: for readers of the tables.
+        warnings: reasons to doubt the numbers (see `doubts`).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`study.json`: what was asked for, and where each episode stands."""
+"""`study.json`: the request, and the state of each episode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataenvgym.studies.plan import Cell, StudyPlan
 
 
 def study_command(plan: StudyPlan) -> str:
-    """What makes this study on the command line."""
+    """The command that makes this study."""
     words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
     for strategy in plan.named_strategies:
         words += ["--strategy", strategy]

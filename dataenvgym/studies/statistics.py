@@ -1,4 +1,4 @@
-"""The statistics of a study: paired tests over seeds, and what instances contribute.
+"""The statistics of a study: paired tests over seeds, and the variance among instances.
 
 Everything here is a pure function of numbers; intervals over seeds are `evaluation.estimates`.
 Two sources of chance are kept apart: the seeds (another run of the same strategy) and the

@@ -1,11 +1,11 @@
-"""A study: its folder, its episodes, and what they come to.
+"""A study: its folder, its episodes, and their results.
 
-    studies/<name>/study.json     what was asked for, and where each episode stands
+    studies/<name>/study.json     the request, and the state of each episode
                    runs/<run>/    the episodes, ordinary runs
                    results.json   all numbers
                    table.md, curves.png, study.md
 
-The runs are the state. Called again, a study goes on from them: finished ones are taken as they
+The runs are the state. Called again, a study resumes from them: finished ones are taken as they
 are, so that more seeds or strategies extend it, and a finished study just shows its table.
 """
 
@@ -44,14 +44,14 @@ def run_study(
     console: Console | None = None,
     **options: Unpack[StudyOptions],
 ) -> StudyResults:
-    """Run a study to its end, from wherever it stands, and write its table, plot and numbers.
+    """Run or resume a study to its end, and write its table, plot and numbers.
 
     Args:
-        overrides, options: what to run; see `plan_study`.
+        overrides, options: see `plan_study`.
         console: shows how far it is; None shows nothing.
 
     Returns:
-        What stands in `results.json`. Episodes that failed are missing in it, each with a reason.
+        The content of `results.json`. Failed episodes are missing in it, each with a reason.
 
     Raises:
         ConfigurationError: for whatever cannot be, or would not be fair, before anything runs.
@@ -74,7 +74,7 @@ class Study:
 
     @property
     def command(self) -> str:
-        """What makes this study on the command line."""
+        """The command that makes this study."""
         return study_command(self.plan)
 
     def unfinished(self) -> list[Cell]:
@@ -147,7 +147,7 @@ class Study:
         """Sum up what is finished, and write it down; missing reports of its runs, too.
 
         Raises:
-            ConfigurationError: if the runs differ in what they must have in common.
+            ConfigurationError: if the runs differ where they must agree.
             RunDirectoryError: if another process is at this study.
         """
         with opened(self.directory, below=False):  # the runs have locks of their own
@@ -160,7 +160,7 @@ class Study:
         return results
 
     def results(self) -> StudyResults:
-        """What the finished runs come to; no file is touched."""
+        """The results of the finished runs; no file is touched."""
         return sum_up(
             [self._task_runs(task.name) for task in self.plan.grid.tasks],
             name=self.plan.name,

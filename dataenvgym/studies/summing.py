@@ -1,4 +1,4 @@
-"""From runs to results: fairness once more, now by what the runs say, then the sums."""
+"""From runs to results: checks fairness again, on the finished runs, then aggregates."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def sum_up(
 
     Args:
         test: None chooses by the number of seeds.
-        differences: what the configurations differ in.
+        differences: between the configurations.
 
     Raises:
-        ConfigurationError: if runs differ in what is not allowed to differ.
+        ConfigurationError: if runs differ where it is not allowed.
     """
     found = [*differences, *(d for task in tasks for d in _differences(task))]
     unequal = allowed(found, allow_unequal)

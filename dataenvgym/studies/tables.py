@@ -50,7 +50,7 @@ class Cells:
 
 
 def study_cells(results: StudyResults) -> list[Cells]:
-    """Two tables a task: what the strategies come to, and how they compare to the baseline."""
+    """Two tables a task: the results of the strategies, and how they compare to the baseline."""
     tables = []
     for task in results.tasks:
         where = f"{task.task}: " if len(results.tasks) > 1 else ""

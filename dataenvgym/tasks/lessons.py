@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from dataenvgym.records import (
     Conversation,
     PreferenceDatum,
     Provenance,
+    ScoredDatum,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
@@ -62,6 +64,40 @@ def chat_record(conversation: Conversation, provenance: Provenance) -> ChatDatum
         return ChatDatum(**_chat_fields(conversation), provenance=provenance)
     except ValidationError:
         return None
+
+
+def scored_record_of(
+    completed: CompletedTaskInstance, weights: Sequence[float | None], prompt: Conversation = ()
+) -> ScoredDatum | None:
+    """The record of a try, with a weight for each of the student's turns.
+
+    What follows on the student's last message is left out.
+
+    Args:
+        weights: of the turns that `students_turns` finds.
+        prompt: what the student saw first; the assistant's turns in it have no weight.
+
+    Returns:
+        None if the student said nothing, or if the conversation does not have the form of a record.
+    """
+    places = students_turns(completed, prompt)
+    if not places:
+        return None
+    shown = sum(message.role == "assistant" for message in prompt)
+    try:
+        return ScoredDatum(
+            **_chat_fields(completed.transcript[: places[-1] + 1]),
+            weights=(*[None] * shown, *weights),
+            provenance=Provenance(skill=completed.instance.skill),
+        )
+    except ValidationError:
+        return None
+
+
+def students_turns(completed: CompletedTaskInstance, prompt: Conversation = ()) -> list[int]:
+    """Where the student's messages are in the transcript, which begins with `prompt`."""
+    said = completed.transcript
+    return [i for i in range(len(prompt), len(said)) if said[i].role == "assistant"]
 
 
 def _chat_fields(conversation: Conversation) -> dict[str, Any]:

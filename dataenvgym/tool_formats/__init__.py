@@ -14,8 +14,8 @@ json_objects   JSON in the middle of a text
 json_calls     ... which is a call
 json_faults    ... and why it is none
 
-A predictor has one format. It flattens with it what the student is asked and what it is trained
-on, so both have the same tokens. What the student says stays text until a task environment reads
+A predictor has one format. It flattens with it the student's prompts and its training
+data, so both have the same tokens. The student's message stays text until a task environment reads
 it (`read_reply`); nothing need be told there, for a call in any of the formats is read.
 """
 

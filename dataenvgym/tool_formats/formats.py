@@ -66,7 +66,7 @@ def training_format(name: str) -> ToolFormat:
 
 
 def read_reply(conversation: Conversation, text: str) -> Message:
-    """What the student says to the conversation; calls are read if it declares tools.
+    """The student's message to the conversation; calls are read if it declares tools.
 
     Bare JSON is a call only if it names one of these tools: else it is an answer that is JSON.
     """

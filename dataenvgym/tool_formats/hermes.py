@@ -50,7 +50,7 @@ def calls_text(calls: Iterable[tuple[str, Any]]) -> str:
 
     Args:
         calls: the name and the arguments of each. Arguments that are not an object, because the
-            model's JSON was malformed, are written too; nobody reads a call there.
+            model's JSON was malformed, are written too; no reader takes them for a call.
     """
     return "\n".join(
         f"<tool_call>\n{to_json({'name': name, 'arguments': arguments})}\n</tool_call>"

@@ -1,4 +1,4 @@
-"""What a tool format is."""
+"""The protocol of tool formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ToolFormat(Protocol):
     def parse(self, text: str) -> Message:
         """The assistant's message that the text is: its calls, and the text beside them.
 
-        What cannot be read as a call stays text. It never raises, and takes linear time, for the
+        A malformed call stays text. It never raises, and takes linear time, for the
         text may come from any model.
         """
         ...

@@ -66,7 +66,7 @@ def last_spans(text: str, at: int, read: Callable[[Any], Sequence[ToolCall]]) ->
 
 
 def calls_of(value: Any) -> list[ToolCall]:
-    """The calls that an object, or a list of such objects, stands for; none if it is no call."""
+    """The calls in an object, or in a list of such objects; none if it is not a call."""
     calls = [_call(one) for one in value] if isinstance(value, list) else [_call(value)]
     return [] if None in calls else [call for call in calls if call is not None]
 
@@ -78,7 +78,7 @@ def listed_calls(value: Any) -> list[ToolCall]:
 
 
 def bare_fault(text: str, at: int) -> str | None:
-    """What is wrong with a text that begins as a call does, has arguments, and cannot be read."""
+    """The fault of a text that begins as a call does, has arguments, and cannot be parsed."""
     first = _FIRST.match(text, at) or _FIRST.match(text, max(text.find("```", at), at))
     if not first or not _ARGUMENTS.search(text, first.end()):
         return None

@@ -1,4 +1,4 @@
-"""Short sentences on JSON that is no call; none is longer than 200 characters."""
+"""Short sentences on JSON that is not a call; at most 200 characters each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def fault_at(
     arguments: bool = False,
     several: bool = False,
 ) -> str | None:
-    """What is wrong with the JSON of a call that begins at `start`; None if a call can be read.
+    """The fault of the JSON of a call that begins at `start`; None if a call can be parsed.
 
     Args:
-        mark: what stands before it.
-        closing: what must come behind it, if anything must.
+        mark: the text before it.
+        closing: the text that must follow it; "" for any.
         arguments: the JSON has the arguments alone.
         several: it may be a list of calls.
     """
@@ -48,7 +48,7 @@ def fault_at(
 
 
 def call_fault(value: Any) -> str | None:
-    """Why an object, or one in a list of them, is no call."""
+    """Why an object, or one in a list of them, is not a call."""
     if isinstance(value, list):
         return next(filter(None, map(call_fault, value)), None if value else "no call is in []")
     if not isinstance(value, dict):

@@ -52,7 +52,7 @@ def parse_json(text: str) -> Any:
     """The value that the text is.
 
     Raises:
-        ValueError: if it is no JSON; a `json.JSONDecodeError` says where.
+        ValueError: if it is not JSON; a `json.JSONDecodeError` says where.
         RecursionError: if it is nested too deeply.
     """
     return _DECODER.decode(text)

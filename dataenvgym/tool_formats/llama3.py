@@ -2,7 +2,7 @@
 
 {"name": "search", "parameters": {"query": "x"}}
 
-A call has no mark of its own: what may be one is in `json_calls`.
+A call has no mark of its own: `json_calls` decides which text may be one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What LLaMA-Factory 0.9.5 writes for a student whose own chat template it takes.
+"""The format that LLaMA-Factory 0.9.5 writes with the student's own chat template.
 
 Action: search
 Action Input: {"query": "x"}
@@ -21,7 +21,7 @@ _NAME, _INPUT = "Action:", "Action Input:"
 # the prompt shows an input between such marks, and students repeat them
 _OPEN = re.compile(r"\s*+(?:```(?:json)?\s*+)?")
 _CLOSE = re.compile(r"(?:\s*+```)?")
-# a tool's name in lower case at the end: "Action: Refunded" is what an answer may say
+# a tool's name in lower case at the end: an answer may say "Action: Refunded"
 _LONE = re.compile(r"(?:^|\n)Action: *+([a-z_][\w.-]*+)\s*+\Z")
 
 _TOOLS = """\

@@ -1,4 +1,4 @@
-"""What is wrong with a text that tries to call a tool and cannot be read."""
+"""Explains a malformed tool call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataenvgym.tool_formats.text import TextFormat
 
 
 def malformed_call(text: str) -> str | None:
-    """One sentence on what is wrong with a call in the text that cannot be read.
+    """One sentence on a malformed call in the text.
 
     None for an ordinary text, and for one whose calls can all be read. It has 200 characters at
     most, whatever the text; it takes linear time, and never raises.

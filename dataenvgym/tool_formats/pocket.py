@@ -1,4 +1,4 @@
-"""Calls in a few words, for the pocket students, to which JSON would be most of what they write.
+"""Calls in a few words, for the pocket students, whose messages would otherwise be mostly JSON.
 
 ##carry item tea place mill
 ##pack items tea, rice

@@ -23,7 +23,7 @@ def _no_fault(text: str, at: int) -> str | None:
 
 @dataclass(frozen=True)
 class TextFormat:
-    """A `ToolFormat` made of four functions, and what is known of the texts of calls.
+    """A `ToolFormat` made of four functions, and the marks of its calls.
 
     Attributes:
         tools: the text that declares tools; it follows on the system message.
@@ -68,7 +68,7 @@ class TextFormat:
         return message_of(text, self.spans(text, end_of_thought(text)))
 
     def malformed(self, text: str) -> str | None:
-        """What is wrong with a call in the text that cannot be read; None if none is tried."""
+        """The fault of a malformed call in the text; None if there is no such call."""
         return self.fault(text, end_of_thought(text))
 
     def _written(self, message: Message) -> Message:

@@ -34,7 +34,7 @@ _NAME = "default"
 
 @dataclass(frozen=True)
 class Adapter:
-    """What an adapter folder holds: PEFT's configuration and the weights by name."""
+    """The content of an adapter folder: PEFT's configuration and the weights by name."""
 
     config: dict[str, Any]
     weights: dict[str, torch.Tensor]

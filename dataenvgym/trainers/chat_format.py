@@ -1,4 +1,4 @@
-"""A tokenizer's chat template, taken apart into what stands around each turn.
+"""A tokenizer's chat template, split into the text around each turn.
 
 A trainer must know which tokens are the student's own. So the template is rendered once with
 placeholders and cut into slots, and every message is put into its slot by itself. The rules are
@@ -26,7 +26,7 @@ _THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class Turn:
-    """What comes before a reply, and the reply, each as pieces that are tokenized apart."""
+    """The text before a reply, and the reply, each as pieces that are tokenized apart."""
 
     prompt: tuple[str, ...]
     response: tuple[str, ...]
@@ -40,7 +40,7 @@ class ChatFormat:
         prefix: begins every conversation (a bos token, as a rule).
         system: slot of the system message, or None if the template has no such role.
         user: slot of a user message, up to where the assistant begins to speak.
-        assistant: slot of a reply, with what ends it.
+        assistant: slot of a reply, with its ending.
         default_system: the system message of conversations that have none.
         thinks: a reply without a thought gets an empty one before it.
     """

@@ -3,7 +3,7 @@
 Small models gain little from several threads inside one operation, and lose a lot where cores are
 shared: every operation then waits for the slowest thread. So on CPU each operation runs on one
 thread, and `threads` independent pieces of work (batches, parts of a batch) run side by side.
-What a piece computes does not depend on how many run beside it.
+A piece computes the same, however many run beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataenvgym.errors import ConfigurationError
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# Torch's thread count belongs to the process: while it is one, nobody else may change it.
+# Torch's thread count belongs to the process: while it is one, no other code may change it.
 _ONE_THREAD = threading.RLock()
 # So does torch's global random generator.
 _GLOBAL_RNG = threading.RLock()

@@ -1,6 +1,6 @@
 """Training records as tokens and labels, for each stage.
 
-A label is the token itself where it is to be learned, and `IGNORED` elsewhere. What is too long is
+A label is the token itself where it is to be learned, and `IGNORED` elsewhere. Long examples are
 cut as LLaMA-Factory cuts it: a turn's prompt and response share the room that is left, in favour
 of the shorter of the two.
 """
@@ -67,7 +67,7 @@ class Scored:
 def supervised_examples(
     records: Sequence[SupervisedDatum | ChatDatum], tokenizer: Any, cutoff: int
 ) -> list[Example]:
-    """Stage `sft`: every reply of every record is learned, with what ends it."""
+    """Stage `sft`: every reply of every record is learned, with its ending."""
     form = ChatFormat.parse(tokenizer)
     conversations = []
     for record in records:

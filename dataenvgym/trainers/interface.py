@@ -1,4 +1,4 @@
-"""What a predictor asks of a trainer."""
+"""The interface of trainers, which predictors call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
-"""What an adapter's folder holds, in PEFT's format."""
+"""The content of an adapter's folder, in PEFT's format."""
 
 _OF_ONE_TRAINING = (
     "model_name_or_path",
@@ -36,7 +36,7 @@ class TrainerInterface(Protocol):
 
         Raises:
             UnsupportedStageError: for a stage or option that this trainer does not have.
-            TrainingError: if there is no usable adapter at the end.
+            TrainingError: without a usable adapter at the end.
         """
         ...
 

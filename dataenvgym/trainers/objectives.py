@@ -16,7 +16,7 @@ times the sum of `loss` over the parts.
 
 The loss of stage `scored` is in `scored`.
 
-A reference is what a frozen model gives; it is computed once, before training begins.
+A reference is the output of a frozen model; it is computed once, before training begins.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Pad = Callable[[Sequence[Example]], Batch]
 
 
 class Objective(Protocol):
-    """What is minimised. Examples are named by their position."""
+    """The loss. Examples are named by their position."""
 
     def __len__(self) -> int:
         """How many examples there are."""
@@ -50,11 +50,11 @@ class Objective(Protocol):
         ...
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        """For each batch of an update, what the sum of its losses is multiplied with."""
+        """For each batch of an update, the factor of the sum of its losses."""
         ...
 
     def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
-        """What the losses of a batch share, if anything; without gradient."""
+        """A value that the losses of a batch share, if there is one; without gradient."""
         ...
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:

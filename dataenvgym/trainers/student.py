@@ -1,6 +1,6 @@
 """Base models and tokenizers, loaded from disk once for everybody who uses them.
 
-The model that `load_base_model` returns is shared: whoever wants to change it (inject an adapter,
+The model that `load_base_model` returns is shared: code that changes it (injects an adapter,
 train) takes a `twin`, whose weights are the same memory and whose modules are its own.
 """
 

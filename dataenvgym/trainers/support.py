@@ -1,4 +1,4 @@
-"""What the in-process trainer has of LLaMA-Factory's stages and options.
+"""LLaMA-Factory's stages and options that the in-process trainer supports.
 
 Whatever it has not is refused by name; nothing is passed over in silence that would change what
 is learned.
@@ -22,7 +22,7 @@ EXTRA = (
     "ref_model",
     "ref_model_adapters",
 )
-# ... and those that change nothing in what is learned.
+# ... and those that do not change the training.
 _WITHOUT_EFFECT = (
     "plot_loss",
     "save_steps",
@@ -64,7 +64,7 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
 
 
 def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str]]:
-    """The options with a value that is supported in none of the stages, and what is."""
+    """The options with a value that no stage supports, and the supported values."""
     # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
     has_shares = (config.preprocessing_num_workers or 1) > 1
     is_packed = config.packing and set(stages) == {"pt"}

@@ -1,6 +1,6 @@
 """`SkillTree-v0` in fixed boxes: numbers in, numbers out, as RL libraries want them.
 
-What the numbers are stands in `fixed_layout`. The wrapper fits the simulated and the real
+`fixed_layout` explains the numbers. The wrapper fits the simulated and the real
 environment alike, so that a policy that was trained on one can act in the other.
 `dataenvgym.simulation.forest.SimulatedForest` is the two together, and faster.
 """
@@ -81,7 +81,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         """Allocate the record budget as the weights say.
 
         Raises:
-            InvalidActionError: if the action has another shape, or something that is no number.
+            InvalidActionError: if the action has another shape, or an entry that is not a number.
         """
         observation, reward, terminated, truncated, info = self.env.step(self.moves(action))
         self._n_steps += 1
@@ -91,7 +91,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         return laid_out, reward, terminated, truncated, info
 
     def moves(self, action: np.ndarray) -> TreeAction:
-        """What `action` does to the forest that was seen last; at most the record budget."""
+        """The actions on the last observed forest; at most the record budget."""
         known = np.array([skill in self._forest.skills for skill in self.layout.skills])
         shares, explores = self.layout.orders(action, known)
         pairs = zip(shares.tolist(), explores.tolist(), strict=True)
@@ -115,7 +115,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
 
 
 def _move(tree: Tree, share: int, explore: bool, *, subskills: int) -> Explore | Exploit | None:
-    """What brings the tree's allocation to `share`, as nearly as it goes; None if nothing does."""
+    """The action that brings the tree's allocation closest to `share`; None if none does."""
     room = share - tree.allocation
     if (explore or not tree.subskills) and not tree.is_complete and room > 0:
         new = min(subskills, room)

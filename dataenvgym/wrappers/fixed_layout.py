@@ -1,4 +1,4 @@
-"""How a forest is laid out in boxes of fixed size: what policies of RL libraries see and do.
+"""How a forest is laid out in boxes of fixed size, for policies of RL libraries.
 
 observation   for each skill one row of FEATURES, in [-1, 1]; flattened
 action        for each skill (weight, whether to explore), in [-1, 1]; flattened
@@ -30,7 +30,7 @@ steps_left    share of the episode's steps that are left, the same in each row
 
 @dataclass(frozen=True)
 class TreeTotals:
-    """What the rows of an observation are made of; each (n_skills,).
+    """The rows of an observation; each (n_skills,).
 
     Attributes:
         accuracy: in [0, 1].
@@ -107,7 +107,7 @@ class FixedLayout:
             known: whether there is a tree of that skill; if not, its share is 0.
 
         Raises:
-            InvalidActionError: if the action has another shape, or something that is no number.
+            InvalidActionError: if the action has another shape, or an entry that is not a number.
         """
         values = np.asarray(action, dtype=float)
         if values.shape != self.action_space.shape or not np.isfinite(values).all():

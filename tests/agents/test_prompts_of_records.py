@@ -69,12 +69,13 @@ def test_the_prompt_of_a_record_is_that_of_an_evaluation(
     # this student says the same each time, so no try of its own is right beside a wrong one
     assert bool(records) == (engine_name not in ("none", "contrast"))
     for record in records:
-        text = record.instruction
+        prompt = record.conversation[:-1] if record.kind == "scored" else record.prompt
+        text = prompt[-1].content
         assert text.startswith(BEFORE)
         assert text.endswith(AFTER)
         instruction = text[len(BEFORE) : -len(AFTER)]
         assert BEFORE not in instruction
-        assert record.prompt == shown_in_evaluation(task, instruction)
+        assert prompt == shown_in_evaluation(task, instruction)
     assert not any(BEFORE in request for request in willing_teacher.asked)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -64,8 +65,37 @@ def test_the_list_of_one_group_has_that_group_alone(dataenvgym, folder):
     (folder / "own" / "agent").mkdir(parents=True)
     (folder / "own" / "agent" / "mine.yaml").write_text("# All mine\n_target_: a.B\n")
     out = dataenvgym("list", "agent", "--config-dir", "own").out
-    assert "mine            All mine" in out
+    assert re.search(r"^   mine +All mine$", out, re.MULTILINE)
     assert "task=" not in out
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_list_fits_the_width_with_descriptions_that_start_level(
+    dataenvgym, monkeypatch, columns
+):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = dataenvgym("list").out
+    assert max(map(len, out.splitlines())) <= columns
+    trainers = out.partition("\ntrainer=\n")[2].partition("\n\n")[0].splitlines()
+    starts = {re.match(r" [ *] \w+ +", line).end() for line in trainers}
+    assert len(trainers) == len(options_by_group()["trainer"])
+    assert len(starts) == 1
+
+
+def test_a_long_description_is_cut_in_the_list_and_whole_in_the_list_of_its_group(
+    dataenvgym, monkeypatch, folder
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    (folder / "own" / "agent").mkdir(parents=True)
+    words = " ".join(["word"] * 30)
+    for name, text in (("clauses", f"Two clauses, one short: {words}"), ("words", words)):
+        (folder / "own" / "agent" / f"{name}.yaml").write_text(f"# {text}\n_target_: a.B\n")
+    out = dataenvgym("list", "--config-dir", "own").out
+    assert re.search(r"^   clauses +Two clauses, one short$", out, re.MULTILINE)
+    assert re.search(r"^   words +word( word)+ \.\.\.$", out, re.MULTILINE)
+    whole = dataenvgym("list", "agent", "--config-dir", "own").out
+    assert whole.count("word") == 60 + 1
+    assert max(map(len, whole.splitlines())) <= 80
 
 
 def test_the_command_starts_without_torch_and_ends_with_its_code():

@@ -165,11 +165,16 @@ def own_agent(name: str) -> tuple[str, ...]:
     return (f"agent._target_=pupils.{name}", "episode.iterations=3")
 
 
+def continues(directory: Path, command: str = "the same command") -> str:
+    folder = directory.relative_to(Path.cwd())
+    return f"dataenvgym: interrupted. What is done is in {folder}; {command} continues it\n"
+
+
 def test_an_interrupted_run_says_so_and_the_same_command_goes_on(dataenvgym, small, folder):
     command = ("run", *small, *own_agent("Impatient"))
     result = dataenvgym(*command)
     assert result.code == 130
-    assert result.err == "dataenvgym: interrupted; the same command goes on from here\n"
+    assert result.err == continues(only_run(folder))
     assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
     assert dataenvgym(*command).code == 0
     assert len(read_json(only_run(folder) / "summary.json")["iterations"]) == 4
@@ -179,9 +184,37 @@ def test_sigterm_ends_a_run_like_an_interrupt(dataenvgym, small, folder):
     before = signal.getsignal(signal.SIGTERM)
     result = dataenvgym("run", *small, *own_agent("Unwanted"))
     assert result.code == 143
-    assert result.err == "dataenvgym: interrupted; the same command goes on from here\n"
+    assert result.err == continues(only_run(folder))
     assert read_json(only_run(folder) / "summary.json")["status"] == "interrupted"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_ctrl_c_at_a_real_run_names_its_folder_which_the_same_command_continues(folder, small):
+    command = [sys.executable, "-m", "dataenvgym.cli.main", "run", *small, *own_agent("Startled")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **piped) as process:
+        for line in process.stdout:
+            if line == "the agent waits\n":
+                process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert (process.returncode, said) == (130, continues(only_run(folder)))
+    done = subprocess.run(command, env=environment, timeout=120, **piped)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"run directory: runs/{only_run(folder).name}\n" in done.stdout
+    assert "going on after 1" in done.stdout
+
+
+def test_an_interrupted_fresh_run_is_continued_by_the_command_without_that(
+    dataenvgym, small, folder
+):
+    result = dataenvgym("run", *small, "--fresh", *own_agent("Hasty"))
+    assert result.err == continues(only_run(folder), "the same command without --fresh")
+
+
+def test_a_run_in_a_process_of_its_own_is_named_when_interrupted(dataenvgym, small, folder):
+    result = dataenvgym("run", *small, "executor=processes", *own_agent("Hasty"))
+    assert (result.code, result.err) == (130, continues(only_run(folder)))
 
 
 def test_an_agents_malformed_record_fails_the_run_in_one_line(dataenvgym, small, folder):

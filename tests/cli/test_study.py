@@ -63,7 +63,9 @@ def test_an_interrupted_study_says_so_and_the_same_command_goes_on(dataenvgym, s
     command = ("study", *impatient, *small, *OPTIONS, "--allow-unequal", "records")
     result = dataenvgym(*command)
     assert result.code == 130
-    assert result.err == "dataenvgym: interrupted; the same command goes on from here\n"
+    assert result.err == (
+        "dataenvgym: interrupted. What is done is in studies/s; the same command continues it\n"
+    )
     assert dataenvgym(*command).code == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -215,5 +216,5 @@ def test_what_packages_offer_is_listed(package, capsys):
 
     assert main(["list", "agent"]) == 0
     out = capsys.readouterr().out
-    assert "   fancy           From fancy-package: mine.MyAgent\n" in out
+    assert re.search(r"^   fancy +From fancy-package: mine\.MyAgent$", out, re.MULTILINE)
     assert "mine.MyAgent" not in "".join(line for line in out.splitlines() if " random " in line)

@@ -265,11 +265,17 @@ def test_a_framed_record_is_kept_as_it_is():
     assert RecordChecks.for_task(task).check([written]).accepted == (written,)
 
 
-def test_the_same_conversation_with_other_weights_is_another_record():
-    messages = (Message(role="user", content="q"), Message(role="assistant", content="a"))
-    weights = (0.5, -0.5, None, 0.5)
-    batch = [ScoredDatum(messages=messages, weights=(weight,)) for weight in weights]
-    assert RecordChecks().check(batch).reasons == {"duplicate": 1}
+def test_a_scored_record_is_a_try_and_repeats_nothing():
+    messages = (Message(role="user", content="q " * 50), Message(role="assistant", content="a"))
+    other = (messages[0], Message(role="assistant", content="b"))
+    batch = [ScoredDatum(messages=messages, weights=(weight,)) for weight in (0.5, None, 0.5)]
+    batch.append(ScoredDatum(messages=other, weights=(0.5,)))
+    checks = RecordChecks()
+    assert checks.check(batch).reasons == {}
+    checks.accept(batch)
+    assert checks.check(batch).reasons == {}
+    chat = ChatDatum(messages=messages)
+    assert checks.check([chat, chat]).reasons == {"duplicate": 1}
 
 
 def test_an_evaluation_problem_in_a_scored_conversation_is_dropped():

@@ -41,6 +41,7 @@ def test_without_a_terminal_each_iteration_is_a_flushed_line(play, tmp_path):
     lines = re.sub(r"\d+\.\d s", "T s", stream.flushed).splitlines()
     assert lines == [
         "echo, taught by writer in SkillList, seed 0: 2 iterations",
+        f"run directory: {tmp_path / 'run'}",
         "iteration 0/2: validation 0.167, T s",
         "iteration 1/2: validation 0.417 (+0.250), 3 records, T s",
         "iteration 2/2: validation 0.750 (+0.333), 3 records, 1 dropped, T s",
@@ -150,7 +151,7 @@ def test_how_far_a_phase_is_is_a_plain_line_every_ten_seconds_at_most():
         tell(f"step {second}")
     progress.on_phase("begin", 3, "train", 0.0)
     tell("just begun")
-    assert stream.getvalue().splitlines()[1:] == ["iteration 2: step 20", "iteration 2: step 40"]
+    assert stream.getvalue().splitlines()[2:] == ["iteration 2: step 20", "iteration 2: step 40"]
 
 
 @pytest.mark.parametrize("kind", [PlainProgress, LiveProgress])

@@ -106,10 +106,10 @@ def test_paths_are_written_absolute_and_names_as_they_are(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lora_rnak": 8}, "'lora_rnak' is no training option. Did you mean 'lora_rank'?"),
+        ({"lora_rnak": 8}, "'lora_rnak' is not a training option. Did you mean 'lora_rank'?"),
         ({"plot_loss": True}, "'plot_loss' is an option of LLaMA-Factory .* expected in 'extra'"),
         ({"extra": {"plot_los": True}}, "'plot_los'.* Did you mean 'plot_loss'?"),
-        ({"extra": {"seed": 1}}, "'seed' stands in 'extra', expected it as an option of its own"),
+        ({"extra": {"seed": 1}}, "'seed' is in 'extra', expected it as an option of its own"),
         ({"lora_rank": 0}, "lora_rank: .*greater than or equal to 1; found 0"),
         ({"stage": "sff"}, "stage: .*found 'sff'"),
         ({"seed": 2**32}, "seed: .*less than 4294967296"),

@@ -152,10 +152,16 @@ def test_one_item_or_the_list_alone_is_brought_into_shape(text):
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ({"labels": [{"number": "1", "skill": "a"}]}, "labels: 0: number: '1' is no integer"),
-        ({"labels": [{"number": True, "skill": "a"}]}, "labels: 0: number: True is no integer"),
+        (
+            {"labels": [{"number": "1", "skill": "a"}]},
+            "labels: 0: number: '1' is not of type integer",
+        ),
+        (
+            {"labels": [{"number": True, "skill": "a"}]},
+            "labels: 0: number: True is not of type integer",
+        ),
         ({"labels": [{"number": 1}]}, "labels: 0: there is no 'skill'"),
-        ([], r"\[\] is no object"),
+        ([], r"\[\] is not of type object"),
     ],
 )
 def test_what_does_not_fit_is_said(value, problem):

@@ -6,7 +6,9 @@ there is to learn from that. `SelfTeachingEngine` is all of it but the saying:
 - `SelfAnswersEngine` picks one try, whose messages are learned:
   `SelfConsistencyEngine` (self_consistency) what the student says most often,
   `RejectionSamplingEngine` what the task's domain calls right;
-- `ContrastEngine` (contrast) makes preference pairs of a try that is right and one that is not.
+- `ContrastEngine` (contrast) makes preference pairs of a try that is right and one that is not;
+- `ScoredTriesEngine` (scored_tries) gives each turn of each try a weight;
+- `BranchedTriesEngine` (branched_tries) plays a try again from one of its turns on, to compare.
 """
 
 from __future__ import annotations
@@ -39,9 +41,15 @@ class SelfTeachingEngine(ABC):
         samples: how often the student tries each problem.
         temperature: how the student draws its answers; above 0.
         tries: how many problems are tried for each record that is wanted, at most.
+
+    Attributes:
+        records_per_problem: how many records a problem gives at most, as far as is known before.
+        learns_once: whether a problem is learned from once in a run; else, once in an iteration.
     """
 
     fit = EngineFit(needs="counts")
+    records_per_problem: int = 1
+    learns_once: bool = True
 
     def __init__(
         self,
@@ -75,6 +83,12 @@ class SelfTeachingEngine(ABC):
             tries: as many as `samples`, those that failed included.
         """
 
+    def learn_all(
+        self, problems: Sequence[Sequence[CompletedTaskInstance]]
+    ) -> Sequence[Sequence[TrainingDatum]]:
+        """The same for several problems; override it where they have something in common."""
+        return [self.learn(tries) for tries in problems]
+
     # --- what an agent asks ---
 
     @property
@@ -105,12 +119,14 @@ class SelfTeachingEngine(ABC):
         wave = 0
         while chosen := self._choose(order, tried, wishes, left):
             tried |= {problem.id for problem, _ in chosen}
-            found = self._learned([p for p, _ in chosen], predictor, derive_seed(seed, wave))
+            tries = self.play([p for p, _ in chosen], predictor, derive_seed(seed, wave))
+            found = self.learn_all(tries)
             for (problem, skill), lessons in zip(chosen, found, strict=True):
                 left[skill] -= 1
                 if taken := lessons[: wishes[skill]]:
                     wishes[skill] -= len(taken)
-                    self._used.add(problem.id)
+                    if self.learns_once:
+                        self._used.add(problem.id)
                     records += taken
             wave += 1
             tell(f"self-teaching: {len(records)} records from {len(tried)} problems")
@@ -131,8 +147,9 @@ class SelfTeachingEngine(ABC):
         wishes: dict[str | None, int],
         left: dict[str | None, int],
     ) -> list[tuple[TaskInstance, str | None]]:
-        """For each skill as many new problems as it wants records, or may still try."""
-        rooms = {skill: min(count, left[skill]) for skill, count in wishes.items()}
+        """For each skill as many new problems as its records need, or as it may still try."""
+        each = self.records_per_problem
+        rooms = {skill: min(-(-count // each), left[skill]) for skill, count in wishes.items()}
         chosen: list[tuple[TaskInstance, str | None]] = []
         for problem in order:
             if problem.id in tried or problem.id in self._used:
@@ -143,10 +160,10 @@ class SelfTeachingEngine(ABC):
                 chosen.append((problem, skill))
         return chosen
 
-    def _learned(
+    def play(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
-    ) -> list[Sequence[TrainingDatum]]:
-        """For each problem the records that the student's tries at it give."""
+    ) -> Sequence[Sequence[CompletedTaskInstance]]:
+        """The student's tries at each problem; here, `samples` of its own."""
         seeds = (derive_seed(seed, sample) % 2**31 for sample in range(self.samples))
         rounds = [
             self.task.attempt(
@@ -154,7 +171,7 @@ class SelfTeachingEngine(ABC):
             )
             for seed in seeds
         ]
-        return [self.learn(tries) for tries in zip(*rounds, strict=True)]
+        return [*zip(*rounds, strict=True)]
 
 
 class SelfAnswersEngine(SelfTeachingEngine):

@@ -1,7 +1,7 @@
 """`SkillTree-v0`: the agent explores and exploits a forest of skills, and an engine writes.
 
     forest       the frozen model: Forest -> Tree -> Subskill
-    actions      `Explore` and `Exploit`, and the refusal of what cannot be done
+    actions      `Explore` and `Exploit`, and the refusal of impossible ones
     transitions  (forest, action) -> forest, (forest, results) -> forest
     subskills    what an engine may know: names of new ones, and to which one a problem belongs
     accuracies   how well the student knows them

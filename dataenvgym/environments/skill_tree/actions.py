@@ -1,4 +1,4 @@
-"""What a data-generation agent does to a forest: explore or exploit, at most one for each skill.
+"""Actions on a forest of skills: explore or exploit, at most one for each skill.
 
 `Explore` opens new subskills of a skill, `Exploit` gives the open ones more records or fewer. A
 skill that is not named keeps its allocation, so that the empty action repeats the step before.
@@ -47,7 +47,7 @@ def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
             among them.
 
     Raises:
-        InvalidActionError: for what is no such sequence, a malformed move, a skill or a subskill
+        InvalidActionError: for another type, a malformed move, a skill or a subskill
             that is not there, or two moves for one skill.
     """
     if isinstance(value, str | bytes | Mapping | Model) or not isinstance(value, Iterable):

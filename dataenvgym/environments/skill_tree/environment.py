@@ -1,4 +1,4 @@
-"""The environment whose action is what a forest of skills is given, and whose engine writes.
+"""The environment whose actions grow and fund a forest of skills; its engine writes the records.
 
 step(action) -> the engine names new subskills -> the plan: an allocation for each subskill
              -> the engine writes that many records -> check -> train -> evaluate -> forest
@@ -50,7 +50,7 @@ from dataenvgym.tasks.adapted import known_instances, task_of
 
 
 class SkillTreeOptions(EnvironmentOptions, total=False):
-    """Keyword arguments of `SkillTree`, for what makes one."""
+    """Keyword arguments of `SkillTree`, for functions that make one."""
 
     engine: Engine | None
     train_sample: int
@@ -198,7 +198,7 @@ class SkillTree(TeachingEnvironment):
     # --- the records of an action ---
 
     def _write(self, number: int, action: TreeAction) -> tuple[Forest, Sequence[TrainingDatum]]:
-        """The plan, and what the engine writes for it."""
+        """The plan, and the engine's records for it."""
         engine = self._tree_engine
         engine.load(self._engine_state)
         examples = wrong_first(self._forest, self._completed)

@@ -1,8 +1,8 @@
-"""What an iteration of `SkillTree` leaves behind, besides what every iteration does.
+"""Further files of an iteration of `SkillTree`.
 
     iterations/NNN/
         action.json       the agent's action
-        plan.json         the forest with the action done: what the engine was asked for
+        plan.json         the forest after the action: the order to the engine
         engine.json       the state of an engine that has one, after it wrote
         submitted.jsonl   what it wrote (see `iterations`); the files above are whole by then
         trained.jsonl     the student's answers to a sample of the records it was trained on

@@ -1,4 +1,4 @@
-"""The spaces of `SkillTree`: forests, and what can be done to one."""
+"""The spaces of `SkillTree`: forests, and actions on them."""
 
 from __future__ import annotations
 

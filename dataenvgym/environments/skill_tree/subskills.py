@@ -1,4 +1,4 @@
-"""What an engine may know of subskills; an engine that knows nothing has one in each skill."""
+"""Subskills that an engine knows; an engine that knows none has one in each skill."""
 
 from __future__ import annotations
 

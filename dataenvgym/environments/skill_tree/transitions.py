@@ -4,7 +4,7 @@
     apply_action(forest, action, names)   new subskills are opened, allocations change
     apply_results(forest, results)        what was made is counted, accuracies are renewed
 
-What happens between the second and the third, records and training, is the environment's.
+Between the second and the third, the environment makes records and trains.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Accuracies:
 
 @dataclass(frozen=True)
 class Results:
-    """What a step came to.
+    """The result of a step.
 
     Attributes:
         made: records trained on, by subskill.

@@ -21,7 +21,7 @@ Examples = Mapping[str, Sequence[CompletedTaskInstance]]
 
 
 class TreeEngine:
-    """What a forest asks of an engine.
+    """A forest's order to an engine.
 
     Args:
         engine: writes the records; see `SkillTree`.

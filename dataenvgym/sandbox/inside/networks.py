@@ -1,4 +1,4 @@
-"""Networks for runs: each finds one that nobody has used.
+"""Networks for runs: each run gets an unused one.
 
 To make one for every run would take a quarter of the time that a run takes. So there are two, in
 turn, as at most two runs are there at a time: one that goes on and one that is prepared. What a

@@ -1,4 +1,4 @@
-"""What a run finds: its files, and the modules that are imported already."""
+"""The surroundings of a run: its files, and the modules that are already imported."""
 
 WORK, CODE = "/sandbox/work", "/sandbox/code"
 MAIN = f"{CODE}/main.py"

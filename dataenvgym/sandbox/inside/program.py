@@ -133,7 +133,7 @@ def _run_python(source: bytes) -> NoReturn:
 
 
 def _uncaught(error: BaseException) -> int:
-    """Show an exception that nobody has caught; the exit code."""
+    """Show an uncaught exception; return the exit code."""
     error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
     try:
         sys.excepthook(type(error), error, error.__traceback__)

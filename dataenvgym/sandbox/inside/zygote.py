@@ -3,7 +3,7 @@
     main('{"control": fd, "filter": "..."}')
 
 For each "+" on its control socket, which comes with the run's limits, it prepares one run. That
-is two processes, in new pid and mount namespaces and a network that nobody has used:
+is two processes, in new pid and mount namespaces and an unused network:
 
     init: process 1 of the run. It mounts, waits, and reports how the main process ended; with it
           ends every process of the run. The program inside can neither signal nor trace it.
@@ -152,7 +152,7 @@ def _prepare(control: socket.socket, order: dict[str, Any], rules: bytes) -> Non
 
 
 def _guarded(channel: socket.socket, step: Callable[..., NoReturn], *arguments: Any) -> NoReturn:
-    """Take a step from which there is no way back; if it fails, say so and be gone."""
+    """Take an irreversible step; if it fails, report it and exit."""
     try:
         step(*arguments)
     except BaseException as error:

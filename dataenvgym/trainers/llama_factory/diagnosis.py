@@ -33,7 +33,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 
 
 def explain_failure(code: int, log: Path) -> str:
-    """One message: what happened, what to do, where the log is and how it ends.
+    """One message: the error, the way out, where the log is and how it ends.
 
     Args:
         code: the exit code; negative for the signal that ended the process.
@@ -54,7 +54,7 @@ def _cause(code: int, words: str) -> tuple[str, str]:
         return "it was killed, most often by a system that ran out of memory", _LESS_MEMORY
     if code < 0:
         name = signal.Signals(-code).name
-        return f"it was ended by {name}", "start the same command again to go on"
+        return f"it was ended by {name}", "start the same command again to continue"
     errors = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", words, re.MULTILINE)
     what = f"it ended with exit code {code}" + (f" ({errors[-1][:300]})" if errors else "")
     return what, "put right what the log says, then start the same command again"

@@ -116,7 +116,7 @@ class WarmWorker:
     """A process that has imported LLaMA-Factory, and forks a child for each training.
 
     It starts with the first training, or with `start`, and ends with `close`, with this process,
-    or when nobody holds this object any more.
+    or when this object is no longer referenced.
 
     Args:
         python: the interpreter of LLaMA-Factory's environment.
@@ -128,7 +128,7 @@ class WarmWorker:
         self.python = python
         self.environment = dict(environment or {})
         self.ready: dict[str, Any] = {}
-        """What the worker said of itself when it had imported everything."""
+        """The worker's message after all imports."""
         self._process: _Process | None = None
         self._lock = threading.Lock()
 
@@ -139,7 +139,7 @@ class WarmWorker:
         return process.pid if process is not None and process.is_alive() else None
 
     def start(self, log: Path) -> None:
-        """Begin to import, without waiting for it; what is printed then goes to `log`."""
+        """Begin to import, without waiting for it; its output goes to `log`."""
         if self.pid is None:
             self.close()
             command = guarded([str(self.python), str(Path(__file__).with_name("worker.py"))])
@@ -181,7 +181,7 @@ class WarmWorker:
 
 
 class _Process:
-    """A process that is told and tells JSON, a line each."""
+    """A process that reads and writes JSON, one line a message."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         import sh
@@ -233,7 +233,7 @@ class _Process:
 
 
 def _exit_code(running: Any) -> int:
-    """What an ended program of `sh` ended with."""
+    """The exit code of a program of `sh` that has ended."""
     import sh
 
     with suppress(sh.ErrorReturnCode):

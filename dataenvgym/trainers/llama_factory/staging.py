@@ -1,7 +1,7 @@
 """Where LLaMA-Factory writes while it trains, and how that becomes what was asked for.
 
 It writes to a hidden folder beside the output folder, as a file beside it says (`.training.yaml`);
-with checkpoints, an interrupted training goes on from there. When everything is in it, it is
+with checkpoints, an interrupted training continues from there. When everything is in it, it is
 renamed.
 """
 
@@ -18,14 +18,14 @@ from dataenvgym.trainers.interface import ADAPTER_FILES
 
 _RESUME = "resume_from_checkpoint"
 
-# What is kept of LLaMA-Factory's output beside an adapter; the rest repeats the student's files.
+# Files of LLaMA-Factory's output to keep beside an adapter; the others repeat the student's files.
 _REPORTS = ("trainer_log.jsonl", "trainer_state.json", "all_results.json", "training_loss.png")
 
 
 def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
     """Write the file that LLaMA-Factory trains by, and make the folder that it writes to.
 
-    The folder is emptied, unless the same training was interrupted and can go on from there.
+    The folder is emptied, unless the same training was interrupted and can continue.
     """
     new = staged.with_name(f"{staged.name}.new")
     config.with_options(output_dir=staging).write(new)
@@ -39,7 +39,7 @@ def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
 
 
 def _asked(path: Path) -> TrainingConfig | None:
-    """What a staged file asks for, but for where to go on from."""
+    """The options of a staged file, except where to continue from."""
     if not path.is_file():
         return None
     config = TrainingConfig.read(path)
@@ -72,7 +72,7 @@ def publish(staging: Path, output: Path, log: Path) -> None:
         with suppress(FileNotFoundError):
             (staging / name).replace(output.with_name(name))
     for path in staging.iterdir():
-        if path.is_dir():  # first out of sight: half a checkpoint is nothing to go on from
+        if path.is_dir():  # first out of sight: half a checkpoint cannot be continued
             shutil.rmtree(path.replace(path.with_name(f".{path.name}")))
         elif path.name == "training_args.bin" or (is_adapter and path.name not in ADAPTER_FILES):
             path.unlink()

@@ -43,7 +43,7 @@ class LlamaFactoryTrainer:
 
     Beside the output folder it leaves `llama_factory.log`, `trainer_log.jsonl` and LLaMA-Factory's
     reports; the output folder appears when everything is in it. With a `save_strategy` other than
-    "no", a training that was interrupted goes on from its last checkpoint.
+    "no", an interrupted training continues from its last checkpoint.
 
     Args:
         command: your own `llamafactory-cli`, as a path, a command line, or a list of words; None
@@ -52,10 +52,10 @@ class LlamaFactoryTrainer:
             saves the start-up of every training but the first. Needs a Python interpreter beside
             `command`. A command of several words, and torchrun, start anew each time.
         gpus: numbers of the GPUs to train on (CUDA_VISIBLE_DEVICES); several are driven by
-            torchrun. None leaves it to what is visible.
+            torchrun. None uses the visible ones.
         threads: CPU threads of each process (OMP_NUM_THREADS); None leaves it to torch. With a
             fixed number, the same files give the same adapter on CPU.
-        variant: "cpu" or "cuda" of the pinned environment; None takes what the machine has.
+        variant: "cpu" or "cuda" of the pinned environment; None detects it.
         environment: more variables for LLaMA-Factory.
         options: LLaMA-Factory's, as `TrainingConfig` has them, for every training.
 
@@ -125,7 +125,7 @@ class LlamaFactoryTrainer:
 
         Raises:
             UnsupportedStageError: for stage `scored`, and for pairs of several turns.
-            TrainingError: if there is no adapter or student at the end, naming the log; the same
+            TrainingError: without an adapter or student at the end, naming the log; the same
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)

@@ -10,7 +10,7 @@ standard library and LLaMA-Factory:
               request; negative if a signal ended the child, as in `subprocess`
 
 The parent only imports: no tensor operation and no CUDA call comes before the fork, so a child is
-what a fresh `llamafactory-cli` would be, and nothing of one training is left for the next. It ends
+a copy of a fresh `llamafactory-cli`, and nothing of one training is left for the next. It ends
 with its standard input; a guard (`dataenvgym.external.guard`) ends it, and its child, otherwise.
 """
 
@@ -29,7 +29,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# What a training imports, also late. Besides these, it asks three times which classes there are for
+# Modules that a training imports, also late. Besides these, it asks three times for the classes of
 # students that see, for which transformers imports all of them: the most of its start-up.
 _MODULES = (
     "llamafactory.cli",
@@ -49,7 +49,7 @@ _SEEING = ("AutoModelForImageTextToText", "AutoModelForSeq2SeqLM", "AutoModelFor
 def main() -> None:
     """Import, then train as requested until the input ends."""
     messages = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what imports print goes to the log
+    os.dup2(2, 1)  # the output of imports goes to the log
     for name in _MODULES:
         _import(name)
     _import_seeing()
@@ -78,7 +78,7 @@ def _import_seeing() -> None:
 
 
 def _state() -> dict[str, Any]:
-    """What shows that a child begins like a fresh process."""
+    """Evidence that a child begins like a fresh process."""
     torch: Any = sys.modules["torch"]
     return {
         "pid": os.getpid(),

@@ -1,0 +1,133 @@
+"""Scored records that differ from one turn on: a try, and others that leave it at that turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dataenvgym.agents.engines.lost_tries import LostTries
+from dataenvgym.agents.engines.named_turns import named_turns
+from dataenvgym.agents.engines.replayed import ReplayedPredictor
+from dataenvgym.agents.engines.scored_tries import JUDGE
+from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.judging import Unscored
+from dataenvgym.plans import Plan
+from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TaskInstance, TrainingDatum
+from dataenvgym.seeding import derive_rng, derive_seed
+from dataenvgym.tasks.lessons import scored_record_of, students_turns
+
+
+class BranchedTriesEngine(SelfTeachingEngine):
+    """Writes scored records of a try, and of other ways to go on from one of its turns.
+
+    The student plays a problem; the judge of the task names the turn that mattered most, or, if
+    the task has no judge, one is drawn. The student then plays the problem again from that turn on.
+    In each record this turn alone has a weight: the reward of the try. Trained with
+    `trainer.scored_as=dpo`, the records become pairs that first differ at that turn, which
+    `trainer.scored_segment` makes longer: SDPO (Kong et al., 2025, "SDPO: Segment-Level Direct
+    Preference Optimization for Social Agents").
+
+    A try with the full reward is not played again, and has no record. Nor has one that failed, one
+    on which the judge gave no verdict, and one in which another speaker said something else before
+    that turn; the user of the run is told how many. So speakers should be scripted, greedy or
+    cached.
+
+    Args:
+        task, temperature, tries: see `SelfTeachingEngine`.
+        samples: how often each problem is played: once whole, and then from the turn on; 2 or more.
+        name_turns: ask the judge, if the task has one, for the turn; False draws it.
+        repeat: play problems again in later iterations, with the student as it is then.
+    """
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 6,
+        temperature: float = 1.0,
+        tries: int = 4,
+        name_turns: bool = True,
+        repeat: bool = True,
+    ) -> None:
+        super().__init__(task, samples=samples, temperature=temperature, tries=tries)
+        if samples < 2:
+            raise ConfigurationError(
+                f"samples is {samples}, expected 2 or more: one try, and another to compare with it"
+            )
+        self.judge = self.task.others.get(JUDGE) if name_turns else None
+        self.records_per_problem = samples
+        self.learns_once = not repeat
+        self._lost = LostTries("branched_tries")
+        self._branched_at: dict[str, int] = {}  # by problem, for the tries of the last `play`
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        """The records of the plan, up to `samples` of each problem."""
+        self._lost = LostTries("branched_tries")
+        records = super().generate(plan, predictor, rng)
+        self._lost.warn(records)
+        return records
+
+    def play(
+        self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
+    ) -> Sequence[Sequence[CompletedTaskInstance]]:
+        """For each problem a try, and those that leave it at one turn; none if nothing is wrong."""
+        sampling = self.sampling.model_copy(update={"seed": seed % 2**31})
+        first = self.task.attempt(predictor, problems, sampling=sampling)
+        lacking = [done for done in first if self._lost.keeps(done) and done.reward < 1.0]
+        places = self._branched_at = self._located(lacking, seed)
+        again = [(d, places[d.instance.id]) for d in lacking if d.instance.id in places]
+        tries = {done.instance.id: [done] for done, _ in again}
+        for number in range(1, self.samples if again else 1):
+            anew = derive_seed(seed, "branch", number) % 2**31
+            student = ReplayedPredictor(predictor, again, seed=anew)
+            chosen = [done.instance for done, _ in again]
+            for done in self.task.attempt(student, chosen, sampling=sampling):
+                if self._lost.keeps(done):
+                    tries[done.instance.id].append(done)
+        return [tries.get(problem.id, []) for problem in problems]
+
+    def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
+        """The records of a try and its branches, if there is one."""
+        if not tries:
+            return ()
+        first, *branches = tries
+        place = self._branched_at[first.instance.id]
+        start = first.transcript[:place]
+        alike = [first]
+        for done in branches:
+            if done.transcript[:place] == start:
+                alike.append(done)
+            else:
+                self._lost.astray.append("another speaker said something else before that turn")
+        if len(alike) < 2:
+            return ()
+        prompt = self.task.domain.prompt(first.instance)
+        records = []
+        for done in alike:
+            turns = students_turns(done, prompt)
+            weights = [done.reward if turn == place else None for turn in turns]
+            records.append(scored_record_of(done, weights, prompt))
+        return [record for record in records if record is not None]
+
+    def _located(self, tries: Sequence[CompletedTaskInstance], seed: int) -> dict[str, int]:
+        """By problem, the place in the transcript of the turn that mattered most."""
+        turns = [students_turns(d, self.task.domain.prompt(d.instance)) for d in tries]
+        if self.judge is None:
+            drawn = [derive_rng(seed, "turn", d.instance.id) for d in tries]
+            return {
+                done.instance.id: int(rng.choice(places))
+                for done, places, rng in zip(tries, turns, drawn, strict=True)
+            }
+        found: dict[str, int] = {}
+        verdicts = named_turns(self.judge, [*zip(tries, turns, strict=True)], most=1)
+        for done, verdict in zip(tries, verdicts, strict=True):
+            if isinstance(verdict, Unscored):
+                self._lost.unscored.append(verdict.reason)
+            elif verdict:
+                found[done.instance.id] = verdict[0].turn
+        return found

@@ -1,0 +1,102 @@
+"""Which of the student's turns mattered, as a judge names them: many conversations at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from typing import TypeVar
+
+from dataenvgym.errors import BudgetSpentError
+from dataenvgym.interfaces import Ask, Failure, PredictorInterface, SamplingParameters
+from dataenvgym.judging import Unscored, dialogue_text
+from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.tasks.social.evaluators import NamedTurn, judge_turns
+from dataenvgym.tool_formats import as_reply
+
+T = TypeVar("T")
+_WHO = "assistant"
+
+
+def named_turns(
+    judge: PredictorInterface,
+    played: Sequence[tuple[CompletedTaskInstance, Sequence[int]]],
+    *,
+    most: int | None = None,
+) -> list[tuple[NamedTurn, ...] | Unscored]:
+    """Ask a judge which turns of each conversation mattered.
+
+    Args:
+        played: finished tries, each with the places of the student's turns in its transcript.
+        most: how many turns it can name; None is all.
+
+    Returns:
+        For each try the turns that it names, by their place in the transcript; or why not.
+    """
+    return answered_together([_asks(done, turns, most) for done, turns in played], judge)
+
+
+def answered_together(
+    asks: Sequence[Generator[Ask, str, T]], speaker: PredictorInterface
+) -> list[T | Unscored]:
+    """Run generators to their ends; the asks of all of them are answered in batches.
+
+    Returns:
+        What each returned; `Unscored` where the speaker failed.
+    """
+    found: dict[int, T | Unscored] = {}
+    pending: dict[int, Ask] = {}
+    for i, each in enumerate(asks):
+        _advance(i, each, None, found, pending)
+    while pending:
+        alike: dict[str, list[int]] = defaultdict(list)
+        for i, ask in pending.items():
+            alike[ask.sampling.model_dump_json()].append(i)
+        for places in alike.values():
+            batch = [pending.pop(i) for i in places]
+            replies = _replies(speaker, batch)
+            for i, reply in zip(places, replies, strict=True):
+                if isinstance(reply, Unscored):
+                    asks[i].close()
+                    found[i] = reply
+                else:
+                    _advance(i, asks[i], reply, found, pending)
+    return [found[i] for i in range(len(asks))]
+
+
+def _advance(
+    i: int,
+    asks: Generator[Ask, str, T],
+    reply: str | None,
+    found: dict[int, T | Unscored],
+    pending: dict[int, Ask],
+) -> None:
+    try:
+        pending[i] = next(asks) if reply is None else asks.send(reply)
+    except StopIteration as end:
+        found[i] = end.value
+
+
+def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Unscored]:
+    sampling: SamplingParameters = batch[0].sampling
+    try:
+        replies = speaker.predict([ask.conversation for ask in batch], sampling)
+    except BudgetSpentError as error:
+        return [Unscored(f"not asked: {error}")] * len(batch)
+    return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]
+
+
+def _asks(
+    done: CompletedTaskInstance, turns: Sequence[int], most: int | None
+) -> Generator[Ask, str, tuple[NamedTurn, ...] | Unscored]:
+    """The turns that a judge names; it reads numbers from 1, and places are from 0."""
+    said = [(message.role, as_reply(message)) for message in done.transcript]
+    named = yield from judge_turns(
+        who=_WHO,
+        goal=done.instance.instruction,
+        dialogue=dialogue_text(said),
+        turns=[place + 1 for place in turns],
+        most=None if most is None else min(most, len(turns)),
+    )
+    if isinstance(named, Unscored):
+        return named
+    return tuple(NamedTurn(turn=one.turn - 1, reason=one.reason) for one in named)

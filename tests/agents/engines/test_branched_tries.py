@@ -1,0 +1,126 @@
+"""Tries that leave another one at a turn, and the pairs that they make."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, BranchedTriesEngine
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.llama_factory.scored import without_weights
+from dataenvgym.run_warnings import listening
+
+from .lamps import Lamps
+
+
+class Wavering:
+    """Waits, and walks away; played again, it accepts, walks or waits in its second turn."""
+
+    def __init__(self, *, first="Strategy: wait"):
+        self._seeds: list[int] = []
+        self._first = first
+        self.n_asked = 0
+
+    def predict(self, conversations, sampling):
+        if sampling.seed not in self._seeds:
+            self._seeds.append(sampling.seed)
+        again = self._seeds.index(sampling.seed) % 3
+        self.n_asked += len(conversations)
+        return [Reply(text=self._said(conversation, again)) for conversation in conversations]
+
+    def _said(self, conversation, again):
+        turn = sum(m.role == "assistant" for m in conversation)
+        if turn == 0:
+            return self._first
+        return ("Strategy: walk", "Strategy: accept", "Strategy: walk off")[again]
+
+
+def names(turn):
+    """A judge that names the student's turn with this number, from 1."""
+    return lambda conversation: json.dumps({"turns": [{"turn": 2 * turn, "reason": "There."}]})
+
+
+def generate(task, student, count=3, **options):
+    engine = BranchedTriesEngine(task, samples=3, **options)
+    warnings: list[str] = []
+    with listening(warnings.append):
+        records = engine.generate((Assignment(count),), student, np.random.default_rng(0))
+    return records, warnings
+
+
+def said(record):
+    return tuple(m.content for m in record.messages if m.role == "assistant")
+
+
+def test_records_of_a_problem_part_at_the_turn_that_the_judge_names():
+    student = Wavering()
+    records, warnings = generate(Lamps(judge=names(2)), student)
+    assert [said(record)[1] for record in records] == [
+        "Strategy: walk",
+        "Strategy: accept",
+        "Strategy: walk off",
+    ]
+    assert [record.weights for record in records] == [(None, 0.0), (None, 0.875), (None, 0.0)]
+    assert len({record.messages[:3] for record in records}) == 1
+    assert student.n_asked == 2 + 1 + 1  # what was said before is not asked for again
+    assert warnings == []
+
+
+def test_they_become_pairs_that_first_differ_at_that_turn():
+    records, _ = generate(Lamps(3, judge=names(2)), Wavering(), count=9)
+    pairs = without_weights(records, "dpo")
+    assert len(pairs) == 3
+    for pair in pairs:
+        assert pair.chosen == "Strategy: accept"
+        assert pair.rejected.startswith("Strategy: walk")
+        assert [m.role for m in pair.messages] == ["user", "assistant", "user"]
+
+
+def test_a_pair_may_have_the_turns_that_follow():
+    records, _ = generate(Lamps(judge=names(1)), Wavering(first="Strategy: wait"))
+    assert [record.weights for record in records] == [(0.0, None), (0.875, None), (0.0, None)]
+    # all wait in their first turn, so there is nothing to compare at it
+    assert without_weights(records, "dpo", segment="tail") == []
+
+
+def test_without_a_judge_the_turn_is_drawn():
+    records, _ = generate(Lamps(8), Wavering(), count=24)
+    places = {next(i for i, w in enumerate(r.weights) if w is not None) for r in records}
+    assert places == {0, 1}
+
+
+def test_a_try_with_the_full_reward_is_not_played_again():
+    def partner(conversation):
+        if any(m.content == "Deal." for m in conversation):
+            return "[leave]"
+        return "Deal." if "100 euros" in str(conversation) else "I want 110 euros."
+
+    lamps = Lamps(speaker=lambda conversation: "I offer 100 euros.", partner=partner)
+    records, warnings = generate(lamps, Wavering())
+    assert records == []
+    assert "gave no record" in warnings[-1]
+
+
+def test_a_partner_that_says_something_else_before_the_turn_leaves_nothing_to_compare():
+    prices = iter(range(110, 140))
+
+    def partner(conversation):
+        return "[leave]" if "Deal." in str(conversation) else f"I want {next(prices)} euros."
+
+    records, warnings = generate(Lamps(1, judge=names(2), partner=partner), Wavering())
+    assert records == []
+    assert "2 cannot be compared (the last one: another speaker said something else" in warnings[0]
+
+
+def test_tries_without_a_verdict_are_left_out_and_counted():
+    records, warnings = generate(Lamps(judge=lambda c: Failure(reason="down")), Wavering(), tries=1)
+    assert records == []
+    assert "3 have no verdict of the judge (the last one: down)" in warnings[0]
+
+
+def test_one_try_cannot_be_compared():
+    with pytest.raises(ConfigurationError, match="samples is 1, expected 2 or more"):
+        BranchedTriesEngine(Lamps(), samples=1)

@@ -1,0 +1,224 @@
+"""Scored records from the student's own tries, shown with a strategist who buys a lamp."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import gymnasium
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
+from dataenvgym.episodes import run_episode
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.llama_factory.scored import without_weights
+from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.records import ScoredDatum
+from dataenvgym.run_warnings import listening
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.trainers import InProcessTrainer
+
+from .lamps import FAILED, SOLD, WALKED, Lamps, Tries
+
+
+def generate(task, student, count=2, **options):
+    engine = ScoredTriesEngine(task, samples=2, **options)
+    warnings: list[str] = []
+    with listening(warnings.append):
+        records = engine.generate((Assignment(count),), student, np.random.default_rng(0))
+    return records, warnings
+
+
+def weights(records):
+    return [tuple(round(w, 4) for w in record.weights) for record in records]
+
+
+def named(*turns):
+    """A judge that names the student's turns with these numbers, from 1."""
+
+    def judge(conversation):
+        # the dialogue's numbers of the student's messages: 2, 4, ...
+        found = [{"turn": 2 * turn, "reason": "It decided."} for turn in turns]
+        return json.dumps({"turns": found})
+
+    return judge
+
+
+def test_each_try_is_a_record_whose_last_turn_has_the_final_score():
+    records, warnings = generate(Lamps(), Tries(SOLD, WALKED))
+    assert all(isinstance(record, ScoredDatum) for record in records)
+    assert weights(records) == [(0.99, 1.0), (0.0, 0.0)]
+    assert [m.content for m in records[0].messages if m.role == "assistant"] == [*SOLD]
+    assert records[0].messages[2].content == "[Bob L] says: Hm.\n[Person 1] says: I want 110 euros."
+    assert records[0].provenance.skill == "competitive"
+    assert warnings == []
+
+
+def test_without_a_judge_only_the_group_tells_a_good_try_from_a_bad_one():
+    half = ("Strategy: half", "Strategy: walk")  # 120 euros are a goal score of 7.5
+
+    def partner(conversation):
+        return "Deal." if "120" in str(conversation) else Lamps.offer(conversation)
+
+    task, student = Lamps(partner=partner), Tries(SOLD, half)
+    records, _ = generate(task, student, normalize="dialogue")
+    assert weights(records) == [(0.99, 1.0)] * 2
+    records, _ = generate(task, student, normalize="group")  # 7.5 / 8.75 is .8571
+    assert weights(records) == [(0.99, 1.0), (0.8486, 0.8571)]
+    records, _ = generate(task, student, normalize="none")
+    assert weights(records) == [(0.8662, 0.875), (0.7425, 0.75)]
+
+
+def test_the_turns_that_the_judge_names_score_1():
+    # scores 1 and .875: returns 1 + .99 * .875 = 1.86625 and .875, and 1 and 0 for the bad try
+    records, _ = generate(Lamps(judge=named(1)), Tries(SOLD, WALKED))
+    assert weights(records) == [(1.0, 0.4689), (0.5358, 0.0)]
+    records, _ = generate(Lamps(judge=named(1)), Tries(SOLD, WALKED), name_turns=False)
+    assert weights(records) == [(0.99, 1.0), (0.0, 0.0)]
+
+
+def test_the_judge_reads_the_goal_and_the_numbered_dialogue():
+    asked = []
+
+    def judge(conversation):
+        asked.append(conversation[-1].content)
+        return json.dumps({"turns": []})
+
+    generate(Lamps(judge=judge), Tries(SOLD, WALKED), most_named=1)
+    assert len(asked) == 2
+    assert "Your goal: Buy." in asked[0]
+    assert "[2] assistant:\n    Strategy: wait" in asked[0]
+    assert "The turns of assistant are 2, 4." in asked[0]
+    assert "1 at most" in asked[0]
+
+
+def test_with_a_baseline_a_try_worse_than_the_mean_is_unlearned():
+    records, _ = generate(Lamps(), Tries(SOLD, WALKED), baseline=True)
+    assert weights(records) == [(0.99, 1.0), (-0.99, -1.0)]
+
+
+def test_a_try_that_failed_is_left_out_and_counted():
+    records, warnings = generate(Lamps(), Tries(SOLD, FAILED), count=2, baseline=True, tries=1)
+    assert weights(records) == [(0.0, 0.0)] * 2  # the mean is that of the tries with a score
+    assert "of 4 tries, 2 failed (the last one: timed out); they are left out" in warnings[0]
+
+
+def test_a_try_without_a_verdict_is_left_out_and_counted():
+    def judge(conversation):
+        return "9 of 10." if "walk" in str(conversation) else json.dumps({"turns": []})
+
+    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), count=6)
+    assert weights(records) == [(0.99, 1.0)] * 3
+    assert "of 6 tries, 3 have no verdict of the judge (the last one: no usable" in warnings[0]
+
+
+def test_a_judge_that_fails_leaves_nothing_and_the_run_is_told():
+    records, warnings = generate(
+        Lamps(judge=lambda c: Failure(reason="down")), Tries(SOLD, WALKED), tries=1
+    )
+    assert records == []
+    assert "4 have no verdict of the judge (the last one: down)" in warnings[0]
+    assert warnings[1] == "scored_tries: 4 tries gave no record"
+
+
+def test_records_that_teach_nothing_are_said_to():
+    records, warnings = generate(Lamps(), Tries(WALKED, WALKED))
+    assert weights(records) == [(0.0, 0.0)] * 2
+    assert "all weights of 2 records are 0" in warnings[0]
+
+
+def test_a_problem_gives_a_record_for_each_try_and_is_played_again_later():
+    task, student = Lamps(2), Tries(SOLD, WALKED)
+    engine = ScoredTriesEngine(task, samples=2)
+    for _ in range(2):
+        assert len(engine.generate((Assignment(4),), student, np.random.default_rng(0))) == 4
+    assert student.n_asked == 2 * 2 * 2 * 2  # iterations, problems, tries, turns
+    once = ScoredTriesEngine(task, samples=2, repeat=False)
+    counts = [
+        len(once.generate((Assignment(4),), student, np.random.default_rng(0))) for _ in range(2)
+    ]
+    assert counts == [4, 0]
+
+
+def test_it_scores_tries_at_any_task():
+    task = PocketMathTask(n_train=20)
+    gold = {i.instruction: f"#### {i.answer}" for i in task.on("train").instances}
+
+    class Half:
+        def predict(self, conversations, sampling):
+            right = sampling.seed % 2
+            return [
+                Reply(text=gold[c[-1].content] if right else "#### 99999") for c in conversations
+            ]
+
+    records, _ = generate(task, Half(), count=20)
+    assert len(records) == 20
+    for record in records:
+        question, answer = record.messages
+        assert record.weights == (float(answer.content == gold[question.content]),)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"discount": 2}, "discount is 2"),
+        ({"normalize": "all"}, "normalize is 'all'"),
+        ({"most_named": 0}, "most_named is 0"),
+    ],
+)
+def test_impossible_options_are_refused(options, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        ScoredTriesEngine(Lamps(), **options)
+
+
+@pytest.mark.parametrize(
+    ("stage", "n", "kind"), [("sft", 1, "chat"), ("kto", 2, "kto"), ("dpo", 1, "preference")]
+)
+def test_a_strategists_records_become_those_of_llama_factorys_stages(tmp_path, stage, n, kind):
+    records, _ = generate(Lamps(), Tries(SOLD, WALKED))
+    config = TrainingConfig(scored_as=stage)
+    turned = without_weights(records, config.scored_as, threshold=config.scored_threshold)
+    assert [record.kind for record in turned] == [kind] * n
+    write_dataset(tmp_path, turned)
+    (file,) = tmp_path.glob("custom_*.jsonl")
+    row = json.loads(file.read_text().splitlines()[-1])
+    if stage == "dpo":
+        assert (row["chosen"], row["rejected"]) == ("Strategy: accept", "Strategy: walk")
+    else:
+        assert "Strategy: accept" in str(row)
+        assert "walk" not in str(row)
+
+
+@pytest.mark.slow
+def test_a_strategist_that_plays_and_is_trained_writes_the_good_strategy_more_often(
+    make_student, tmp_path
+):
+    """A strategy is one byte: for a letter, the speaker buys; else it leaves."""
+
+    def speaker(conversation):
+        advice = conversation[-1].content.splitlines()[-1]
+        return "Deal." if re.fullmatch(r"\(Strategy: [A-Za-z]\)", advice) else "[leave]"
+
+    sampling = SamplingParameters(temperature=1.0, max_tokens=1)
+    task = Lamps(1, speaker=speaker, sampling=sampling)
+    trainer = InProcessTrainer(threads=1, num_train_epochs=2, learning_rate=1e-2, cutoff_len=1024)
+    folder = make_student(tmp_path / "student", context=1024)
+    student = InProcessPredictor(folder, trainer, threads=1)
+
+    def share():
+        tries = task.attempt(student, samples=128)
+        assert all(done.error is None for done in tries)
+        return sum(done.was_correct for done in tries) / len(tries)
+
+    before = share()
+    engine = ScoredTriesEngine(task, samples=32, baseline=True)
+    agent = Agent(FreePolicy(), engine, name="epo", records_per_iteration=32)
+    environment = gymnasium.make(
+        "dataenvgym/OpenEnded-v0", task=task, predictor=student, mode="incremental", replay=0
+    )
+    run_episode(environment, agent, iterations=3, progress=False)
+    assert before < 0.5
+    assert share() > before + 0.2
