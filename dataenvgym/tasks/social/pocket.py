@@ -13,7 +13,6 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.tasks.base import Task, TaskOptions
 from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION
-from dataenvgym.tasks.social.environment import PARTNER_SAMPLING
 from dataenvgym.tasks.social.procedural import TURN_LIMIT, ProceduralScenes
 from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
 from dataenvgym.tasks.social.procedural_skills import SKILLS
@@ -55,7 +54,7 @@ class PocketSocialTask(Task):
         strategy_max_words: int = 10,
         strategy_format: str = "Strategy: {strategy}",
         strategy_sampling: SamplingParameters = STRATEGY_SAMPLING,
-        partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        partner_sampling: SamplingParameters = GREEDY,
         system_prompt: str = "",
         template: str = INSTRUCTION,
         sampling: SamplingParameters = GREEDY,
