@@ -52,6 +52,7 @@ setup(
         "datasets": ["datasets>=3.0"],
         "mcp": ["mcp>=2.3,<3"],
         "pandas": ["pandas>=2.0"],
+        "pettingzoo": ["pettingzoo>=1.25"],
         "ray": ["ray>=2.40"],
         "redis": ["redis>=5.0"],
         "rl": ["stable-baselines3>=2.4"],

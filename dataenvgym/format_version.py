@@ -1,5 +1,6 @@
-"""The format version of folders: runs and evaluations keep it in `environment.json`, studies in
-`study.json`, as `"format"`.
+"""The format version of folders, under the key `"format"`.
+
+Runs and evaluations keep it in `environment.json`, studies in `study.json`.
 
     1    written without a number
     2    the number, `scores` of completed instances and reports, and `tools` and `name` of messages

@@ -29,4 +29,4 @@ def warn_run(text: str) -> None:
 
 def listening(show: Callable[[str], None]) -> AbstractContextManager[None]:
     """Pass each warning, from any thread, to `show` until the block ends."""
-    return passing(_log, logging.WARNING, show)
+    return passing(_log, logging.WARNING, lambda record: show(record.getMessage()))

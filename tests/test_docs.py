@@ -92,6 +92,8 @@ def test_each_page_is_linked_from_another_one():
 def test_each_python_block_runs(page, block, tmp_path, monkeypatch, request):
     if "tool_use.mcp" in block and importlib.util.find_spec("mcp") is None:
         pytest.skip("needs the extra [mcp]")
+    if "pettingzoo" in block or "social.aec" in block:
+        pytest.importorskip("pettingzoo", reason="needs the extra [pettingzoo]")
     if REDIS in block:
         block = block.replace(REDIS, request.getfixturevalue("redis_url"))
     monkeypatch.chdir(tmp_path)

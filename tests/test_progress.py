@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import threading
 
-from dataenvgym.progress import listening, tell
+import pytest
+
+from dataenvgym.progress import ProgressMessage, counting, listening, tell
 
 
 def test_what_is_told_is_heard_in_any_thread_until_the_block_ends() -> None:
-    heard: list[str] = []
+    heard: list[ProgressMessage] = []
     with listening(heard.append):
         tell("50 % done")
         thread = threading.Thread(target=tell, args=("from a thread",))
@@ -18,8 +21,8 @@ def test_what_is_told_is_heard_in_any_thread_until_the_block_ends() -> None:
 
 
 def test_listeners_do_not_disturb_each_other() -> None:
-    first: list[str] = []
-    second: list[str] = []
+    first: list[ProgressMessage] = []
+    second: list[ProgressMessage] = []
     with listening(first.append):
         with listening(second.append):
             tell("a")
@@ -31,3 +34,84 @@ def test_a_runs_log_has_it_too(caplog) -> None:
     with caplog.at_level(logging.INFO):
         tell("step 1")
     assert [record.getMessage() for record in caplog.records] == ["step 1"]
+
+
+@pytest.fixture
+def heard():
+    messages: list[ProgressMessage] = []
+    with listening(messages.append):
+        yield messages
+
+
+def test_a_count_says_how_much_of_what_is_done(heard) -> None:
+    with counting("training steps", 3) as count:
+        count.add()
+        count.add(2, note="loss 0.500")
+    assert heard == [
+        "0 of 3 training steps",
+        "1 of 3 training steps",
+        "3 of 3 training steps, loss 0.500",
+    ]
+    assert [(message.done, message.total) for message in heard] == [(0, 3), (1, 3), (3, 3)]
+
+
+def test_a_part_counts_into_the_whole_that_counts_the_same(heard) -> None:
+    with counting("problems", 4) as whole:
+        for _ in range(2):
+            with counting("calls", 5), counting("problems", 2) as part:
+                assert part is whole
+                part.add()
+    assert heard[-1] == "2 of 4 problems"
+    assert not any("of 2" in message for message in heard)
+
+
+def test_something_else_within_a_count_is_told_with_it_and_numbers_are_the_wholes(heard) -> None:
+    with counting("problems", 4) as whole:
+        whole.add()
+        with counting("replies", 3) as count:
+            count.add(2)
+        with counting("replies", 1) as count:  # not worth a word
+            count.add()
+    assert heard == [
+        "0 of 4 problems",
+        "1 of 4 problems",
+        "1 of 4 problems, 0 of 3 replies",
+        "1 of 4 problems, 2 of 3 replies",
+    ]
+    assert (heard[-1].done, heard[-1].total) == (1, 4)
+
+
+def test_the_numbers_are_a_parts_as_long_as_the_whole_has_not_begun(heard) -> None:
+    with counting("problems", 4), counting("replies", 3) as count:
+        count.add(2)
+    assert (heard[-1], heard[-1].done, heard[-1].total) == ("0 of 4 problems, 2 of 3 replies", 2, 3)
+
+
+def test_what_others_have_counted_is_not_counted_twice(heard) -> None:
+    with counting("replies", 4) as count:
+        with counting("replies", 2) as part:
+            part.add(2)
+        count.reach(2)
+        count.reach(4)
+        count.reach(3)
+    assert heard == ["0 of 4 replies", "2 of 4 replies", "4 of 4 replies"]
+
+
+def test_after_an_error_another_count_begins_anew(heard) -> None:
+    with pytest.raises(ValueError, match="no"), counting("problems", 2):
+        raise ValueError("no")
+    with counting("problems", 3):
+        pass
+    assert heard == ["0 of 2 problems", "0 of 3 problems"]
+
+
+def test_counts_are_not_for_a_log(caplog) -> None:
+    with caplog.at_level(logging.INFO), counting("problems", 2) as count:
+        count.add()
+    assert caplog.records == []
+
+
+def test_a_message_survives_the_way_to_another_process(heard) -> None:
+    tell("1 of 2 problems", done=1, total=2)
+    there = pickle.loads(pickle.dumps(heard[0]))
+    assert (there, there.done, there.total) == ("1 of 2 problems", 1, 2)

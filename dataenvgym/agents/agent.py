@@ -28,6 +28,7 @@ class Agent(PolicyAgent[Policy, Engine]):
     def __call__(
         self, completed: Sequence[CompletedTaskInstance], predictor: PredictorInterface
     ) -> Sequence[TrainingDatum]:
+        """The records of this iteration: planned by the policy, written by the engine."""
         situation = Situation(completed, self.engine.skills, predictor, self.iteration)
         plan = self.policy.plan(
             situation,

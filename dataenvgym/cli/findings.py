@@ -147,7 +147,7 @@ def student_finding() -> Finding:
         folder = str(student_path())
         load_tokenizer(folder)
         model = load_base_model(folder, device=torch.device("cpu"), dtype=torch.float32)
-    except Exception as error:  # whatever it is, it is what the doctor is asked for
+    except Exception as error:  # noqa: BLE001  whatever it is, the doctor reports it
         reason = f"cannot be loaded: {type(error).__name__}: {error}"
         return Finding(name, "problem", reason, "install dataenvgym again")
     size = sum(parameter.numel() for parameter in model.parameters())

@@ -124,7 +124,7 @@ def _main(argv: Sequence[str]) -> int:
             f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
             f"{way_out}--debug shows where it was",
         )
-    except Exception as error:  # a mistake in somebody's code, maybe ours: show where
+    except Exception as error:  # noqa: BLE001  a mistake in any code: its traceback is shown, and the exit code says so
         traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
     return OK

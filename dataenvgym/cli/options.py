@@ -15,6 +15,7 @@ class AddCommand(Protocol):
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """Overrides of the configuration, `KEY=VALUE ...`."""
     parser.add_argument(
         "overrides",
         nargs="*",
@@ -25,6 +26,7 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
+    """How strategies are compared: `--baseline` and others."""
     parser.add_argument(
         "--baseline", metavar="NAME", help="compared with (default: random, or the first one)"
     )
@@ -41,6 +43,7 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
 
 
 def add_trust(parser: argparse.ArgumentParser, what: str) -> None:
+    """`--trust`: run the code that the folder of `what` names."""
     parser.add_argument(
         "--trust",
         action="store_true",
@@ -49,6 +52,7 @@ def add_trust(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_runs_dir(parser: argparse.ArgumentParser) -> None:
+    """`--runs-dir`: where runs are looked for."""
     parser.add_argument(
         "--runs-dir", default="runs", metavar="DIR", help="the folder of runs (default: runs)"
     )

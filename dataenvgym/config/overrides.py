@@ -123,7 +123,8 @@ def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collec
 
 def speaker_override(key: str, option: str) -> str:
     """How to put a new speaker into the task, as a message."""
-    return f"+teacher@{key}={option} (or +predictor@{key}=...)"
+    others = f"+predictor@{key}=..., or +speaker@{key}=student for the student itself"
+    return f"+teacher@{key}={option} (or {others})"
 
 
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:

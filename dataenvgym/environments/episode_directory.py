@@ -93,10 +93,10 @@ class EpisodeDirectory:
         return finished
 
     def _clear(self) -> None:
-        """Remove what an earlier episode left: iterations, agent states, answered test problems,
-        warnings.
+        """Remove the files of an earlier episode.
 
-        The iterations go first, and all at once: without them nothing can be resumed.
+        These are iterations, agent states, answered test problems and warnings. The iterations go
+        first, and all at once: without them nothing can be resumed.
         """
         if self.iterations.exists():
             gone = self.iterations.with_name(".iterations.gone")

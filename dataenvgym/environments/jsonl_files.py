@@ -30,6 +30,7 @@ def read_completed(path: Path) -> list[CompletedTaskInstance]:
 
 
 def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
+    """The training records of a file, or those of some rows; a damaged file is named."""
     with naming_damage(path):
         return _read_rows(path, rows)
 

@@ -16,6 +16,8 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import Conversation, PerformanceReport, TrainingDatum
 
+_PASSED_ON = ("submit", "connect", "describe", "save", "with_adapter", "former_adapter")
+
 
 class ShownStudent:
     """Passes everything on to `predictor` but what would change it; tries records by `trial`.
@@ -35,7 +37,7 @@ class ShownStudent:
     ) -> None:
         self._predictor = predictor
         self._trial = trial
-        for name in ("submit", "connect", "describe", "save"):
+        for name in _PASSED_ON:
             if hasattr(predictor, name):  # as an attribute: isinstance does not ask `__getattr__`
                 setattr(self, name, getattr(predictor, name))
 
@@ -61,6 +63,10 @@ class ShownStudent:
     def reset(self) -> NoReturn:
         """Raise AgentError."""
         self._refuse("reset")
+
+    def remember_former(self, folder: Path | None) -> NoReturn:
+        """Raise AgentError."""
+        self._refuse("remember_former")
 
     def __getattr__(self, name: str) -> Any:
         if name == "_predictor":  # of a copy that is being made

@@ -11,7 +11,7 @@ from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.interfaces import TrainablePredictorInterface, TrainingRun
+from dataenvgym.interfaces import SharesBase, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -98,3 +98,15 @@ def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: in
         files = IterationFiles(root, adapter)
         files.check_adapter()
         predictor.load(files.adapter)
+        if isinstance(predictor, SharesBase):
+            predictor.remember_former(former_of(root, adapter))
+
+
+def former_of(root: Path, adapter: int) -> Path | None:
+    """The folder with what the student had learned before the training of that iteration.
+
+    Args:
+        root: the folder `iterations/`.
+    """
+    former = IterationFiles(root, adapter - 1).read_result().adapter
+    return None if former is None else IterationFiles(root, former).adapter

@@ -6,13 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 
 from dataenvgym.interfaces import (
+    Closes,
     Connects,
     Failure,
     PredictorInterface,
     Reply,
     SamplingParameters,
+    SharesBase,
     Submits,
 )
 from dataenvgym.records import Conversation
@@ -22,16 +25,23 @@ class TimedPredictor:
     """Passes calls on to `predictor` and adds up the `seconds` in which replies were waited for.
 
     A predictor that offers `submit` is passed on with it; seconds in which several replies were
-    waited for count once.
+    waited for count once. So do those of its former selves (see `SharesBase`).
     """
 
-    def __init__(self, predictor: PredictorInterface) -> None:
+    def __init__(self, predictor: PredictorInterface, waiting: _Stopwatch | None = None) -> None:
         self._predictor = predictor
-        self._waiting = _Stopwatch()
+        self._waiting = waiting or _Stopwatch()
         if isinstance(predictor, Submits):
             self.submit = self._timed(predictor.submit)
         if isinstance(predictor, Connects):
             self.connect = predictor.connect  # a start is no waiting for replies
+        if isinstance(predictor, Closes):
+            self.close = predictor.close
+        if isinstance(predictor, SharesBase):
+            self._shared = predictor
+            self.with_adapter = self._timed_beside
+            self.former_adapter = predictor.former_adapter
+            self.remember_former = predictor.remember_former
 
     @property
     def seconds(self) -> float:
@@ -46,6 +56,9 @@ class TimedPredictor:
             return self._predictor.predict(conversations, sampling)
         finally:
             self._waiting.end()
+
+    def _timed_beside(self, folder: Path | None) -> TimedPredictor:
+        return TimedPredictor(self._shared.with_adapter(folder), self._waiting)
 
     def _timed(
         self, submit: Callable[[Conversation, SamplingParameters], Future[Reply | Failure]]

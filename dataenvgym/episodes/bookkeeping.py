@@ -291,5 +291,6 @@ def _nothing_trained(summary: Summary) -> RunWarning:
 
 
 def described(error: BaseException) -> str:
+    """An error's class and message in one line, without control characters."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return escaped(text)  # it goes into a file and to the terminal

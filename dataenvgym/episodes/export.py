@@ -113,7 +113,10 @@ def _new_folder(output: str | Path) -> Path:
 
 
 def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> None:
-    """One row for each record. (From JSON lines `datasets` would take dates for timestamps.)"""
+    """One row for each record, as Parquet.
+
+    From JSON lines, `datasets` would turn texts that look like dates into timestamps.
+    """
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
         import pyarrow.parquet as pq  # type: ignore[import-untyped]

@@ -110,6 +110,7 @@ class Summary(Model):
 
     @property
     def best(self) -> IterationSummary:
+        """The iteration with the highest validation score, the first of several."""
         return self.iterations[self.best_iteration]
 
     @property

@@ -49,12 +49,21 @@ def change(value: float | None) -> str:
 
 
 def difference(after: float | None, before: float | None) -> float | None:
+    """`after - before`, or None where one of them is missing."""
     return None if after is None or before is None else after - before
 
 
 def several(n: int, noun: str) -> str:
     """`1 record`, `2 records`."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def minutes(seconds: float) -> str:
+    """`90 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    whole = round(seconds / 60)
+    return f"{whole} min" if whole < 100 else f"{whole / 60:.1f} h"
 
 
 def counts(numbers: dict[str, int]) -> str:

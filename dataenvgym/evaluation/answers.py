@@ -53,7 +53,7 @@ def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | 
         answer = domain.answer_given(completed)
     except ConfigurationError:  # nothing would get better with the next one
         raise
-    except Exception as error:  # whatever a task's code does: the score stands
+    except Exception as error:  # noqa: BLE001  whatever a task's code does, the score stays
         _log.warning("answer_class failed for %s", completed.instance.id, exc_info=error)
         note = f"answer_class failed, the message stands for it: {type(error).__name__}: {error}"
         return reply.strip() or None, note

@@ -12,7 +12,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.samples import Sample, samples_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.progress import tell
+from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted import evaluated_by, known_instances, one_by_one, task_of
 from dataenvgym.tasks.base import sample_seed
@@ -111,17 +111,18 @@ def draw_samples(
         return
     files.begin_with(instances)
     chunks = files.chunks(instances)
-    for sample in range(samples):
-        for number, chunk in enumerate(chunks):
-            kept = _kept(files, sample, number, chunk, retry_errors=retry_errors)
-            if asked := [instance for instance in chunk if instance.id not in kept]:
-                tell(f"sample {sample + 1} of {samples}, chunk {number + 1} of {len(chunks)}")
-                seed = sample_seed(tried.sampling.seed, sample)
-                sampling = tried.sampling.model_copy(update={"seed": seed})
-                completed = tried.attempt(predictor, asked, sampling=sampling)
-                drawn = samples_of(tried, completed, sample=sample, seed=seed)
-                kept |= {s.instance_id: s for s in drawn}
-                files.write_part(sample, number, (kept[instance.id] for instance in chunk))
+    with counting("problems", samples * len(instances)) as counter:
+        for sample in range(samples):
+            for number, chunk in enumerate(chunks):
+                kept = _kept(files, sample, number, chunk, retry_errors=retry_errors)
+                counter.add(len(kept))
+                if asked := [instance for instance in chunk if instance.id not in kept]:
+                    seed = sample_seed(tried.sampling.seed, sample)
+                    sampling = tried.sampling.model_copy(update={"seed": seed})
+                    completed = tried.attempt(predictor, asked, sampling=sampling)
+                    drawn = samples_of(tried, completed, sample=sample, seed=seed)
+                    kept |= {s.instance_id: s for s in drawn}
+                    files.write_part(sample, number, (kept[instance.id] for instance in chunk))
 
 
 def _kept(

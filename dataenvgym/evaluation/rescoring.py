@@ -25,6 +25,7 @@ from dataenvgym.evaluation.tallies import tally_all
 from dataenvgym.interfaces import Closes, Submits, TaskInterface
 from dataenvgym.judging import RubricJudge
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
+from dataenvgym.rollouts import student_speakers
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted import known_instances, one_by_one
 from dataenvgym.tasks.base import Task
@@ -87,6 +88,11 @@ def rescore(
         )
     if tried.threads < 1:
         raise ConfigurationError(f"threads is {tried.threads}, expected 1 or more")
+    for who in student_speakers(tried.others):
+        raise ConfigurationError(
+            f"the speaker {who!r} is the student itself, and the student is not asked when samples "
+            f"are judged again: draw them anew, or give another speaker (task.others.{who})"
+        )
     tried.domain.check_ready()
     # what no sample could be judged with is said once
     _check_environment(tried, type(task).__name__)

@@ -59,7 +59,7 @@ def evaluation_settings(
     assert isinstance(values, dict)
     content: dict[str, Any] = {name: values[name] for name in _SECTIONS}
     content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
-    content |= {"split": split, "limit": limit, "adapter": _fingerprint(adapter)}
+    content |= {"split": split, "limit": limit, "adapter": fingerprint(adapter)}
     content |= {"problems": None}  # how many of how many, once they are loaded
     if asks_judge(metrics):
         content["judge"] = judge_section(config)
@@ -101,8 +101,7 @@ EVALUATIONS = _Evaluations()
 def settings_to_rescore(
     directory: Path, overrides: Sequence[str], *, trust: bool = False
 ) -> DictConfig:
-    """An evaluation's settings with other metrics, another judge, or other options of the task,
-    which judge in another way.
+    """An evaluation's settings, changed in how it is judged: metrics, judge, options of the task.
 
     Args:
         trust: take the task as the folder has it, whatever class or program it names (see `trust`).
@@ -138,8 +137,8 @@ def _name(config: DictConfig, settings: DictConfig) -> str:
     return f"{short_name(settings.task)}-{settings.split}-{hashed}"
 
 
-def _fingerprint(adapter: Path | None) -> str | None:
-    """What an adapter is known by, wherever it lies."""
+def fingerprint(adapter: Path | None) -> str | None:
+    """What an adapter is known by, wherever it lies; None for the untouched student."""
     if adapter is None:
         return None
     return hash_files(adapter)[:16] if adapter.exists() else str(adapter)

@@ -22,9 +22,10 @@ from dataenvgym.config.run_directory import find_run, is_hand_made, read_config
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.environments.identity import identity_of, read_identity
 from dataenvgym.environments.iterations import IterationFiles, finished_iterations
+from dataenvgym.environments.student import former_of
 from dataenvgym.episodes.summary import best_iteration
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.interfaces import PredictorInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import PredictorInterface, SharesBase, TrainablePredictorInterface
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -83,12 +84,14 @@ class Student:
     Attributes:
         name: in words.
         run: the folder of the run that it is from.
+        former: in a run, the folder with what it had learned before that; None for nothing.
         is_taught: whether the predictor must be able to take up what was learned.
     """
 
     name: str
     adapter: Path | None = None
     run: Path | None = None
+    former: Path | None = None
 
     @property
     def is_taught(self) -> bool:
@@ -106,6 +109,8 @@ class Student:
             )
         if self.adapter is not None:
             predictor.load(self.adapter)
+            if self.run is not None and isinstance(predictor, SharesBase):
+                predictor.remember_former(self.former)
         return predictor
 
 
@@ -125,7 +130,7 @@ def student_of(run: Path, number: int | None) -> Student:
         return Student(name, run=run)
     files = IterationFiles(root, active)
     files.check_adapter()
-    return Student(name, files.adapter, run)
+    return Student(name, files.adapter, run, former_of(root, active))
 
 
 def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]) -> None:

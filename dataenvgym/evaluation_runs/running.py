@@ -37,6 +37,7 @@ from dataenvgym.evaluation_runs.directory import (
     evaluation_directory,
     evaluation_files,
     evaluation_settings,
+    fingerprint,
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
@@ -47,7 +48,8 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.judging import RubricJudge
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.rollouts import close_speakers
+from dataenvgym.rollouts import close_speakers, student_speakers
+from dataenvgym.rollouts.student_speaker import FORMER
 from dataenvgym.tasks.adapted import one_by_one, task_of
 
 if TYPE_CHECKING:
@@ -152,16 +154,14 @@ def run_evaluation(
         raise ConfigurationError("--iteration is one of a run: name it with --run RUN")
     if run is not None and adapter is not None:
         raise ConfigurationError("an adapter and a run are two students: leave one of them out")
-    composed, asked = _composed_or_asked(overrides)
     adapter = None if adapter is None else Path(adapter).expanduser()
     student = Student("the student" if adapter is None else f"the student with {adapter}", adapter)
+    composed, asked = _composed_or_asked(overrides)
     if composed is not None:
         config = composed
         found = None if run is None else find_run(run, str(config.runs_dir))
-    elif run is None:
-        config, found = compose(asked, config_dir=config_dir, name="eval"), None
     else:
-        config, found = compose_for_run(run, asked, config_dir=config_dir, trust=trust)
+        config, found = _compose(asked, run, config_dir, trust)
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
@@ -171,6 +171,8 @@ def run_evaluation(
     task = on_split(task, split)
     settings = evaluation_settings(config, split=split, limit=limit, adapter=student.adapter)
     samples = int(settings.samples)
+    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
+        settings.former = fingerprint(student.former)
     metrics = parse_metrics(settings.metrics, samples)
     sign = "" if "sampling" in config.task else "+"
     check_samples(task, samples, sign=sign)
@@ -224,6 +226,15 @@ def _judged(
             return judge_samples(files, judge, completed_of(files, samples), samples)
     finally:
         judge.close()
+
+
+def _compose(
+    asked: Sequence[str], run: str | None, config_dir: str | Path | None, trust: bool
+) -> tuple[DictConfig, Path | None]:
+    """The configuration of these overrides, and the run whose student it is about."""
+    if run is None:
+        return compose(asked, config_dir=config_dir, name="eval"), None
+    return compose_for_run(run, asked, config_dir=config_dir, trust=trust)
 
 
 def _composed_or_asked(

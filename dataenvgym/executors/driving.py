@@ -165,6 +165,9 @@ class DrivenEpisode:
         match told.method:
             case "on_start":
                 self._on_start(*told.arguments)
+            case "on_progress":
+                (message,) = told.arguments
+                tell(message, done=message.done, total=message.total)
             case "on_iteration" if told.arguments[0].iteration < self._n_announced:
                 pass  # a second worker repeats what the first one told
             case "on_end":
@@ -243,7 +246,7 @@ class _Drive(Generic[_Worker]):
     def _start(self, one: DrivenEpisode) -> None:
         try:
             self._running[self._workers.start(one.order())] = one
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  an episode that cannot start fails alone
             one.fail(error)
 
     def _hear(self, worker: _Worker, message: Message) -> None:
@@ -251,7 +254,7 @@ class _Drive(Generic[_Worker]):
             return  # its episode has ended
         try:
             one.hear(message)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  a message that cannot be handled ends its episode alone
             self._end({worker: self._running.pop(worker)}, error)
             return
         if not isinstance(message, Told):

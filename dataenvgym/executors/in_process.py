@@ -50,7 +50,7 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Outcom
             )
             environment.close()
             write_report(directory)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  the error is the outcome
         return Outcome(error=error)
     return Outcome(summary=summary)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -23,9 +24,12 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.in_process import run_here
 from dataenvgym.executors.interface import Episode
+from dataenvgym.progress import ProgressMessage, listening
 from dataenvgym.secrets import redacted_output
 
-_PERIOD = 0.2  # seconds; another driver needs longer until it writes
+_PERIOD = 0.2
+"""Seconds between two looks at the holder (another driver needs longer until it writes), and at
+least between two counts that are told."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,12 @@ class Order:
     surroundings: Surroundings
 
 
-Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end"]
+Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end", "on_progress"]
 
 
 @dataclass(frozen=True)
 class Told:
-    """A callback's method was called with these arguments."""
+    """A method of the `Relay` was called with these arguments: a callback's, or `on_progress`."""
 
     method: Method
     arguments: tuple[Any, ...]
@@ -92,9 +96,10 @@ def run_order(order: Order, tell: Callable[[Told], None]) -> Summary | CarriedEr
 
     order.surroundings.enter()
     config: Any = OmegaConf.create(order.config)
-    episode = Episode(config, [Relay(tell)], order.fresh)
+    relay = Relay(tell)
+    episode = Episode(config, [relay], order.fresh)
     try:
-        with redacted_output():
+        with redacted_output(), listening(relay.on_progress):
             if order.holder is None:
                 return run_here(episode, open_run(config, fresh=order.fresh)).result()
             if not order.holder.exists():
@@ -104,7 +109,7 @@ def run_order(order: Order, tell: Callable[[Told], None]) -> Summary | CarriedEr
                 )
             with _ending_without(order.holder):
                 return run_here(episode, nullcontext()).result()
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the error travels to the driver
         return CarriedError.of(error)
 
 
@@ -136,6 +141,7 @@ class Relay(EpisodeCallback):
     def __init__(self, tell: Callable[[Told], None]) -> None:
         self._tell = tell
         self._lock = threading.Lock()
+        self._counted_at = float("-inf")
 
     def on_start(self, plan: EpisodePlan) -> None:
         self._pass_on("on_start", plan)
@@ -151,6 +157,15 @@ class Relay(EpisodeCallback):
 
     def on_end(self, summary: Summary) -> None:
         self._pass_on("on_end", summary)
+
+    def on_progress(self, message: ProgressMessage) -> None:
+        """How far it is; of counts, which come in great numbers, a few a second."""
+        now = time.monotonic()
+        if message.total is not None:
+            if now - self._counted_at < _PERIOD:
+                return
+            self._counted_at = now
+        self._pass_on("on_progress", message)
 
     def _pass_on(self, method: Method, *arguments: Any) -> None:
         with self._lock:

@@ -111,7 +111,9 @@ class TrainingRun:
 class PhaseFactory(Protocol):
     """Opens a named phase; leaving the context ends it."""
 
-    def __call__(self, name: str, /) -> AbstractContextManager[Any]: ...
+    def __call__(self, name: str, /) -> AbstractContextManager[Any]:
+        """The phase of that name, to be entered."""
+        ...
 
 
 @runtime_checkable
@@ -124,7 +126,7 @@ class PredictorInterface(Protocol):
         """One reply or failure for each conversation, in their order.
 
         Synchronous and batched; a remote predictor hides its own event loop. A predictor may
-        also be any of `Submits`, `Connects`, `Describes`, `Saves` and `Closes`.
+        also be any of `Submits`, `Connects`, `Describes`, `Saves`, `Closes` and `SharesBase`.
         """
         ...
 
@@ -197,6 +199,32 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
 
     def reset(self) -> None:
         """Be the untouched base student again."""
+        ...
+
+
+@runtime_checkable
+class SharesBase(Protocol):
+    """A student that can answer with another adapter beside its own: self-play with former selves.
+
+    The base model is there once for both.
+    """
+
+    def with_adapter(self, folder: Path | None) -> PredictorInterface:
+        """A predictor that answers with what is in `folder`; None for the untouched student.
+
+        The student itself stays as it is. `rollout` closes the predictor if it `Closes`.
+        """
+        ...
+
+    def former_adapter(self) -> Path | None:
+        """The folder with what it had learned before its last training; None for nothing.
+
+        A ConfigurationError says that it is not known.
+        """
+        ...
+
+    def remember_former(self, folder: Path | None) -> None:
+        """Say what it had learned before its last training, after `load` has made it another."""
         ...
 
 

@@ -129,8 +129,10 @@ class _Reply:
 
 
 def _pairs(records: Iterable[ScoredDatum], segment: Segment) -> Iterator[PreferenceDatum]:
-    """Pairs of different replies to the same beginning: the best with the worst, and so on inwards,
-    so that each reply is in one pair at most."""
+    """Pairs of different replies to the same beginning.
+
+    The best is paired with the worst, and so on inwards: each reply is in one pair at most.
+    """
     beginnings: dict[str, dict[str, _Reply]] = {}
     for record in records:
         keys = _beginnings(record)

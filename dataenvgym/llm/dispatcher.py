@@ -196,7 +196,7 @@ class Dispatcher:
                 call.settle(_CLOSED)
                 raise
             worker.uncancel()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  the call that failed carries the error
             call.settle(error)
         finally:
             call.worker = None

@@ -19,6 +19,7 @@ from dataenvgym.llm.books import Books
 from dataenvgym.llm.cache import request_key
 from dataenvgym.llm.shared_replies import SharedReplies
 from dataenvgym.llm.transcript import Page, TeacherCall
+from dataenvgym.progress import Count, counting
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_seed
 
@@ -72,12 +73,17 @@ class Enquiry:
         self._met_at: dict[int, float] = {}  # when a request was first wanted, by position
         self._looked_at = 0.0
         self._ended: SimpleQueue[_Sent] = SimpleQueue()
+        self._count: Count
 
     def answers(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Outcome]:
         """The result of each conversation; see `MeteredTeacher.ask`."""
         requests = list(_numbered(conversations, sampling))
+        with counting(f"teacher calls ({self._purpose})", len(requests)) as self._count:
+            return self._answered(requests)
+
+    def _answered(self, requests: Sequence[Request]) -> list[Outcome]:
         self._shared = SharedReplies(self._teacher.cache, partial(self._keys, requests))
         self._look_up(requests)
         waiting = deque(r for r in requests if r.position not in self._outcomes)
@@ -219,6 +225,7 @@ class Enquiry:
 
     def _settle(self, request: Request, outcome: Outcome, *, seconds: float, cached: bool) -> None:
         self._outcomes[request.position] = outcome
+        self._count.add()
         reply = outcome if isinstance(outcome, Reply) else None
         tokens: tuple[int | None, int | None] = (0, 0)
         if not cached:

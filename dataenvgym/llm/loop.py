@@ -82,7 +82,7 @@ def in_daemon_thread(function: Callable[[], T]) -> asyncio.Future[T]:
     def call() -> None:
         try:
             outcome = function()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
             settled: tuple[Any, Any] = (result.set_exception, error)
         else:
             settled = (result.set_result, outcome)

@@ -46,7 +46,7 @@ class Revival:
     async def _bring_back(self) -> None:
         try:
             await in_daemon_thread(self._revive)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  each call that waits gets the error
             lost = _attributed(error)
             self._errors[self.generation] = lost
             self._give_up(lost)

@@ -136,8 +136,10 @@ class _Pretraining:
                 )  # fmt: skip
 
     def _set_gradients(self, exercises: list[Exercise], run: Run) -> float:
-        """Gradients of the mean loss over all tokens of the student's; the halves, of like length
-        each, are computed side by side."""
+        """Gradients of the mean loss over all tokens of the student's.
+
+        The halves, of like length each, are computed side by side.
+        """
         import torch
 
         pieces = [self._pieces(exercise) for exercise in exercises]
@@ -163,8 +165,10 @@ class _Pretraining:
         return long + short
 
     def probe(self, form: str, step: int, skills: Sequence[str]) -> dict[str, float]:
-        """Greedy accuracy by skill on fresh exercises of the training split: of those in which each
-        of the student's messages is right, after right ones."""
+        """Greedy accuracy by skill on fresh exercises of the training split.
+
+        An exercise counts if each of the student's messages is right, after right ones.
+        """
         family_of = self.student.family_of
         rng = derive_rng(self.seed, step, f"probe {form}")
         exercises = [

@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from dataenvgym.trainers.adapters import Adapter
 
 
-class AdaptedStudent:
-    """Loads what it needs when it is first needed.
-
-    The base model is never changed. An adapter is put on a copy that shares its weights; in
-    float32 it is then summed into copies of the weights that it adapts, which makes the student
-    as fast as the base, while lower precisions would lose what was learned and keep it apart.
+class BaseStudent:
+    """The untouched student: model and tokenizer, each loaded once, when it is first needed.
 
     Args:
         name: folder in Hugging Face format, or a name on the hub.
@@ -28,23 +24,19 @@ class AdaptedStudent:
         dtype: name of a floating point type of torch's.
 
     Attributes:
-        folder: from where what it has learned was loaded; None for the untouched student.
+        lock: held while something is loaded or put on the model.
     """
 
     def __init__(self, name: str, *, device: str, dtype: str) -> None:
         self.name = name
-        self.folder: Path | None = None
+        self.dtype = dtype
+        self.lock = threading.RLock()
         self._device = device
-        self._dtype = dtype
-        self._adapted: Any = None
-        self._adapter: Adapter | None = None
-        self._lock = threading.RLock()
 
-    @property
+    @cached_property
     def model(self) -> Any:
-        """The model with the adapter, if there is one."""
-        with self._lock:
-            return self._base if self._adapted is None else self._adapted
+        """The model, which is never changed."""
+        return self.load(self.name)
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -52,7 +44,7 @@ class AdaptedStudent:
         from dataenvgym.trainers.chat_format import check_chat_template
         from dataenvgym.trainers.student import load_tokenizer
 
-        with self._lock:
+        with self.lock:
             tokenizer = load_tokenizer(self.name)
             check_chat_template(tokenizer)
             return tokenizer
@@ -60,10 +52,50 @@ class AdaptedStudent:
     @cached_property
     def end_tokens(self) -> list[int]:
         """The tokens that end a reply, by the model's generation settings and the tokenizer."""
-        settings = getattr(self._base, "generation_config", None)
+        settings = getattr(self.model, "generation_config", None)
         named = getattr(settings, "eos_token_id", None)
         ids = named if isinstance(named, list) else [named]
         return sorted({int(i) for i in (*ids, self.tokenizer.eos_token_id) if i is not None})
+
+    def load(self, name: str) -> Any:
+        """A model by its folder or name, on the device and with the type of this student."""
+        import torch
+
+        from dataenvgym.trainers.compute import resolve_device
+        from dataenvgym.trainers.student import load_base_model
+
+        device = resolve_device(self._device)
+        return load_base_model(name, device=device, dtype=getattr(torch, self.dtype))
+
+
+class AdaptedStudent:
+    """A base student, and what it has learned since.
+
+    An adapter is put on a copy that shares the base model's weights. In float32 it is then summed
+    into copies of the weights that it adapts, which makes the student as fast as the base, while
+    lower precisions would lose what was learned and keep it apart.
+
+    Args:
+        base: several students may have the same one.
+        apart: keep the adapter apart in float32, too: no weight is copied.
+
+    Attributes:
+        folder: from where what it has learned was loaded; None for the untouched student.
+    """
+
+    def __init__(self, base: BaseStudent, *, apart: bool = False) -> None:
+        self.base = base
+        self.folder: Path | None = None
+        self._apart = apart or base.dtype != "float32"
+        self._adapted: Any = None
+        self._adapter: Adapter | None = None
+        self._lock = base.lock
+
+    @property
+    def model(self) -> Any:
+        """The model with the adapter, if there is one."""
+        with self._lock:
+            return self.base.model if self._adapted is None else self._adapted
 
     @property
     def is_untouched(self) -> bool:
@@ -88,7 +120,7 @@ class AdaptedStudent:
     def save(self, folder: Path) -> None:
         """Write what was learned to `folder`, or that it is nothing; whole or not at all."""
         if self.folder is None:
-            save_nothing(folder, self.name)
+            save_nothing(folder, self.base.name)
         elif self._adapter is None:
             copy_checkpoint(self.folder, folder)
         else:
@@ -106,11 +138,11 @@ class AdaptedStudent:
         from dataenvgym.trainers.merging import merge
 
         adapter = Adapter.read(folder)
-        make = merge if self._dtype == "float32" else put_on
+        make = put_on if self._apart else merge
         with self._lock:
             try:
-                with workers(1, self._base.device):
-                    return adapter, make(self._base, adapter)
+                with workers(1, self.base.model.device):
+                    return adapter, make(self.base.model, adapter)
             except AdapterError as error:
                 raise AdapterError(f"{folder}: {error}") from error
 
@@ -119,25 +151,12 @@ class AdaptedStudent:
 
         with self._lock:
             try:
-                model = self._load(str(folder))
+                model = self.base.load(str(folder))
             except (ConfigurationError, SafetensorError, RuntimeError) as error:
                 raise AdapterError(f"the student in {folder} is broken: {error}") from error
-            if model.config.vocab_size != self._base.config.vocab_size:
+            if model.config.vocab_size != self.base.model.config.vocab_size:
                 raise AdapterError(
                     f"{folder} is a student with {model.config.vocab_size} tokens, expected "
-                    f"{self._base.config.vocab_size}: it was made from another one"
+                    f"{self.base.model.config.vocab_size}: it was made from another one"
                 )
             return None, model
-
-    @cached_property
-    def _base(self) -> Any:
-        return self._load(self.name)
-
-    def _load(self, name: str) -> Any:
-        import torch
-
-        from dataenvgym.trainers.compute import resolve_device
-        from dataenvgym.trainers.student import load_base_model
-
-        device = resolve_device(self._device)
-        return load_base_model(name, device=device, dtype=getattr(torch, self._dtype))

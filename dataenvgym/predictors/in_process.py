@@ -9,14 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
-from dataenvgym.predictors.adapted_student import AdaptedStudent
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TrainingRun,
+)
+from dataenvgym.predictors.adapted_student import AdaptedStudent, BaseStudent
+from dataenvgym.predictors.answering import Answering
 from dataenvgym.predictors.checkpoints import (
     describe_learner,
     initial_folder,
     kind_of,
     train_on,
 )
+from dataenvgym.predictors.former_adapter import RemembersFormer
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.tool_formats import DEFAULT, training_format
 from dataenvgym.trainers import InProcessTrainer, TrainerInterface
@@ -26,7 +34,7 @@ _OPTIONS = ("adapter", "batch_size", "threads", "device", "dtype", "tool_format"
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
-class InProcessPredictor:
+class InProcessPredictor(RemembersFormer):
     """A student that transformers runs and PEFT adapts.
 
     It is loaded when it is first needed; the base model once, however often adapters change. On
@@ -81,7 +89,7 @@ class InProcessPredictor:
         self.dtype = dtype
         self.tool_format = tool_format or own_tool_format(self.student)
         self._format = training_format(self.tool_format)
-        self._loaded = AdaptedStudent(self.student, device=device, dtype=dtype)
+        self._loaded = AdaptedStudent(BaseStudent(self.student, device=device, dtype=dtype))
         self._is_fresh = self.adapter is not None  # and has yet to load it
         self._lock = threading.RLock()
 
@@ -101,65 +109,8 @@ class InProcessPredictor:
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
         """
-        if sampling.json_schema is not None:
-            raise ConfigurationError(
-                "json_schema is set, and the student in this process cannot be held to a schema: "
-                "leave it out, or use a predictor with a server"
-            )
-        from dataenvgym.predictors.generation import context_length
-        from dataenvgym.predictors.prompts import encode_prompts
-
         with self._lock:
-            context = context_length(self._student.model)
-            prompts = encode_prompts(
-                self._student.tokenizer, conversations, self._format, context=context
-            )
-            answered = [prompt for prompt in prompts if not isinstance(prompt, Failure)]
-            limits = [
-                sampling.max_tokens if context is None else min(sampling.max_tokens, context - n)
-                for n in map(len, answered)
-            ]
-            replies = iter(self._generate(answered, limits, sampling))
-        return [p if isinstance(p, Failure) else next(replies) for p in prompts]
-
-    def _generate(
-        self, prompts: list[list[int]], limits: list[int], sampling: SamplingParameters
-    ) -> list[Reply]:
-        if not prompts:
-            return []
-        import torch
-
-        from dataenvgym.predictors.generation import Generated, generate
-        from dataenvgym.predictors.sampling import Nucleus, Sampler, greedy, uniform_numbers
-        from dataenvgym.predictors.stopping import StopTexts
-        from dataenvgym.trainers.compute import workers
-
-        model, tokenizer = self._student.model, self._student.tokenizer
-        stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
-        end_tokens = self._student.end_tokens
-        is_greedy = sampling.temperature == 0.0
-        numbers = [] if is_greedy else uniform_numbers(prompts, sampling)
-
-        def answer(batch: list[int]) -> list[Generated]:
-            draw: Sampler = greedy
-            if not is_greedy:
-                uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
-                draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
-            chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
-            return generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
-
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
-        with workers(self.threads, model.device) as run:
-            generated = [reply for replies in run(answer, batches) for reply in replies]
-        tokens = [reply.tokens for reply in generated]
-        texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
-        replies: dict[int, Reply] = {}
-        for i, text, reply in zip(order, texts, generated, strict=True):
-            kept = sampling.until_stop(text)
-            has_ended = reply.ended or len(kept) < len(text)
-            replies[i] = Reply(text=kept, finish_reason="stop" if has_ended else "length")
-        return [replies[i] for i in range(len(prompts))]
+            return self._answering.replies(self._student, conversations, sampling)
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, have the trainer train, load the adapter.
@@ -171,6 +122,7 @@ class InProcessPredictor:
             ConfigurationError: for records of several stages, or options that cannot work.
             UnsupportedStageError, TrainingError, AdapterError: as the trainer and `load` do.
         """
+        before = self.adapter if self._is_fresh else self._loaded.folder
         folder = train_on(
             training_data,
             run,
@@ -182,6 +134,11 @@ class InProcessPredictor:
         )
         with run.phase("load"):
             self.load(folder)
+        self.remember_former(before)
+
+    @property
+    def _answering(self) -> Answering:
+        return Answering(self._format, self.batch_size, self.threads)
 
     @property
     def _student(self) -> AdaptedStudent:
@@ -220,19 +177,52 @@ class InProcessPredictor:
         """
         with self._lock:
             self._loaded.load(path)
-            self._is_fresh = False
+            self._is_fresh, self._former = False, "unknown"
+
+    def with_adapter(self, folder: Path | None) -> PredictorInterface:
+        """A predictor that answers with what is in `folder`; None for the untouched student.
+
+        It shares the base model's weights, also in float32 (where two tokens that are about as
+        likely may change places with `load`); a whole student has weights of its own. The student
+        itself stays as it is, and both compute one call at a time.
+
+        Raises:
+            AdapterError: as `load`.
+        """
+        folder = self.adapter if folder is None else folder
+        with self._lock:
+            student = AdaptedStudent(self._loaded.base, apart=True)
+            if folder is not None:
+                student.load(folder)
+        return _Beside(self, student)
 
     def reset(self) -> None:
         """Be the untouched student again, with what it had learned already."""
         with self._lock:
             self._loaded.reset()
             self._is_fresh = self.adapter is not None
+            self.remember_former(None)
 
     def describe(self) -> dict[str, Any]:
         """Who the student is and how it learns, for the run directory."""
         name = type(self).__name__
         config = options_of(self.trainer)
         return describe_learner(name, self.student, self.adapter, config, self.tool_format)
+
+
+class _Beside:
+    """Another adapter on the base model of a predictor."""
+
+    def __init__(self, owner: InProcessPredictor, student: AdaptedStudent) -> None:
+        self._owner = owner
+        self._student = student
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        """As `InProcessPredictor.predict`."""
+        with self._owner._lock:
+            return self._owner._answering.replies(self._student, conversations, sampling)
 
 
 def resolve_student(student: str | Path) -> str:

@@ -1,5 +1,4 @@
-"""Training records: the five kinds that LLaMA-Factory knows, and
-scored ones.
+"""Training records: the five kinds that LLaMA-Factory knows, and scored ones.
 
 Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
 """

@@ -6,6 +6,7 @@ instance_rollout  one instance on its way through its environment: a generator o
 driver            brings all of them to their end, many at once
 speakers          a model that is asked: the student, or another one
 others            the other ones, such as a user or a judge: predictors or teachers, by name
+student_speaker   the student itself, or what it was before, as one of them: self-play
 faults            who is to blame: an instance's error is never a wrong answer
 
 A speaker with `submit(conversation, sampling) -> Future` is asked at once, and each conversation
@@ -16,5 +17,13 @@ instances, so that what is batched with what depends on the instances and the op
 
 from dataenvgym.rollouts.engine import rollout
 from dataenvgym.rollouts.others import close_speakers, describe_speakers, speakers_of
+from dataenvgym.rollouts.student_speaker import StudentSpeaker, student_speakers
 
-__all__ = ["close_speakers", "describe_speakers", "rollout", "speakers_of"]
+__all__ = [
+    "StudentSpeaker",
+    "close_speakers",
+    "describe_speakers",
+    "rollout",
+    "speakers_of",
+    "student_speakers",
+]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from queue import SimpleQueue
 
 from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.progress import Count, counting
 from dataenvgym.records.faults import INFRASTRUCTURE
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
@@ -29,14 +31,20 @@ class Driver:
     Args:
         speakers: in the order in which they are asked.
         chunk_size: among how many neighboring rollouts a batch is made.
+        count: counts rollouts that have ended.
     """
 
     def __init__(
-        self, speakers: Sequence[Speaker], rollouts: Sequence[Rollout], chunk_size: int
+        self,
+        speakers: Sequence[Speaker],
+        rollouts: Sequence[Rollout],
+        chunk_size: int,
+        count: Count,
     ) -> None:
         self._speakers = {speaker.name: speaker for speaker in speakers}
         self._rollouts = rollouts
         self._chunk_size = chunk_size
+        self._count = count
         self._ready: SimpleQueue[Ready | None] = SimpleQueue()  # None: it is over
         self._futures: set[Future[Answer]] = set()
         self._waiting: list[int] = []  # for a speaker without `submit`
@@ -51,7 +59,8 @@ class Driver:
             return
         for position in range(len(self._rollouts)):
             self._ready.put((position, None))
-        workers = [pool.submit(self._work) for _ in range(threads)]
+        # in copies of this context, so that what they count is part of what is counted here
+        workers = [pool.submit(copy_context().run, self._work) for _ in range(threads)]
         try:
             while waiting := self._next_round():
                 for ready in list(self._answered(waiting)):
@@ -80,6 +89,16 @@ class Driver:
         return sorted(asked)
 
     def _answered(self, waiting: Sequence[int]) -> Iterator[tuple[int, Answer]]:
+        n_answered = 0
+        with counting("replies", len(waiting)) as count:
+            for speaker, chunk in self._chunks(waiting):
+                replies = speaker.predict([self._rollouts[i] for i in chunk])
+                n_answered += len(chunk)
+                count.reach(n_answered)
+                yield from zip(chunk, replies, strict=True)
+
+    def _chunks(self, waiting: Sequence[int]) -> Iterator[tuple[Speaker, list[int]]]:
+        """What each speaker is asked at the same time."""
         for name, speaker in self._speakers.items():
             chunks: dict[tuple[int, str], list[int]] = {}
             for i in waiting:
@@ -87,8 +106,7 @@ class Driver:
                     alike = i // self._chunk_size, ask.sampling.model_dump_json()
                     chunks.setdefault(alike, []).append(i)
             for chunk in chunks.values():
-                replies = speaker.predict([self._rollouts[i] for i in chunk])
-                yield from zip(chunk, replies, strict=True)
+                yield speaker, chunk
 
     # --- in the pool ---
 
@@ -116,6 +134,8 @@ class Driver:
             rollout.answer(reply)
         if rollout.live and self._submit(position, rollout):
             return  # it is another thread's now, which may have ended it already
+        if not rollout.live:
+            self._count.add()
         with self._lock:
             if rollout.live:
                 self._waiting.append(position)

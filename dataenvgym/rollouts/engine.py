@@ -13,12 +13,14 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TeacherInterface,
 )
+from dataenvgym.progress import counting
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.rollouts.driver import Driver
 from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Rollout
 from dataenvgym.rollouts.others import speakers_of
 from dataenvgym.rollouts.speakers import Speaker
+from dataenvgym.rollouts.student_speaker import with_student
 
 
 def rollout(
@@ -40,7 +42,8 @@ def rollout(
             Called once for each instance, in the pool.
         sampling: how to draw the student's replies; its `seed` also seeds the environments, and by
             that what they ask others.
-        others: the models that environments ask (see `dataenvgym.tasks.Ask`), by name.
+        others: the models that environments ask (see `dataenvgym.tasks.Ask`), by name; a
+            `StudentSpeaker` is the predictor itself, or what it was before.
         chunk_size: how many conversations one `predict` call gets at most.
         threads: how many environments step at the same time.
 
@@ -53,18 +56,20 @@ def rollout(
     for name, value in (("chunk_size", chunk_size), ("threads", threads)):
         if value < 1:
             raise ConfigurationError(f"{name} is {value}, expected 1 or more")
-    models = {**speakers_of(others), STUDENT: predictor}
-    for model in models.values():
-        if isinstance(model, Connects):
-            # here, where Ctrl-C arrives; what it raises is not one instance's failure
-            model.connect()
-    speakers = [Speaker(name, model) for name, model in models.items()]
-    rollouts = [Rollout(i, make_environment, sampling) for i in instances]
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")
-    try:
-        Driver(speakers, rollouts, chunk_size).run(pool, threads)
-        return [each.completed() for each in rollouts]
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for each in rollouts:
-            each.close()
+    with with_student(speakers_of(others), predictor) as answering:
+        models = {**answering, STUDENT: predictor}
+        for model in models.values():
+            if isinstance(model, Connects):
+                # here, where Ctrl-C arrives; what it raises is not one instance's failure
+                model.connect()
+        speakers = [Speaker(name, model) for name, model in models.items()]
+        rollouts = [Rollout(i, make_environment, sampling) for i in instances]
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="rollout")
+        try:
+            with counting("problems", len(instances)) as count:
+                Driver(speakers, rollouts, chunk_size, count).run(pool, threads)
+            return [each.completed() for each in rollouts]
+        finally:
+            pool.shutdown(cancel_futures=True)
+            for each in rollouts:
+                each.close()

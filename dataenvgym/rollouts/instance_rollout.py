@@ -89,7 +89,7 @@ class Rollout:
             self._asks.close()
             if environment is not None and isinstance(environment, Closes):
                 environment.close()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  its instance is scored already; the log has it
             describe("environment (while closing)", error, self.instance)
 
     def completed(self) -> CompletedTaskInstance:
@@ -115,7 +115,7 @@ class Rollout:
             self.fail(str(error), error.fault)
         except (PredictionError, BudgetSpentError):
             raise  # of a speaker that the environment asked by itself: it cannot work at all
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  attributed to the environment
             self.fail(describe(ENVIRONMENT, error, self.instance), ENVIRONMENT)
 
     @property

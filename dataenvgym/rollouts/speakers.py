@@ -30,7 +30,7 @@ class Speaker:
             future = self._submit(rollout.ask.conversation, rollout.ask.sampling)
         except TO_THE_CALLER:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  attributed to the speaker
             return self._failure(error, rollout)
         if not isinstance(future, Future):
             raise PredictionError(
@@ -44,7 +44,7 @@ class Speaker:
             reply = future.result()
         except TO_THE_CALLER:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  attributed to the speaker
             return self._failure(error, rollout)
         return self._checked(reply, "submit")
 
@@ -58,7 +58,7 @@ class Speaker:
             replies = list(self._predictor.predict(asked, chunk[0].ask.sampling))
         except TO_THE_CALLER:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  attributed to the speaker
             reason = describe(self.name, error, chunk[0].instance, among=len(chunk))
             failure = Failure(reason=reason, outage=is_outage(error))
             if len(chunk) == 1 or isinstance(error, OF_ALL):

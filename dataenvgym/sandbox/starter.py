@@ -53,7 +53,7 @@ def _start_all() -> None:
         start, future = _jobs.get()
         try:
             future.set_result(start())
-        except Exception as error:  # raised again in the thread that asked
+        except Exception as error:  # noqa: BLE001  raised again in the thread that asked
             future.set_exception(error)
 
 

@@ -9,6 +9,7 @@ answers is the accuracy, rounded to whole questions, and an episode takes second
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from collections import Counter
@@ -21,6 +22,7 @@ import numpy as np
 
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, TrainingRun
+from dataenvgym.predictors.former_adapter import RemembersFormer
 from dataenvgym.records import Conversation, Message, TrainingDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.simulation.answer_key import AnswerKey, skill_of, wrong_output
@@ -33,7 +35,7 @@ _SOFTNESS = 0.2
 """How far from its threshold a question may still be answered either way, at temperature 1."""
 
 
-class SimulatedPredictor:
+class SimulatedPredictor(RemembersFormer):
     """Learns as its curves say, and answers by threshold.
 
     A record counts for the skill of its provenance if the curves have it, else for the one that
@@ -61,6 +63,7 @@ class SimulatedPredictor:
         self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
         self.seed = seed
         self._student = SimulatedStudent(self.curves)
+        self._folder: Path | None = None  # with what it has learned
         self._places = {skill: i for i, skill in enumerate(self.curves.skills)}
         self._key = AnswerKey(task)
 
@@ -133,6 +136,7 @@ class SimulatedPredictor:
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Learn from how many records there are of each skill."""
         before = (self._student.accuracies, self._student.taught)
+        former = self._folder
         with run.phase("train"):
             student = SimulatedStudent(self.curves)
             student.reset(derive_rng(run.seed, "simulated"))
@@ -141,7 +145,8 @@ class SimulatedPredictor:
             student.teach(self._counts(training_data))
             _write(run.directory / "adapter", student)
         with run.phase("load"):
-            self._student = student
+            self._student, self._folder = student, run.directory / "adapter"
+        self.remember_former(former)
 
     def save(self, path: Path) -> None:
         """Write the accuracies to the folder `path`."""
@@ -160,11 +165,22 @@ class SimulatedPredictor:
             student.taught = self._by_skill(state["taught"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise AdapterError(f"{path} holds no student of these curves: {error!r}") from error
-        self._student = student
+        self._student, self._folder, self._former = student, path, "unknown"
+
+    def with_adapter(self, folder: Path | None) -> SimulatedPredictor:
+        """Another student of the same curves, with the accuracies in `folder`; None: untouched.
+
+        Raises:
+            AdapterError: as `load`.
+        """
+        other = copy.copy(self)
+        other.reset() if folder is None else other.load(folder)
+        return other
 
     def reset(self) -> None:
         """Be the untouched student again."""
-        self._student = SimulatedStudent(self.curves)
+        self._student, self._folder = SimulatedStudent(self.curves), None
+        self.remember_former(None)
 
     def describe(self) -> dict[str, Any]:
         """Who the student is, for the run directory."""

@@ -28,8 +28,9 @@ from dataenvgym.tasks.words import words_of
 
 
 class ClusteredSkills(CatalogLabeler):
-    """Embeds the questions, and takes clusters (k-means) for skills and clusters of them for
-    categories; a question that it does not know belongs to the nearest centre.
+    """Clusters of embedded questions (k-means) as skills, and clusters of those as categories.
+
+    A question that it does not know belongs to the nearest center.
 
     Args:
         clusters: how many skills, or fewer where there are fewer different questions.

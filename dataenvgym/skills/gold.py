@@ -14,9 +14,9 @@ from dataenvgym.skills.placing import PlacingLabeler
 
 
 class FilledGoldSkills(PlacingLabeler):
-    """Gold skills where an instance has one; else a teacher's choice among them, or the skill of
-    the most similar instance.
+    """Gold skills, where an instance has one.
 
+    Others get a teacher's choice among them, or the skill of the most similar instance.
     Its arguments are those of `PlacingLabeler`.
     """
 

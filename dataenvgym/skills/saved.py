@@ -22,8 +22,10 @@ from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 
 
 class SavedSkills(PlacingLabeler):
-    """The catalog of another run. Questions that it does not know are placed by a teacher, if there
-    is one, or by similarity; the run keeps a copy, and no longer needs the file.
+    """The catalog of another run.
+
+    Questions that it does not know are placed by a teacher, if there is one, or by similarity. The
+    run keeps a copy, and no longer needs the file.
 
     Args:
         path: a `skills.json`, or the run directory that has one.

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dataenvgym.episodes.summary import Summary
+from dataenvgym.episodes.texts import minutes
 from dataenvgym.errors import BrokenFileError
 from dataenvgym.storage import read_jsonl
 
@@ -85,11 +86,3 @@ def run_seconds(summary: Summary, directory: Path) -> float:
         events = read_jsonl(directory / "events.jsonl")  # a log: damage to it stops nothing
         seconds += sum(float(e["seconds"]) for e in events if e.get("phase") == "test")
     return seconds
-
-
-def minutes(seconds: float) -> str:
-    """`40 s`, `12 min`, `3.5 h`."""
-    whole = round(seconds / 60)
-    if whole < 1:
-        return f"{seconds:.0f} s"
-    return f"{whole} min" if whole < 100 else f"{whole / 60:.1f} h"

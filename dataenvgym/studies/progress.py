@@ -15,9 +15,9 @@ from rich.text import Text
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.episodes.summary import IterationSummary, Summary
 from dataenvgym.episodes.tables import outcome
-from dataenvgym.episodes.texts import one_line, plain
+from dataenvgym.episodes.texts import minutes, one_line, plain
 from dataenvgym.episodes.warning_log import RunWarning, warning_lines
-from dataenvgym.studies.expected_time import ExpectedTime, minutes
+from dataenvgym.studies.expected_time import ExpectedTime
 
 
 @dataclass

@@ -1,5 +1,4 @@
-"""The files of a study for people and programs: `results.json`, `table.md`, `curves.png`,
-`study.md`."""
+"""The files of a study: `results.json`, `table.md`, `curves.png` and `study.md`."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class Domain(ABC):
             return None
         try:
             return problem if self.judge(problem, record.output) else None
-        except Exception:  # whatever an environment does with a problem that is not its own
+        except Exception:  # noqa: BLE001  an environment may trip over a problem that is not its own
             return None
 
     def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:

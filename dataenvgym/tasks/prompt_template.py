@@ -147,7 +147,7 @@ def template_read_off(
         return PLAIN
     try:
         shown = _shown(make_environment(), instances)
-    except Exception as error:  # of somebody's own code; an evaluation says what is wrong
+    except Exception as error:  # noqa: BLE001  an environment of a user's own; an evaluation says what is wrong
         _log.warning("the prompts of %s could not be looked at: %r", make_environment, error)
         return PLAIN
     fields = prompt_fields(shown[0])

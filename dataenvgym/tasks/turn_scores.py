@@ -1,5 +1,6 @@
-"""Weights for the turns of a dialogue, from a judge's verdict: which turns mattered, and how it
-ended (EPO, Liu et al. 2025).
+"""Weights for the turns of a dialogue, from a judge's verdict (EPO, Liu et al. 2025).
+
+The verdict says which turns mattered, and how the dialogue ended.
 
     scores            a named turn scores 1.0, even if it is the last; else the last turn carries
                       the final score; all others 0

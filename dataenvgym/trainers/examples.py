@@ -135,8 +135,10 @@ def scored_examples(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int)
 def text_examples(
     records: Sequence[TextDatum], tokenizer: Any, cutoff: int, *, packing: bool
 ) -> list[Example]:
-    """Stage `pt`: every token is learned. Packed, texts fill blocks of `cutoff` tokens, and what
-    fills none is left out."""
+    """Stage `pt`: every token is learned.
+
+    Packed, texts fill blocks of `cutoff` tokens; a rest that fills no block is left out.
+    """
     texts = [record.text + tokenizer.eos_token for record in records]
     begins = getattr(tokenizer, "add_bos_token", False)
     if not packing:

@@ -18,6 +18,7 @@ from transformers import get_scheduler
 
 from dataenvgym.errors import TrainingError
 from dataenvgym.llama_factory import TrainingConfig
+from dataenvgym.progress import counting
 from dataenvgym.trainers.batches import Update, updates
 from dataenvgym.trainers.compute import Run, precision
 from dataenvgym.trainers.objectives import Objective
@@ -74,22 +75,24 @@ def optimise(
         num_warmup_steps=warmup_steps(config, len(steps)),
         num_training_steps=len(steps),
     )
-    for number, update in enumerate(steps, start=1):
-        loss, gradients = computed.of(update)
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient
-        limit = config.max_grad_norm or math.inf
-        norm = float(torch.nn.utils.clip_grad_norm_(weights, limit))
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise TrainingError(
-                f"step {number} of {len(steps)}: the loss is {loss} and the gradient's norm "
-                f"{norm}, expected finite numbers; a lower learning_rate (now "
-                f"{config.learning_rate}) often helps"
-            )
-        rate = schedule.get_last_lr()[0]
-        optimizer.step()
-        schedule.step()
-        yield Step(number, update.epoch, loss, norm, rate)
+    with counting("training steps", len(steps)) as counter:
+        for number, update in enumerate(steps, start=1):
+            loss, gradients = computed.of(update)
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.grad = gradient
+            limit = config.max_grad_norm or math.inf
+            norm = float(torch.nn.utils.clip_grad_norm_(weights, limit))
+            if not (math.isfinite(loss) and math.isfinite(norm)):
+                raise TrainingError(
+                    f"step {number} of {len(steps)}: the loss is {loss} and the gradient's norm "
+                    f"{norm}, expected finite numbers; a lower learning_rate (now "
+                    f"{config.learning_rate}) often helps"
+                )
+            rate = schedule.get_last_lr()[0]
+            optimizer.step()
+            schedule.step()
+            counter.add(note=f"loss {loss:.3f}")
+            yield Step(number, update.epoch, loss, norm, rate)
 
 
 def warmup_steps(config: TrainingConfig, total: int) -> int:

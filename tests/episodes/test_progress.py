@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dataenvgym.episodes.progress import LiveProgress, PlainProgress, make_progress
 from dataenvgym.errors import TrainingError
-from dataenvgym.progress import tell
+from dataenvgym.progress import counting, tell
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
@@ -152,6 +152,48 @@ def test_how_far_a_phase_is_is_a_plain_line_every_ten_seconds_at_most():
     progress.on_phase("begin", 3, "train", 0.0)
     tell("just begun")
     assert stream.getvalue().splitlines()[2:] == ["iteration 2: step 20", "iteration 2: step 40"]
+
+
+def test_a_count_is_a_bar_of_its_own_with_the_time_that_is_left():
+    now = 0.0
+    console = terminal()
+    progress = LiveProgress(console, clock=lambda: now)
+    progress.on_start(make_plan())
+    progress.on_phase("begin", 1, "train", 0.0)
+    with counting("training steps", 60) as count:
+        now = 10.0
+        count.add(15, note="loss 0.208")
+        lines = [line.rstrip() for line in drawn(progress, console).splitlines()]
+        assert lines[1].endswith("0/3 iteration 1, train 10 s, 10 s so far")
+        assert lines[2].endswith("25% 15 of 60 training steps, loss 0.208, about 30 s left")
+    progress.on_phase("end", 1, "train", 10.0)
+    assert "training steps" not in drawn(progress, console)
+    progress._stop()
+
+
+def test_the_time_left_of_the_episode_is_shown_once_an_iteration_has_ended(play, tmp_path):
+    console = terminal()
+    progress = LiveProgress(console)
+    play(tmp_path / "run", iterations=2, callbacks=[progress])
+    first, second, _ = progress._view.iterations
+    second = second.model_copy(update={"seconds": {"total": 720.5}})
+    progress._view.iterations = (first,)
+    assert "left" not in drawn(progress, console)
+    progress._view.iterations = (first, second)
+    assert "so far, about 12 min left" in drawn(progress, console)
+
+
+def test_a_plain_line_on_a_count_says_what_is_left():
+    now = 0.0
+    stream = io.StringIO()
+    progress = PlainProgress(Console(file=stream), clock=lambda: now)
+    progress.on_start(make_plan())
+    progress.on_phase("begin", 2, "train", 0.0)
+    with counting("problems", 60) as count:
+        now = 12.0
+        count.add(20)
+    progress._hearing.end()
+    assert stream.getvalue().splitlines()[-1] == ("iteration 2: 20 of 60 problems, about 24 s left")
 
 
 @pytest.mark.parametrize("kind", [PlainProgress, LiveProgress])

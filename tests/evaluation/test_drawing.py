@@ -14,6 +14,7 @@ from dataenvgym.evaluation.metrics import parse_metrics
 from dataenvgym.evaluation.results import completed_of, sum_up
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.progress import listening
 from dataenvgym.records import PerformanceReport
 
 
@@ -270,3 +271,16 @@ def test_named_scores_are_written_with_each_sample_and_summed_up(guess_task, gue
     assert tries == [len(s.transcript) // 2 for s in files.read_samples(2)]
     results = sum_up(files, task, parse_metrics(["pass@1"], 2), 2)
     assert results.report.scores == {"tries": sum(tries) / 10}
+
+
+def test_all_samples_are_one_count_in_which_those_that_are_there_are_done(task, guesser, tmp_path):
+    files, n = EvaluationFiles(tmp_path, chunk=2), len(task.instances)
+    draw_samples(files, task, guesser(), task.instances, 1)
+    heard = []
+    with listening(heard.append):
+        draw_samples(files, task, guesser(), task.instances, 3)
+    assert {message.total for message in heard if message.done} == {3 * n}
+    counts = [*dict.fromkeys(m.done for m in heard if m.endswith(" problems"))]
+    assert counts[-1] == 3 * n
+    assert n in counts
+    assert len(counts) > n

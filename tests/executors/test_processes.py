@@ -17,6 +17,7 @@ from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import ConfigurationError, WorkerLostError
 from dataenvgym.executors import ProcessExecutor
 from dataenvgym.executors.worker import Relay
+from dataenvgym.progress import ProgressMessage, listening, tell
 from dataenvgym.storage import read_json
 
 
@@ -55,6 +56,26 @@ def test_a_child_tells_of_warnings_from_all_threads():
         thread.join()
     assert {t.method for t in told} == {"on_warning"}
     assert {t.arguments[0] for t in told} == set(warnings)
+
+
+def test_how_far_an_episode_is_elsewhere_is_told_here_with_its_numbers(scripted):
+    heard: list[ProgressMessage] = []
+    with listening(heard.append):
+        (outcome,) = ProcessExecutor().run([scripted()])
+    outcome.result()
+    assert any(message.endswith(" problems") and message.total for message in heard)
+
+
+def test_of_counts_a_child_tells_some_and_of_words_all():
+    told = []
+    relay = Relay(told.append)
+    with listening(relay.on_progress):
+        for i in range(100):
+            tell(f"{i} of 100", done=i, total=100)
+        tell("a")
+        tell("b")
+    assert [t.arguments[0] for t in told][-2:] == ["a", "b"]
+    assert 3 <= len(told) < 50
 
 
 DRIVER = """

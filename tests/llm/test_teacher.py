@@ -24,6 +24,7 @@ from dataenvgym.llm import Teacher, count_malformed
 from dataenvgym.llm.enquiry import Enquiry
 from dataenvgym.llm.transcript import calls_file, read_calls
 from dataenvgym.llm.usage import CountsMalformed, TeacherUsage, begun_file, read_usage, usage_file
+from dataenvgym.progress import listening
 from dataenvgym.records import Conversation, Message
 
 GREEDY = SamplingParameters()
@@ -74,6 +75,14 @@ def test_replies_come_in_the_order_of_the_conversations(server, teach):
     assert isinstance(teacher, CountsMalformed)
     assert ask(teacher, numbers(40)) == [Reply(text=str(i)) for i in range(40)]
     assert server.most_at_once > 1
+
+
+def test_calls_are_counted_as_they_are_answered_from_the_cache_too(server, teach, tmp_path):
+    ask(teach(cache=tmp_path), numbers(2))
+    heard = []
+    with listening(heard.append):
+        ask(teach(cache=tmp_path), numbers(5))
+    assert heard == [f"{n} of 5 teacher calls (records)" for n in range(6)]
 
 
 def test_no_more_requests_are_under_way_than_may_be_even_from_several_threads(server, teach):

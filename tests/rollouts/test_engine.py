@@ -6,6 +6,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.progress import listening
 from dataenvgym.records import Message
 from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
@@ -256,3 +257,21 @@ def test_scores_of_the_last_message_are_kept_and_bad_ones_are_the_environments_f
     assert [c.error is None for c in completed] == [True, False, True]
     assert (completed[1].error or "").startswith("environment: EvaluationError: ")
     assert [m.content for m in completed[1].transcript] == ["Sag 1!", "xxxx"]
+
+
+@both_modes
+def test_problems_are_counted_as_they_end(make):
+    heard = []
+    with listening(heard.append):
+        rollout(make(say_how_many_came_before), instances(4), Countdown, sampling=SAMPLING)
+    problems = [message.partition(",")[0] for message in heard]
+    assert [*dict.fromkeys(problems)] == [f"{n} of 4 problems" for n in range(5)]
+
+
+def test_replies_of_a_round_are_counted_chunk_by_chunk():
+    heard = []
+    with listening(heard.append):
+        rollout(Predictor(say_digits), instances(5), Echo, sampling=SAMPLING, chunk_size=2)
+    replies = [m for m in heard if "replies" in m]
+    assert replies == [f"0 of 5 problems, {n} of 5 replies" for n in (0, 2, 4, 5)]
+    assert [m.done for m in replies] == [0, 2, 4, 5]

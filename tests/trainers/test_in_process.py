@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from dataenvgym import progress
 from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
@@ -91,6 +92,14 @@ def test_a_training_leaves_an_adapter_and_a_log_beside_it(
         "trainer_log.jsonl",
         "training.yaml",
     ]
+
+
+def test_a_training_counts_its_steps(tmp_path: Path, tiny_student: Path) -> None:
+    heard: list[progress.ProgressMessage] = []
+    with progress.listening(heard.append):
+        adapter = train(tmp_path, tiny_student)
+    assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
+    assert heard[-1] == f"10 of 10 training steps, loss {losses(adapter)[-1]:.3f}"
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -90,7 +90,8 @@ class PoolEngine:
         return {"taken": [*sorted(self._taken)], "size": len(self.pool.records)}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        """
+        """Remember which records were taken.
+
         Raises:
             RunDirectoryError: if the pool is not the one that was selected from.
         """

@@ -166,7 +166,8 @@ class InfluenceSelection:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[np.ndarray]:
-        """
+        """Likeness to the examples of the assignment; ties are broken at random.
+
         Raises:
             ConfigurationError: for an assignment without examples.
         """

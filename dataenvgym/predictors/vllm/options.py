@@ -175,6 +175,7 @@ def lora_rank(config: TrainingConfig, initial: Path | None) -> int | None:
 
 
 def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
+    """Raise ConfigurationError for a training whose result vLLM cannot serve."""
     for name, why in _NOT_SERVED.items():
         if config.finetuning_type == "lora" and (
             getattr(config, name, False) or name in config.extra
@@ -220,6 +221,7 @@ def check_records(records: Sequence[TrainingDatum], form: str) -> None:
 
 
 def check_nothing_to_start(options: VllmOptions) -> None:
+    """Raise ConfigurationError for options of a start where the server runs already."""
     if useless := [name for name in _FOR_A_START if options.get(name)]:
         raise ConfigurationError(
             f"base_url names a server that runs already, so {', '.join(useless)} would start "

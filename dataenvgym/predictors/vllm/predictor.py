@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
-import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -25,8 +23,10 @@ from dataenvgym.predictors.checkpoints import (
     save_nothing,
     train_on,
 )
+from dataenvgym.predictors.former_adapter import RemembersFormer
 from dataenvgym.predictors.in_process import own_tool_format, resolve_student
 from dataenvgym.predictors.vllm.attached import AttachedServer
+from dataenvgym.predictors.vllm.beside import BesideAdapter, new_name
 from dataenvgym.predictors.vllm.options import (
     Asking,
     VllmOptions,
@@ -48,7 +48,7 @@ from dataenvgym.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.trainers.interface import options_of
 
 
-class VllmPredictor:
+class VllmPredictor(RemembersFormer):
     """A student that vLLM serves; adapters are swapped while it runs.
 
     The server is started when it is first needed, and ended with the last predictor (of any
@@ -166,6 +166,7 @@ class VllmPredictor:
         """
         check_records(training_data, self.tool_format)
         self.connect()  # a server that cannot be is refused before the training
+        before = self._folder
         with asleep(self, self.server) if self.sleep else nullcontext():
             folder = train_on(
                 training_data,
@@ -178,6 +179,7 @@ class VllmPredictor:
             )
         with run.phase("load"):
             self.load(folder)
+        self.remember_former(before)
 
     def save(self, path: Path) -> None:
         """Write what was learnt to the folder `path`, in PEFT's format (see `checkpoints`)."""
@@ -200,10 +202,35 @@ class VllmPredictor:
         kind = require_kind(path)
         with self._lock:
             self._take_up(None if kind == "nothing" else path)
+            self._former = "unknown"
+
+    def with_adapter(self, folder: Path | None) -> BesideAdapter:
+        """A predictor that answers with the adapter in `folder`; None for the untouched student.
+
+        The same server answers for both, with one more adapter until the predictor is closed.
+
+        Raises:
+            AdapterError: as `load`, and where a whole student is or would be served: that is
+                another base model.
+            ServerError: if there is no server to take it.
+        """
+        folder = self.adapter if folder is None else folder
+        if folder is not None and require_kind(folder) == "nothing":
+            folder = None
+        with self._lock:
+            server = self.connect()
+            if self._base != self.student or (folder and kind_of(folder) == "student"):
+                raise AdapterError(
+                    f"{folder or self.student} and {self._folder or self.student} do not share a "
+                    "base model (one of them is a whole student), so one server cannot answer for "
+                    "both: give the speaker a predictor of its own"
+                )
+            return BesideAdapter(server, folder)
 
     def reset(self) -> None:
         """Be the untouched student again, with what it had learnt already."""
         with self._lock:
+            self.remember_former(None)
             if self._server is None:
                 self._folder = self.adapter
             elif self._folder != self.adapter:
@@ -234,7 +261,7 @@ class VllmPredictor:
         before, name = self._name, None
         try:
             if folder is not None and not is_whole:
-                name = _new_name(folder)
+                name = new_name(folder)
                 server.load(name, folder)
         except BaseException:
             if not was_connected:  # there is nothing on the server yet that could answer
@@ -288,10 +315,3 @@ class VllmPredictor:
 
 def _nothing() -> None:
     """There is nothing to hang up."""
-
-
-def _new_name(folder: Path) -> str:
-    """A name that no adapter has had: what it holds, and a random part."""
-    files = sorted(folder.glob("*.safetensors"))
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    return f"{digest[:12]}-{uuid.uuid4().hex[:8]}"

@@ -160,7 +160,7 @@ def _result_of_call(answer: Answer, test: _Test, problem: CodeProblem) -> TestRe
     assert isinstance(test, CallTest)
     try:
         return _compared(answer, test, problem)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  what cannot be compared is a failed test
         _log.warning("the result of a call could not be compared", exc_info=error)
         text = f"the result could not be compared: {type(error).__name__}"
         return TestResult(passed=False, message=text, got=text)

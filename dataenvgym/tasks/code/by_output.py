@@ -47,7 +47,7 @@ def _result(run: ExecutionResult, test: StdioTest, problem: CodeProblem) -> Test
     """The result of a run. Whatever goes wrong with its output, the solution has written it."""
     try:
         return _compared(run, test, problem)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  what cannot be compared is a failed test
         _log.warning("an output could not be compared", exc_info=error)
         text = f"the output could not be compared: {type(error).__name__}"
         return TestResult(passed=False, message=text, got=text)

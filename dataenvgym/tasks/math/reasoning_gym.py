@@ -260,7 +260,7 @@ class ReasoningGymEnvironment(TaskEnvironment):
                 )
             try:
                 score = float(dataset.score_answer(answer, entry))
-            except Exception as error:  # a scorer that trips over an answer gives it no score
+            except Exception as error:  # noqa: BLE001  a scorer that trips over an answer gives it no score
                 return Outcome(info={"note": f"scoring: {type(error).__name__}: {error}"})
         if not math.isfinite(score):
             return Outcome(info={"note": f"scoring: the answer's score is {score}"})

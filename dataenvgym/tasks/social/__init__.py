@@ -15,8 +15,11 @@ deals          prices that two seats name and agree on
 partners       scripted negotiators of several temperaments
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
+seat_scores    the scores of a seat: by rule, or by a judge
 strategies     advice before each turn, which only the advised seat notices
 environment    Social-v0: the student's seat; the others are asked or scripted
+aec            SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)
+action_space   the texts of actions as a space with masks
 loaders        which scenes are played, by whom, from which seat
 domain         how scenes are put, judged and taught
 task           SocialTask

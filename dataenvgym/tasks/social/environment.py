@@ -11,14 +11,13 @@ from typing import Any
 
 from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
 from dataenvgym.interfaces import Ask, SamplingParameters
-from dataenvgym.judging import dialogue_text
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.social.actions import Action, InvalidActionText, read_action
-from dataenvgym.tasks.social.evaluators import DIMENSIONS, judge_character, overall
+from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.problem import MODEL, SocialProblem, problem_of
-from dataenvgym.tasks.social.rule_scores import rule_scores, scored_by_rule
 from dataenvgym.tasks.social.scene import Event, SceneState
+from dataenvgym.tasks.social.seat_scores import seat_scores
 from dataenvgym.tasks.social.strategies import (
     PARTNER_STRATEGIST,
     SPEAKER,
@@ -26,12 +25,7 @@ from dataenvgym.tasks.social.strategies import (
     Strategies,
 )
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
-from dataenvgym.tasks.social.views import (
-    dialogue,
-    news,
-    profile_text,
-    seat_conversation,
-)
+from dataenvgym.tasks.social.views import news, seat_conversation
 from dataenvgym.tasks.social.villagers import scripted_partner
 
 PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
@@ -76,7 +70,7 @@ class SocialEnvironment(TaskEnvironment):
     ):
         super().__init__(instances, **options)
         self._rules = rules or Rules()
-        self._dimensions = _checked(dimensions)
+        self._dimensions = checked_dimensions(dimensions)
         self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
         self._strategies = strategies or Strategies()
 
@@ -121,7 +115,7 @@ class SocialEnvironment(TaskEnvironment):
         if state.ending is None and problem.seat in state.present:
             self._state = state
             return Outcome(messages, done=False)
-        scores = yield from self._scores(problem, state)
+        scores = yield from seat_scores(state, problem.seat, self._dimensions)
         self._state = state  # only now: a speaker that fails leaves it as it was
         goal = scores["goal"]
         return Outcome(
@@ -187,36 +181,9 @@ class SocialEnvironment(TaskEnvironment):
             return ()
         return (Message(role="user", content=news(lines)),)
 
-    # --- the end ---
 
-    def _scores(
-        self, problem: SocialProblem, state: SceneState
-    ) -> Generator[Ask, str, dict[str, float]]:
-        """The dimensions of the student's seat.
-
-        Raises:
-            SpeakerError: if the judge gives no verdict.
-        """
-        cast, seat = state.cast, problem.seat
-        by_rule = scored_by_rule(cast.scene, seat)
-        scores = rule_scores(state, seat)
-        if to_judge := [name for name in self._dimensions if name not in by_rule]:
-            judged = yield from judge_character(
-                who=cast.characters[seat].name,
-                profile=profile_text(cast, seat),
-                scene=cast.scene.scenario,
-                dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
-                dimensions=to_judge,
-            )
-            for who, reason in judged.unscored.items():
-                raise SpeakerError(f"{who}: {reason}")
-            scores |= judged.scores
-        scores = {name: scores[name] for name in DIMENSIONS if name in scores}
-        mean = overall(scores)
-        return scores if mean is None else scores | {"overall": mean}
-
-
-def _checked(dimensions: Sequence[str]) -> tuple[str, ...]:
+def checked_dimensions(dimensions: Sequence[str]) -> tuple[str, ...]:
+    """The dimensions, if they exist and `goal`, the reward, is one of them."""
     for name in dimensions:
         if name not in DIMENSIONS:
             raise ConfigurationError(

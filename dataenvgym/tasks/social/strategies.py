@@ -100,7 +100,8 @@ class Strategies:
         return self.role == "strategist"
 
     def check_partner(self, partner: str) -> None:
-        """
+        """Refuse a partner that cannot be advised.
+
         Raises:
             ConfigurationError: if a strategist is to advise a scripted partner.
         """

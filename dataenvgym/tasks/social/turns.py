@@ -86,11 +86,11 @@ class Rules:
 def rules_of(
     name: str, *, order: Order = "round_robin", turn_limit: int = 20, most_stale: int = 2
 ) -> Rules:
-    """The rules "sotopia", or "epo": those of the published figures of EPO (Liu et al., 2025,
-    "EPO: Explicit Policy Optimization for Strategic Reasoning in LLMs via RL").
+    """The rules of that name, "sotopia" or "epo".
 
-    EPO's scenes end when there are more than 20 turns, not at 20, and have the actions none, speak
-    and leave alone.
+    "epo" are those of the published figures of EPO (Liu et al., 2025, "EPO: Explicit Policy
+    Optimization for Strategic Reasoning in LLMs via RL"): scenes end when there are more than 20
+    turns, not at 20, and the actions are none, speak and leave.
 
     Raises:
         ConfigurationError: for another name.

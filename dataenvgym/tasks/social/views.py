@@ -106,8 +106,7 @@ def seat_conversation(state: SceneState, seat: int) -> Conversation:
 
 
 def conversation_of(opening: str, lines: Lines) -> Conversation:
-    """The lines after an opening, as a conversation whose roles alternate and which ends with
-    "user"."""
+    """The lines after an opening, as a conversation: roles alternate, and "user" is last."""
     messages: list[Message] = []
     heard: Lines = []
     for role, text in lines:

@@ -106,8 +106,10 @@ class ToolUseDomain(DialogueDomain):
         return self._environment(instances)
 
     def prompt(self, instance: TaskInstance) -> Conversation:
-        """The conversation that the student sees first, without what a model that plays the user
-        says first."""
+        """The conversation that the student sees first.
+
+        What a model that plays the user says first is not in it.
+        """
         prepared = self.prepared(instance)
         if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
             return super().prompt(instance)

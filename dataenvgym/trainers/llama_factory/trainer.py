@@ -217,8 +217,7 @@ class _Progress:
                     self._loss = f", loss {entry['loss']:.3f}"
             if entries:
                 step, total = (entries[-1].get(f"{of}_steps") for of in ("current", "total"))
-                left = entries[-1].get("remaining_time", "?")
-                tell(f"training: step {step} of {total}{self._loss}, {left} left")
+                tell(f"{step} of {total} training steps{self._loss}", done=step, total=total)
 
 
 def _pinned(variant: Variant | None) -> tuple[str, ...]:

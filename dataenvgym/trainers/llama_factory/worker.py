@@ -114,7 +114,7 @@ def _become_cli(request: dict[str, Any]) -> None:
         code = 0
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-    except BaseException:
+    except BaseException:  # noqa: BLE001  the exit code of the job carries it
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):

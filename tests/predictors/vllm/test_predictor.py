@@ -16,6 +16,7 @@ from dataenvgym.interfaces import (
     Failure,
     Reply,
     SamplingParameters,
+    SharesBase,
     TrainablePredictorInterface,
     TrainingRun,
 )
@@ -353,3 +354,57 @@ def test_a_whole_student_means_another_server(make, make_trainer, stand_in, tmp_
     again = make(make_trainer(finetuning_type="full"), adapter=tmp_path / "saved", max_loras=1)
     assert who(again) == str(tmp_path / "saved")
     assert len(stand_in.lives) == n + 1  # not one with the base first
+
+
+# --- beside itself ---
+
+
+def test_another_adapter_answers_beside_the_students_on_the_same_server(make, stand_in, adapter):
+    predictor = make()
+    predictor.load(adapter("now"))
+    former, untouched = predictor.with_adapter(adapter("former")), predictor.with_adapter(None)
+    assert isinstance(predictor, SharesBase)
+    expected = [str(adapter("now")), str(adapter("former")), predictor.student]
+    assert [who(each) for each in (predictor, former, untouched)] == expected
+    assert len(stand_in.lives) == 1
+    former.close()
+    untouched.close()
+    assert who(predictor) == str(adapter("now"))
+    (gone,) = [e["name"] for e in stand_in.events("unload")]
+    assert gone in [e["name"] for e in stand_in.events("load")]
+
+
+def test_an_adapter_beside_the_students_survives_a_swap_and_a_death(make, stand_in, adapter):
+    stand_in.plan({"die_at": 2}, {})
+    predictor = make()
+    former = predictor.with_adapter(adapter("former"))
+    predictor.load(adapter("now"))
+    assert [who(each) for each in (former, predictor, former)] == [
+        str(adapter("former")),
+        str(adapter("now")),
+        str(adapter("former")),
+    ]
+    assert len(stand_in.lives) == 2
+
+
+def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, adapter, tmp_path):
+    predictor = make(make_trainer(finetuning_type="full"))
+    predictor.train(DATA, run(tmp_path / "whole"))
+    for folder in (adapter("former"), None):
+        with pytest.raises(AdapterError, match="do not share a base model"):
+            predictor.with_adapter(folder)
+    predictor.reset()
+    with pytest.raises(AdapterError, match="do not share a base model"):
+        predictor.with_adapter(tmp_path / "whole" / "adapter")
+
+
+def test_what_it_was_before_its_last_training_is_known(make, tmp_path):
+    predictor = make()
+    for name in ("one", "two"):
+        predictor.train(DATA, run(tmp_path / name))
+    assert predictor.former_adapter() == tmp_path / "one" / "adapter"
+    predictor.load(tmp_path / "one" / "adapter")
+    with pytest.raises(ConfigurationError, match="not known"):
+        predictor.former_adapter()
+    predictor.reset()
+    assert predictor.former_adapter() is None

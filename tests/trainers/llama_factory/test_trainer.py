@@ -19,7 +19,7 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.progress import listening
+from dataenvgym.progress import ProgressMessage, listening
 from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
 from dataenvgym.storage import read_json
 from dataenvgym.tasks.math.pocket import PocketMathTask
@@ -76,12 +76,13 @@ def test_a_whole_student_is_kept_as_it_is(make, write_training) -> None:
 
 @pytest.mark.parametrize("warm", [False, True])
 def test_it_tells_how_far_it_is(make, write_training, warm) -> None:
-    told: list[str] = []
+    told: list[ProgressMessage] = []
     trainer = make(warm=warm)
     with listening(told.append):
         trainer.train(write_training())
     trainer.close()
-    assert told[-1] == "training: step 2 of 2, loss 0.500, 0:00:00 left"
+    assert told[-1] == "2 of 2 training steps, loss 0.500"
+    assert (told[-1].done, told[-1].total) == (2, 2)
 
 
 @pytest.mark.parametrize("warm", [False, True])

@@ -136,7 +136,7 @@ class Session:
             async with AsyncExitStack() as stack:
                 opened.set_result(await self._connected(stack))
                 await self._ended.wait()
-        except Exception as error:  # once it is open, calls fail and say why
+        except Exception as error:  # noqa: BLE001  once it is open, calls fail and say why
             failure = error
         finally:
             self._listen()

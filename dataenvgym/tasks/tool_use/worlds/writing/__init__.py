@@ -1,4 +1,6 @@
-"""Writes the problems that come with the worlds: python -m dataenvgym.tasks.tool_use.worlds.writing
+"""Writes the problems that come with the worlds.
+
+    python -m dataenvgym.tasks.tool_use.worlds.writing
 
 writer    what the three have in common: phrases are taken in turn, rows are checked
 shop      the requests of a shop's customers

@@ -1,0 +1,52 @@
+"""What the displays of an episode have in common: what they hear, and how they name things."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from dataenvgym.episodes.callbacks import EpisodePlan
+from dataenvgym.episodes.texts import plain
+from dataenvgym.episodes.warning_log import RunWarning, warning_lines
+from dataenvgym.progress import ProgressMessage, listening
+
+
+class Hearing:
+    """Hears what is told from `begin` to `end`; a display that is gone hears nothing more."""
+
+    def __init__(self) -> None:
+        self._until = ExitStack()
+
+    def begin(self, hear: Callable[[ProgressMessage], None]) -> None:
+        self.end()
+        # weak: nobody may say that it is over, and the display is then collected
+        reference = weakref.WeakMethod(hear)
+
+        def show(message: ProgressMessage) -> None:
+            if (there := reference()) is not None:
+                there(message)
+
+        self._until.enter_context(listening(show))
+
+    def __del__(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        self._until.close()
+
+
+def title(plan: EpisodePlan) -> str:
+    """Who teaches what, in a line."""
+    where = f" in {plan.environment}" if plan.environment else ""
+    return plain(f"{plan.task}, taught by {plan.agent}{where}, seed {plan.seed}")
+
+
+def folder_line(plan: EpisodePlan) -> str:
+    """Where the run is."""
+    return plain(f"run directory: {plan.directory}")
+
+
+def warning_line(warning: RunWarning) -> str:
+    """A warning, with its iteration."""
+    return f"warning: {warning_lines([warning])[0]}"

@@ -1,0 +1,185 @@
+"""The display of an episode on a terminal, which redraws itself."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.episodes.hearing import Hearing, folder_line, title, warning_line
+from dataenvgym.episodes.pace import Pace, episode_seconds_left
+from dataenvgym.episodes.summary import IterationSummary, Summary
+from dataenvgym.episodes.tables import iteration_table, outcome, shares
+from dataenvgym.episodes.texts import minutes, plain, several, sparkline
+from dataenvgym.episodes.warning_log import RunWarning
+from dataenvgym.progress import ProgressMessage
+
+
+class LiveProgress(EpisodeCallback):
+    """What runs, how far it is and how long it still takes, and the iterations so far.
+
+    It is taken down at the end of the episode, after an exception too, and at the latest when
+    this object or the process goes; what then stays on the screen is the finished table.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._view = _View(clock)
+        self._live: Live | None = None
+        self._hearing = Hearing()
+
+    def on_start(self, plan: EpisodePlan) -> None:
+        self._stop()
+        self._view = _View(self._clock, plan)
+        self._hearing.begin(self._hear)
+        self._console.print(Text(folder_line(plan)), soft_wrap=True)  # stays above the display
+        # the live display knows the view and not this object, which can thus be collected
+        self._live = Live(
+            get_renderable=self._view.render,
+            console=self._console,
+            refresh_per_second=4,
+            transient=True,
+        )
+        weakref.finalize(self, self._live.stop)
+        self._live.start()
+
+    def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
+        self._view.told, self._view.count = "", None
+        self._view.pace.forget()
+        if event == "begin":
+            self._view.begin(iteration, phase)
+
+    def on_warning(self, warning: RunWarning) -> None:
+        # printed above the display, and stays there
+        self._console.print(Text(plain(warning_line(warning)), style="yellow"))
+
+    def _hear(self, message: ProgressMessage) -> None:
+        if message.total is None:
+            self._view.told = plain(message)
+        else:
+            self._view.pace.hear(message)
+            self._view.count = message
+
+    def on_iteration(self, summary: IterationSummary) -> None:
+        self._view.iterations = (*self._view.iterations, summary)
+
+    def on_end(self, summary: Summary) -> None:
+        self._stop()
+        if summary.nothing_trained:
+            self._console.print(Text("nothing was trained", style="bold yellow"))
+        if self._view.plan is not None:
+            self._console.print(Text(title(self._view.plan), style="bold"))
+            for line in shares(self._view.plan.problems):
+                self._console.print(Text(line), soft_wrap=True)
+        if summary.iterations:
+            self._console.print(iteration_table(summary.iterations, self._console.width))
+        self._console.print(Text(outcome(summary, with_error=False)))
+
+    def _stop(self) -> None:
+        self._hearing.end()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+@dataclass
+class _View:
+    """What is to be seen now. Attributes are replaced whole: another thread draws them.
+
+    Attributes:
+        now: the iteration and the phase that run, and when each of them began.
+        count: the last message with a count; told: the last one without, both of this phase.
+    """
+
+    clock: Callable[[], float]
+    plan: EpisodePlan | None = None
+    now: tuple[int, float, str, float] | None = None
+    told: str = ""
+    count: ProgressMessage | None = None
+    iterations: tuple[IterationSummary, ...] = ()
+    pace: Pace = field(init=False)
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+        self.pace = Pace(self.clock)
+
+    def begin(self, iteration: int, phase: str) -> None:
+        """A phase begins."""
+        at = self.clock()
+        is_same = self.now is not None and self.now[0] == iteration
+        self.now = (iteration, self.now[1] if self.now and is_same else at, phase, at)
+
+    def render(self) -> RenderableType:
+        return _Frame(self)
+
+
+class _Frame:
+    """One picture of the view, in the size that the console has now."""
+
+    def __init__(self, view: _View) -> None:
+        self._view = view
+
+    def __rich_console__(self, console: Console, options: object) -> list[RenderableType]:
+        plan, iterations = self._view.plan, self._view.iterations
+        if plan is None:
+            return []
+        parts: list[RenderableType] = [Text(title(plan), style="bold")]
+        about = [Text(line, no_wrap=True, overflow="ellipsis") for line in shares(plan.problems)]
+        parts += [*about, self._bars(console, plan)]
+        if told := self._view.told:
+            parts.append(Text(told, style="dim", no_wrap=True, overflow="ellipsis"))
+        room = console.height - 8 - bool(told) - bool(self._view.count) - len(about)
+        room = max(1, room)
+        if len(iterations) > room:
+            hidden = several(len(iterations) - room, "earlier iteration")
+            parts.append(Text(f"({hidden})", style="dim"))
+        if iterations:
+            parts.append(iteration_table(iterations, console.width, last=room))
+            scores = [i.val_score for i in iterations]
+            bars = "" if console.options.ascii_only else f"  {sparkline(scores)}"
+            line = f"score so far {scores[-1]:.3f}, best {max(scores):.3f}{bars}"
+            parts.append(Text(line, style="cyan"))
+        return [Group(*parts)]
+
+    def _bars(self, console: Console, plan: EpisodePlan) -> Table:
+        """Two lines: how far the episode is, and how far its phase is, if that is counted."""
+        width = min(24, console.width // 4)
+        rows = Table.grid(padding=(0, 1))
+        rows.add_column(no_wrap=True)
+        rows.add_column(no_wrap=True)
+        rows.add_column(no_wrap=True, overflow="ellipsis")
+        done = max(0, len(self._view.iterations) - 1)
+        bar = ProgressBar(total=plan.n_iterations, completed=done, width=width)
+        rows.add_row(bar, f"{done}/{plan.n_iterations}", Text(self._episode(plan)))
+        if (count := self._view.count) is not None:
+            total, done = count.total or 1, count.done or 0
+            bar = ProgressBar(total=total, completed=done, width=width)
+            text = plain(f"{count}{_left(self._view.pace.seconds_left())}")
+            rows.add_row(bar, f"{done / total:.0%}", Text(text, style="dim"))
+        return rows
+
+    def _episode(self, plan: EpisodePlan) -> str:
+        now, clock = self._view.now, self._view.clock()
+        so_far = f"{minutes(clock - self._view.began)} so far"
+        if now is None:
+            return f"starting, {so_far}"
+        iteration, began, phase, phase_began = now
+        left = episode_seconds_left(self._view.iterations, plan.n_iterations, clock - began)
+        return f"iteration {iteration}, {phase} {clock - phase_began:.0f} s, {so_far}{_left(left)}"
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f", about {minutes(seconds)} left"

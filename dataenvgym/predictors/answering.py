@@ -1,0 +1,103 @@
+"""Conversations in, replies out: how a student in this process answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.predictors.adapted_student import AdaptedStudent
+from dataenvgym.progress import counting
+from dataenvgym.records import Conversation
+from dataenvgym.tool_formats import ToolFormat
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How conversations are written and computed.
+
+    Attributes:
+        tool_format: how tools and calls are written.
+        batch_size: how many conversations are answered at the same time, at most.
+        threads: CPU cores to compute on, one batch on each.
+    """
+
+    tool_format: ToolFormat
+    batch_size: int
+    threads: int
+
+    def replies(
+        self,
+        student: AdaptedStudent,
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """One reply or failure of the student for each conversation, in their order.
+
+        Raises:
+            ConfigurationError: if `sampling` has a `json_schema`.
+        """
+        if sampling.json_schema is not None:
+            raise ConfigurationError(
+                "json_schema is set, and the student in this process cannot be held to a schema: "
+                "leave it out, or use a predictor with a server"
+            )
+        from dataenvgym.predictors.generation import context_length
+        from dataenvgym.predictors.prompts import encode_prompts
+
+        context = context_length(student.model)
+        tokenizer = student.base.tokenizer
+        prompts = encode_prompts(tokenizer, conversations, self.tool_format, context=context)
+        answered = [prompt for prompt in prompts if not isinstance(prompt, Failure)]
+        limits = [
+            sampling.max_tokens if context is None else min(sampling.max_tokens, context - n)
+            for n in map(len, answered)
+        ]
+        replies = iter(self._generate(student, answered, limits, sampling))
+        return [p if isinstance(p, Failure) else next(replies) for p in prompts]
+
+    def _generate(
+        self,
+        student: AdaptedStudent,
+        prompts: list[list[int]],
+        limits: list[int],
+        sampling: SamplingParameters,
+    ) -> list[Reply]:
+        if not prompts:
+            return []
+        import torch
+
+        from dataenvgym.predictors.generation import Generated, generate
+        from dataenvgym.predictors.sampling import Nucleus, Sampler, greedy, uniform_numbers
+        from dataenvgym.predictors.stopping import StopTexts
+        from dataenvgym.trainers.compute import workers
+
+        model, tokenizer = student.model, student.base.tokenizer
+        stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
+        end_tokens = student.base.end_tokens
+        is_greedy = sampling.temperature == 0.0
+        numbers = [] if is_greedy else uniform_numbers(prompts, sampling)
+
+        def answer(batch: list[int]) -> list[Generated]:
+            draw: Sampler = greedy
+            if not is_greedy:
+                uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
+                draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
+            chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
+            replies = generate(model, chosen, limit, draw, end_tokens=end_tokens, stops=stops)
+            counter.add(len(batch))
+            return replies
+
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+        with workers(self.threads, model.device) as run, counting("replies", len(order)) as counter:
+            generated = [reply for replies in run(answer, batches) for reply in replies]
+        tokens = [reply.tokens for reply in generated]
+        texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        replies: dict[int, Reply] = {}
+        for i, text, reply in zip(order, texts, generated, strict=True):
+            kept = sampling.until_stop(text)
+            has_ended = reply.ended or len(kept) < len(text)
+            replies[i] = Reply(text=kept, finish_reason="stop" if has_ended else "length")
+        return [replies[i] for i in range(len(prompts))]

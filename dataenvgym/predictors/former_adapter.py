@@ -1,0 +1,32 @@
+"""What a student was before its last training, for those that play against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from dataenvgym.errors import ConfigurationError
+
+
+class RemembersFormer:
+    """Two methods of `SharesBase`, for predictors."""
+
+    _former: Path | Literal["unknown"] | None = None
+
+    def former_adapter(self) -> Path | None:
+        """The folder with what it had learned before its last training; None for nothing.
+
+        Raises:
+            ConfigurationError: if nobody said it after `load`.
+        """
+        if self._former == "unknown":
+            raise ConfigurationError(
+                "it is not known what the student was before its last training, since what it has "
+                "learned was loaded from a folder: name the folder of the former adapter, or "
+                "evaluate an iteration of a run (--run RUN)"
+            )
+        return self._former
+
+    def remember_former(self, folder: Path | None) -> None:
+        """Say what it had learned before its last training; forgotten with the next `load`."""
+        self._former = folder

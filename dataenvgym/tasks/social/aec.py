@@ -1,0 +1,319 @@
+"""A scene as a PettingZoo environment, for those who train all seats (`dataenvgym[pettingzoo]`).
+
+    env = SocialAECEnv()
+    env.reset(seed=0)
+    for agent in env.agent_iter():
+        observation, reward, termination, truncation, info = env.last()
+        env.step(None if termination or truncation else policy(observation["conversation"]))
+
+The rules, the actions and the scores are those of `Social-v0`; here no seat is scripted or asked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from gymnasium.spaces import Dict, MultiBinary
+from gymnasium.utils import seeding
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    InvalidActionError,
+    InvalidInstanceError,
+    did_you_mean,
+)
+from dataenvgym.interfaces import PredictorInterface, TeacherInterface
+from dataenvgym.judging import dialogue_text
+from dataenvgym.records import TaskInstance
+from dataenvgym.rollouts import speakers_of
+from dataenvgym.seeding import derive_seed
+from dataenvgym.spaces import ConversationSpace
+from dataenvgym.tasks.asking import answered, asks_of
+from dataenvgym.tasks.social.action_space import ActionTextSpace, mask_of
+from dataenvgym.tasks.social.actions import (
+    ALL_KINDS,
+    Action,
+    ActionKind,
+    InvalidActionText,
+    read_action,
+)
+from dataenvgym.tasks.social.environment import SOLVED, checked_dimensions
+from dataenvgym.tasks.social.evaluators import DIMENSIONS
+from dataenvgym.tasks.social.problem import problem_of
+from dataenvgym.tasks.social.scene import SceneState
+from dataenvgym.tasks.social.seat_scores import seat_scores, to_judge
+from dataenvgym.tasks.social.turns import Rules
+from dataenvgym.tasks.social.views import dialogue, seat_conversation
+
+try:
+    from pettingzoo import AECEnv
+except ImportError as error:
+    raise ConfigurationError(
+        "this needs the package pettingzoo, which is not installed: "
+        'pip install "dataenvgym[pettingzoo]"'
+    ) from error
+
+_OPTIONS = ("instance", "instance_id")
+_SEEDS = 2**31  # some servers take no larger ones
+_MOST_ASKS = 32  # of judges, for one seat
+
+
+class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
+    """One scene at a time; the agents are its seats, "seat_0", "seat_1", ...
+
+    An action is a text as in `Social-v0`; one that is not an action does nothing, and a note tells
+    its seat why. An observation is a dict:
+
+    - "conversation": the scene as the seat notices it (see `views.seat_conversation`), which ends
+      with what it is to answer;
+    - "action_mask": for each of `actions.ALL_KINDS` 1 if the seat may do it now, in the order
+      none, speak, non-verbal communication, action, leave.
+
+    In the order `simultaneous`, all seats are selected one after the other, and what they do takes
+    effect when the last of them has acted. Otherwise only the seat whose turn it is is selected.
+
+    A seat is terminated when it leaves, or when the scene ends as its rules say. Its reward comes
+    then: its goal score divided by 10. `infos[agent]` has its `scores`, `was_correct` (goal score
+    of 5 or more) and the `ending` of the scene, if it is over. Nothing is truncated.
+
+    Args:
+        instances: the scenes (see `SocialTask`), whose `seat` and `partner` do not matter; None is
+            the negotiations that ship (validation), which are scored by rule.
+        rules: how they are played.
+        dimensions: those that are scored, `goal` among them. Those that the rules of a scene do
+            not score are the judge's.
+        others: {"judge": a predictor or teacher}.
+        every_seat: select the seats out of turn as well, which can only do `none`: what they do is
+            not recorded. `aec_to_parallel` needs it, unless the order is simultaneous.
+        render_mode: "ansi" (`render` returns the scene as text) or None.
+
+    Attributes:
+        scene: the scene as it is now.
+    """
+
+    metadata: dict[str, Any] = {"name": "social_v0", "render_modes": ["ansi"]}
+
+    def __init__(
+        self,
+        instances: Sequence[TaskInstance] | None = None,
+        *,
+        rules: Rules | None = None,
+        dimensions: Sequence[str] = ("goal",),
+        others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
+        every_seat: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        super().__init__()
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
+        self.render_mode = render_mode
+        self.instances = tuple(_negotiations() if instances is None else instances)
+        if not self.instances:
+            raise InvalidInstanceError("instances is empty, expected at least one")
+        self.rules = rules or Rules()
+        self.others = speakers_of(others)
+        self._every_seat = every_seat or self.rules.order == "simultaneous"
+        self.metadata = {**type(self).metadata, "is_parallelizable": self._every_seat}
+        self._dimensions = checked_dimensions(dimensions)
+        seats = max(problem_of(instance).scene.seats for instance in self.instances)
+        self.possible_agents = [f"seat_{seat}" for seat in range(seats)]
+        observation = {
+            "conversation": ConversationSpace(),
+            "action_mask": MultiBinary(len(ALL_KINDS)),
+        }
+        self.observation_spaces = {agent: Dict(observation) for agent in self.possible_agents}
+        self.action_spaces = {agent: ActionTextSpace() for agent in self.possible_agents}
+        self._rng, _ = seeding.np_random()
+        self.agents: list[str] = []
+        self.agent_selection = ""
+        self._texts: dict[int, str | None] = {}  # what the seats wrote in this turn
+        self._waiting: list[str] = []  # the agents that are selected next in this turn
+
+    def observation_space(self, agent: str) -> Dict:
+        """The space of what a seat observes."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> ActionTextSpace:
+        """The space of what a seat may write; its `sample` takes the mask."""
+        return self.action_spaces[agent]
+
+    # --- PettingZoo's methods ---
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin a scene: the one that `options` name, or one picked at random.
+
+        Args:
+            options: {"instance": TaskInstance} or {"instance_id": id}; others are ignored, with a
+                warning.
+
+        Raises:
+            InvalidInstanceError: if there is no such instance, or it has too many seats.
+            ConfigurationError: if the scene needs a judge that is not among `others`.
+        """
+        if seed is not None:
+            self._rng, _ = seeding.np_random(seed)
+        instance = self._chosen(options or {})
+        problem = problem_of(instance)
+        if problem.scene.seats > len(self.possible_agents):
+            raise InvalidInstanceError(
+                f"instance {instance.id!r} has {problem.scene.seats} seats, expected at most "
+                f"{len(self.possible_agents)}, as the instances that the environment was made of"
+            )
+        self._check_judge(instance)
+        self.scene = SceneState.begin(problem.cast, self.rules, seed=problem.seed)
+        self.agents = [f"seat_{seat}" for seat in problem.cast.seats]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {
+            agent: {"instance_id": instance.id} for agent in self.agents
+        }
+        self._skip_agent_selection = None
+        self._select()
+
+    def observe(self, agent: str) -> dict[str, Any]:
+        """What a seat notices of the scene, and what it may do now."""
+        seat = _seat_of(agent)
+        kinds = self.rules.kinds if seat in self.scene.acting else (ActionKind.NONE,)
+        return {
+            "conversation": seat_conversation(self.scene, seat),
+            "action_mask": mask_of(kinds),
+        }
+
+    def step(self, action: str | None) -> None:
+        """Act as the selected seat; None where it is terminated.
+
+        Raises:
+            InvalidActionError: for something that is not text; the environment is as before.
+            SpeakerError: if a judge gives no verdict: nothing is scored, and the environment is as
+                before, so that the same step asks it again.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            self._was_dead_step(action)
+            return
+        if not self.action_spaces[agent].contains(action):
+            raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
+        texts = {**self._texts, _seat_of(agent): action}
+        if self._waiting:
+            self._cumulative_rewards[agent] = 0.0
+            self._clear_rewards()
+            self._texts = texts
+            self.agent_selection = self._waiting.pop(0)
+            return
+        scene = self._after(texts)
+        scored = {seat: self._scores(scene, seat) for seat in self._finished(scene)}
+        self.scene = scene
+        self._cumulative_rewards[agent] = 0.0
+        self._clear_rewards()
+        for seat, scores in scored.items():
+            self._terminate(f"seat_{seat}", scores)
+        self._accumulate_rewards()
+        self._select()
+        self._deads_step_first()
+
+    def render(self) -> str | None:
+        """The scene as text in render mode "ansi"; otherwise nothing."""
+        if self.render_mode is None:
+            return None
+        return dialogue_text(dialogue(self.scene))
+
+    def close(self) -> None:
+        """Nothing is held; `others` are the caller's to close."""
+
+    # --- a turn ---
+
+    def _select(self) -> None:
+        """Select the first seat of the next turn; those after it wait."""
+        self._texts = {}
+        seats = self.scene.present if self._every_seat else self.scene.acting
+        self._waiting = [f"seat_{seat}" for seat in seats]
+        if self._waiting:
+            self.agent_selection = self._waiting.pop(0)
+
+    def _after(self, texts: Mapping[int, str | None]) -> SceneState:
+        """The scene after a turn in which the seats wrote these texts."""
+        actions: dict[int, Action] = {}
+        notes: dict[int, str] = {}
+        for seat in self.scene.acting:
+            try:
+                actions[seat] = read_action(texts[seat] or "", self.rules.kinds)
+            except InvalidActionText as error:
+                notes[seat] = f"invalid action: {error}"
+        return self.scene.after(actions, notes)
+
+    def _finished(self, scene: SceneState) -> list[int]:
+        """The seats for which the scene is over since this turn."""
+        live = (_seat_of(agent) for agent in self.agents if not self.terminations[agent])
+        return [seat for seat in live if scene.ending is not None or seat not in scene.present]
+
+    def _terminate(self, agent: str, scores: Mapping[str, float]) -> None:
+        goal = scores["goal"]
+        self.terminations[agent] = True
+        self.rewards[agent] = goal / DIMENSIONS["goal"].high
+        self.infos[agent] |= {"scores": dict(scores), "was_correct": goal >= SOLVED}
+        if self.scene.ending is not None:
+            self.infos[agent]["ending"] = self.scene.ending
+
+    def _scores(self, scene: SceneState, seat: int) -> dict[str, float]:
+        asking: Any = seat_scores(scene, seat, self._dimensions)
+        seeds = partial(_seed_of_ask, scene.seed, seat)
+        asks = asks_of(asking, f"{type(self).__name__}.step()", seeds=seeds, most=_MOST_ASKS)
+        scores: dict[str, float] = answered(asks, self.others, self)
+        return scores
+
+    # --- which scene ---
+
+    def _chosen(self, options: Mapping[str, Any]) -> TaskInstance:
+        for name in options:
+            if name not in _OPTIONS:
+                warnings.warn(
+                    f"reset() ignores the option {name!r}.{did_you_mean(name, _OPTIONS)} "
+                    f"It has: {', '.join(_OPTIONS)}.",
+                    stacklevel=3,
+                )
+        if "instance" in options:
+            instance = options["instance"]
+            if not isinstance(instance, TaskInstance):
+                raise InvalidInstanceError(
+                    f"option 'instance' is {instance!r}, expected a TaskInstance"
+                )
+            return instance
+        if "instance_id" not in options:
+            return self.instances[int(self._rng.integers(len(self.instances)))]
+        wanted = options["instance_id"]
+        for instance in self.instances:
+            if instance.id == wanted:
+                return instance
+        hint = did_you_mean(str(wanted), (instance.id for instance in self.instances))
+        raise InvalidInstanceError(f"there is no instance with id {wanted!r}.{hint}")
+
+    def _check_judge(self, instance: TaskInstance) -> None:
+        scene = problem_of(instance).scene
+        if "judge" in self.others:
+            return
+        for seat in range(scene.seats):
+            if missing := to_judge(scene, seat, self._dimensions):
+                raise ConfigurationError(
+                    f"instance {instance.id!r}: no rule of the scene scores {', '.join(missing)} "
+                    f"of seat {seat}, and there is no judge: make the environment with "
+                    "others={'judge': PREDICTOR}, or with scenes that are scored by rule"
+                )
+
+
+def _negotiations() -> Sequence[TaskInstance]:
+    from dataenvgym.tasks.social.task import SocialTask
+
+    return SocialTask(seats="first").instances
+
+
+def _seat_of(agent: str) -> int:
+    return int(agent.removeprefix("seat_"))
+
+
+def _seed_of_ask(seed: int, seat: int, number: int) -> int:
+    return derive_seed(seed, "judge", seat, number) % _SEEDS
