@@ -17,8 +17,9 @@ EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py impor
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
+DOMAINS = ("math", "code", "tool_use", "social")
 REDUCED = {
-    **{f"{task}/{kind}.py": ["1"] for task in ("math", "code", "tool_use", "social") for kind in KINDS},
+    **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
     "social/strategist.py": ["1"],
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],
