@@ -81,7 +81,7 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """What the refusal of the pair has to say, or None if there has to be no refusal."""
-    if task.name == "pocket_math" and engine.startswith("execution"):
+    if task.name in ("pocket_math", "pocket_social") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]

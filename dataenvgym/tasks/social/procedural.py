@@ -229,7 +229,7 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
         if drawn < _GOLD and not (symbols and has_habit and drawn < _HABIT):
             return self.draw(skill, "train", rng, symbols=symbols)
         problem = self.pose(skill, "train", rng)
-        phrasing = self._any_phrasing(skill, rng)
+        phrasing: str | None = self._any_phrasing(skill, rng)
         if drawn < _GOLD:
             said = problem.spoken(problem.followed(problem.skill.habit))
         else:
@@ -270,7 +270,7 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
 
 
 _GOLD, _FOLLOWS = 0.6, 0.25  # of the pretraining rows; in the others, strategies are written
-_HABIT = 0.25  # of those in symbols, if there is one: in plain words instead
+_HABIT = 0.25  # of the rows in symbols of a skill with a habit; in plain words instead
 _IN_WORDS = 0.7  # of the rows with strategies of skills in symbols
 
 

@@ -257,14 +257,14 @@ class Scene(Model):
         for cast in self.casts:
             if len(set(cast)) != self.seats:
                 raise ValueError(f"casts has {list(cast)}, expected one character for each seat")
-        seats = [s.seat for s in (*self.secrets, *self.required)]
-        seats += [seat for required in self.required for seat in required.to]
+        seats = [secret.seat for secret in self.secrets]
+        seats += [seat for required in self.required for seat in (required.seat, *required.to)]
         seats += [self.deal.seller, self.deal.buyer] if self.deal else []
         for thing in self.swap.things if self.swap else ():
             seats.append(thing.owner)
             if len(thing.values) != self.seats:
                 raise ValueError(
-                    f"{thing.name!r} has {len(thing.values)} values, one for each seat"
+                    f"{thing.name!r} has {len(thing.values)} values, expected one for each seat"
                 )
         if any(seat >= self.seats for seat in seats):
             raise ValueError(f"seat {max(seats)} is named, the last one is {self.seats - 1}")
