@@ -14,7 +14,8 @@ INSTALL := apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt-get
     { install $$1 || { apt update && install $$1; }; } >/dev/null 2>&1; };
 ARGS ?=
 
-.PHONY: setup run test test-slow test-external external-llamafactory external-vllm lint format dist \
+.PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm \
+  lint format dist \
   bench bench-iteration bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social figures student clean-venv
 
@@ -69,10 +70,21 @@ external-llamafactory external-vllm: external-%: setup
 test-external: external-llamafactory external-vllm
 	$(BIN)/python -m pytest -m "external and not gpu" $(PYTEST_ARGS)
 
+# The documentation site, in site/: no network, and any warning is an error. The theme says on each
+# build that MkDocs has a successor; that is not about our pages.
+MKDOCS = NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
+docs: setup
+	$(MKDOCS) build --strict
+
+# The site at http://127.0.0.1:8000, built again when a page changes.
+docs-serve: setup
+	$(MKDOCS) serve
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports --no-cache
 
 format: setup

@@ -50,6 +50,7 @@ setup(
     ],
     extras_require={
         "datasets": ["datasets>=3.0"],
+        "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.7", "mkdocstrings[python]>=1.0"],
         "mcp": ["mcp>=2.3,<3"],
         "pandas": ["pandas>=2.0"],
         "pettingzoo": ["pettingzoo>=1.25"],

@@ -40,7 +40,7 @@ SIZES = (
     "agent.records_per_iteration=200",
     "environment.replay=100",
 )
-TRAINING = {"num_train_epochs": 3.0, "threads": 1}
+TRAINING: dict[str, Any] = {"num_train_epochs": 3.0, "threads": 1}
 
 
 class PublishedProtocol(VllmPredictor):

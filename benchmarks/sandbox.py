@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cold", type=int, default=200)
     parser.add_argument("--data", type=Path, default=os.environ.get("DATAENVGYM_DATA"))
     options = parser.parse_args(arguments)
-    figures = {"cold": cold(options.cold), "bare": cold(options.cold, "-S")}
+    figures: dict[str, Any] = {"cold": cold(options.cold), "bare": cold(options.cold, "-S")}
     figures["warm"] = warm(max(options.runs, 2 * WARM_UP))
     figures["long"] = long_arguments()
     figures["humaneval"] = humaneval(options.data)
@@ -95,7 +95,7 @@ def long_arguments(numbers: int = 300_000, rounds: int = 5) -> dict[str, Any]:
     from dataenvgym.tasks.code.judging import judge
     from dataenvgym.tasks.code.problem import CallTest, CodeProblem, StdioTest
 
-    given = list(range(10**9, 10**9 + numbers))
+    given: list[Any] = list(range(10**9, 10**9 + numbers))
     call = CodeProblem(entry_point="f", hidden=(CallTest(args=(given,), expected=sum(given)),))
     read = CodeProblem(hidden=(StdioTest(input=str(given), output=str(sum(given))),))
     cases = {

@@ -18,7 +18,12 @@ from typing import Any
 
 from benchmarks.common import print_table, write_results
 from dataenvgym.config import build_agent, build_task, compose
-from dataenvgym.interfaces import Failure, SamplingParameters, TrainingRun
+from dataenvgym.interfaces import (
+    DataGenerationAgentInterface,
+    Failure,
+    SamplingParameters,
+    TrainingRun,
+)
 from dataenvgym.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.records import Message
 from dataenvgym.tasks import Task
@@ -61,7 +66,9 @@ def _adapter(folder: Path, seed: int) -> Path:
     assert isinstance(task, Task)
     student = InProcessPredictor()
     folder.mkdir()
-    records = build_agent(config)(task.evaluate(student), student)
+    agent = build_agent(config)
+    assert isinstance(agent, DataGenerationAgentInterface)
+    records = agent(task.evaluate(student), student)
     student.train(records, TrainingRun(folder, seed=seed))
     return folder / "adapter"
 

@@ -80,7 +80,7 @@ def problems(n: int) -> list[TaskInstance]:
     """One for each conversation, with a user played by a model."""
     user = {"kind": "model", "instructions": "You are Ann. You want to cancel your lamp order."}
     gold = [{"name": "cancel_order", "arguments": {"order_id": "order_1"}}]
-    data = {"world": "shop", "user": user, "gold": gold}
+    data: dict[str, Any] = {"world": "shop", "user": user, "gold": gold}
     return [
         TaskInstance(id=str(i), task="shop", instruction=f"I am customer {i}.", data=data)
         for i in range(n)

@@ -46,7 +46,7 @@ def main(overrides: list[str]) -> None:
     for i in summary.iterations:
         print(f"{i.iteration}: {i.n_records} records, validation {i.val_score:.3f}")
     print(f"test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")
-    print(f"teacher: {teacher.usage}")
+    print(f"teacher: {getattr(teacher, 'usage', None)}")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 import random
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 from stub_models import StubModels  # importing it adds the tool format "short"
 
+from dataenvgym import InProcessPredictor, OpenAIPredictor, SamplingParameters, run_episode
 from dataenvgym.agents import Agent, SkillListPolicy
 from dataenvgym.environments import SkillList
-from dataenvgym.episodes import run_episode
-from dataenvgym.predictors import InProcessPredictor, OpenAIPredictor
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.tasks import Ask, Outcome, Task, TaskEnvironment, record_of
 
@@ -21,9 +21,9 @@ def make_order(number, item):
     rng = random.Random(number)
     prices = {"min": str(rng.randint(1, 9)), "max": str(rng.randint(1, 9))}
     size = rng.choice(["min", "max"])
-    order = {"instruction": f"Order {' '.join(str(number))}: {item}?", "skill": item}
-    known = {"answer": f"#### {prices[size]}", "data": {"size": size, "prices": prices}}
-    return TaskInstance(id=str(number), task="shop", **order, **known)
+    order: dict[str, Any] = {"instruction": f"Order {' '.join(str(number))}: {item}?"}
+    order |= {"answer": f"#### {prices[size]}", "data": {"size": size, "prices": prices}}
+    return TaskInstance(id=str(number), task="shop", skill=item, **order)
 
 
 class Shop(TaskEnvironment):
@@ -70,7 +70,7 @@ if __name__ == "__main__":
     server = StubModels(crowd=n_customers)  # it plays everyone but the student
     others = {who: OpenAIPredictor(who, **server.options) for who in ("customer", "judge")}
     teacher = OpenAIPredictor("teacher", **server.options)
-    task = ShopTask(others=others, sampling={"max_tokens": 4})
+    task = ShopTask(others=others, sampling=SamplingParameters(max_tokens=4))
     without_rounds = task.evaluate(teacher)
     in_rounds = task.evaluate(SimpleNamespace(predict=teacher.predict))
     print(f"{server.peak} requests at once; as in rounds: {in_rounds == without_rounds}")

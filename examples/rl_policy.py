@@ -54,7 +54,7 @@ def at_random(observation, rng):
 
 
 def evenly(observation, rng):
-    return np.tile(np.float32([0, -1]), N)
+    return np.tile(np.array([0, -1], np.float32), N)
 
 
 def by_error(observation, rng):
@@ -89,7 +89,7 @@ def interval(values):
 def compare(title, make, policies, seeds):
     """Prints the gains of all policies on the same seeds, and their distance to random."""
     print(f"\n{title}, {len(seeds)} episodes: gain in score, and paired difference to random")
-    gains = {}
+    gains: dict[str, list[float]] = {}
     for name, policy in policies.items():
         gains[name] = []
         for seed in seeds:

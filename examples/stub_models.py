@@ -73,6 +73,8 @@ class StubModels(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: StubModels
+
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         stub = self.server

@@ -17,6 +17,7 @@ EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py impor
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
+ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py"]
 DOMAINS = ("math", "code", "tool_use", "social")
 REDUCED = {
     **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
@@ -73,8 +74,14 @@ def test_the_example_world_takes_forty_lines_and_its_student_solves_one_problem(
     assert [line.split("  ")[-1].strip() for line in shown] == ["solved"] + ["not solved"] * 2
 
 
+def test_a_student_that_has_learned_beats_its_former_self_and_not_itself(tmp_path):
+    shown = run(ROOT / "examples" / "social" / "self_play.py", folder=tmp_path)
+    itself, former, untouched, saved, _ = (float(line.split()[0]) for line in shown.splitlines())
+    assert itself < former == saved < untouched
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in [*SHORT, *EXTERNAL]])
+@pytest.mark.parametrize("name", [n for n in map(str, EXAMPLES) if n not in ELSEWHERE])
 def test_every_other_example_runs(name, tmp_path):
     if name.startswith("code/") and shutil.which("bwrap") is None:
         pytest.skip("needs bubblewrap (Debian: bubblewrap)")
@@ -109,50 +116,25 @@ def test_every_example_with_external_programs_runs_whole(name, tmp_path):
         assert float(scores[-1]) > float(scores[0])
 
 
-def test_the_readme_shows_all_four_protocols():
-    assert len(README) == 4
-
-
-def test_the_readmes_task_and_predictor_work_together(tmp_path):
-    from dataenvgym.environments import OpenEnded
-    from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
-
-    names: dict[str, object] = {}
-    for block in README[1:3]:
-        exec(block, names)
-    task, student = names["CapitalsTask"](), names["LookUp"]()
-    assert isinstance(task, TaskInterface)
-    assert isinstance(student, TrainablePredictorInterface)
-    environment = OpenEnded(task, student, directory=tmp_path)
-    _, info = environment.reset(seed=0)
-    assert info["score"] == 0.0
-    leak = {"instruction": "Capital of Japan?", "output": "It is Tokyo."}
-    harmless = {"instruction": "Capital of Italy?", "output": "It is Rome."}
-    _, reward, *_, info = environment.step([leak, harmless])
-    assert (reward, info["n_records"], info["n_dropped"]) == (0.0, 1.0, 1.0)
-    assert student.known == {"Capital of Italy?": "It is Rome."}
-    resumed = OpenEnded(task, type(student)(), directory=tmp_path)
-    resumed.reset(seed=0, options={"resume": True})
-    assert resumed.predictor.known == student.known
-    assert resumed.step([leak])[4]["n_dropped"] == 1.0
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [README[0], README[3]], ids=["agent", "environment"])
-def test_the_readmes_agent_and_environment_run(block, tmp_path):
+def test_the_readmes_agent_teaches_what_the_readme_says(tmp_path):
+    (block,) = README
     script = tmp_path / "readme.py"
     script.write_text(block)
     shown = run(script, folder=tmp_path)
-    if block == README[0]:  # it does what the README shows below it: the student learns
-        before, after = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)[0]
-        assert float(after) > float(before) + 0.05
-        scores = [float(score) for score in re.findall(r"validation (0\.\d+)", shown)]
-        assert max(scores) > scores[0] + 0.05
+    before, after = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)[0]
+    assert float(after) > float(before) + 0.05
+    scores = [float(score) for score in re.findall(r"validation (0\.\d+)", shown)]
+    assert max(scores) > scores[0] + 0.05
 
 
-def test_the_readme_shows_what_its_first_example_prints():
+def test_the_readme_shows_what_its_example_prints():
     text = (ROOT / "README.md").read_text()
-    output = text.partition(README[0])[2].partition("**A task**")[0]
+    output = text.partition(README[0])[2].partition("## ")[0]
     assert len(re.findall(r"^ +\d+ records: validation 0\.\d{3}$", output, flags=re.M)) == 3
     before, after = re.findall(r"test (0\.\d{3}) -> (0\.\d{3})", output)[0]
     assert float(after) > float(before)
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150

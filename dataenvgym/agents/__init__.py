@@ -7,7 +7,7 @@ engines/       records for a plan: procedural, by a teacher (llm/), from a pool,
 tree/          the agent of `SkillTree-v0` and its policies
 nothing        the floor of a study: a policy and an engine that do nothing
 
-What passes between policy and engine is in `dataenvgym.plans`.
+`dataenvgym.plans` has the plans that a policy gives to an engine.
 """
 
 from dataenvgym.agents.agent import Agent

@@ -127,7 +127,7 @@ def _engine_title(engine: object) -> str:
 
 
 def _reader(engine: object) -> Callable[[str], bool] | None:
-    """What says whether the engine can write records like a problem, or None if nothing does."""
+    """The engine's method that says whether it can write records like a problem, or None."""
     inner = getattr(engine, "engine", None)
     if inner is not None:
         return _reader(inner)

@@ -1,4 +1,4 @@
-"""What every agent made of a policy and an engine has: a seed, and a count of its iterations."""
+"""The base of agents made of a policy and an engine: a seed, and a count of iterations."""
 
 from __future__ import annotations
 

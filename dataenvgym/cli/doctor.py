@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataenvgym.cli.console import open_console, quieten
-from dataenvgym.cli.findings import Finding, examine, what_next
+from dataenvgym.cli.finding import Finding
+from dataenvgym.cli.findings import examine, what_next
 from dataenvgym.errors import ExternalError
 
 if TYPE_CHECKING:

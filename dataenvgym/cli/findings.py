@@ -1,7 +1,7 @@
 """What there is on this machine, what is missing, and what to run next.
 
 Each `Finding` is one line of the answer; a finding that is a problem means that not even the
-default episode can run. Everything is asked without starting anything that lasts.
+default episode can run. Programs are started to see that they work, and ended again.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
 
+from dataenvgym.cli.finding import Finding, State
+from dataenvgym.cli.helper_programs import redis_finding, sandbox_finding
 from dataenvgym.external.environments import (
     ENVIRONMENTS,
     cache_directory,
     external_environment,
     has_cuda,
 )
-
-State = Literal["ok", "missing", "problem"]
 
 # The versions that are told of each environment, where it has them.
 _TELLING = (
@@ -42,23 +40,6 @@ _ROOM_FOR_ENVIRONMENTS = 15 * _GB
 _ROOM_FOR_RUNS = 0.5 * _GB
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked for.
-
-    Attributes:
-        state: "missing" is something that the default episode does not need, "problem" something
-            that it does.
-        text: what was found.
-        way_out: what to do about it, a command where there is one; None if nothing is needed.
-    """
-
-    name: str
-    state: State
-    text: str
-    way_out: str | None = None
-
-
 def examine(runs_dir: Path) -> Iterator[Finding]:
     """All findings, each as soon as it is known.
 
@@ -69,6 +50,8 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
     yield torch_finding()
     yield from gpu_findings()
     yield student_finding()
+    yield sandbox_finding()
+    yield redis_finding()
     yield room_finding("runs", runs_dir, _ROOM_FOR_RUNS, state="problem")
     yield room_finding("cache", cache_directory(), _ROOM_FOR_ENVIRONMENTS, state="missing")
     yield from map(environment_finding, ENVIRONMENTS)

@@ -124,7 +124,11 @@ def _main(argv: Sequence[str]) -> int:
             f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
             f"{way_out}--debug shows where it was",
         )
-    except Exception as error:  # noqa: BLE001  a mistake in any code: its traceback is shown, and the exit code says so
+    except Exception as error:  # noqa: BLE001  a mistake in any code, whose traceback is shown
+        from dataenvgym.config.explanations import explain_missing, is_foreign
+
+        if is_foreign(error) and not arguments.debug:
+            return _end(USER_ERROR, explain_missing(error))
         traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
     return OK

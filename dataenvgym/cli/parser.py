@@ -39,12 +39,22 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             options = list(getattr(command or parser, "_option_string_actions", {}))
             hint = did_you_mean(word.split("=")[0], options)
             if hasattr(arguments, "overrides"):
-                hint += " Values of the configuration have no dashes: KEY=VALUE."
+                hint = _hint_of_overrides(word, argv, arguments.command) or hint
             (command or parser).error(f"there is no argument {word!r}.{hint}")
         arguments.overrides.append(word)
     if hasattr(arguments, "overrides"):
         arguments.overrides = _joined(arguments.overrides)
     return arguments
+
+
+def _hint_of_overrides(word: str, argv: Sequence[str], command: str) -> str:
+    """What to type instead of a flag that the command does not have; "" if that is not known."""
+    from dataenvgym.cli.flags import as_override
+
+    name = "eval" if command in ("eval", "rescore") else "config"
+    if not word.startswith("-") or (meant := as_override(word, argv, name=name)) is None:
+        return ""
+    return f" Values of the configuration have no dashes: KEY=VALUE, here {meant}"
 
 
 def _joined(words: Sequence[str]) -> list[str]:

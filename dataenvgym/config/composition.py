@@ -9,18 +9,20 @@ remove one. Whatever is wrong with them is a `ConfigurationError` that says what
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.bases import is_base
+from dataenvgym.config.bases import is_base, read_with_bases
+from dataenvgym.config.explanations import explain_reference
 from dataenvgym.config.hydra_files import compose_files, explaining, lay_values
 from dataenvgym.config.overrides import (
     Override,
     check_choices,
     check_keys,
     check_values,
+    keys_of,
     parse_overrides,
 )
 from dataenvgym.config.own_classes import with_own_classes
@@ -64,12 +66,12 @@ def compose(
     default, _ = compose_files(choices, _folders(config_dir), name)
     sources = [o for o in parsed if is_source(o, default)]
     parsed = [o for o in parsed if o not in sources]
-    check_keys(parsed, default, groups)
+    check_keys(parsed, default, groups, partial(_options_with, config_dir))
     config = copy.deepcopy(default)
     lay_values(config, [o for o in parsed if o.key not in groups])
     _lay_sources(config, sources)
     if not allow_missing:
-        _check_resolvable(config)
+        _check_resolvable(config, parsed)
     check_values([o for o in parsed if o.key not in groups], config, default)
     return config
 
@@ -86,11 +88,11 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     parsed = parse_overrides(overrides)
     sources = [o for o in parsed if is_source(o, config)]
     parsed = [o for o in parsed if o not in sources]
-    check_keys(parsed, config, ())
+    check_keys(parsed, config, {})
     changed = copy.deepcopy(config)
     lay_values(changed, parsed)
     _lay_sources(changed, sources)
-    _check_resolvable(changed)
+    _check_resolvable(changed, parsed)
     check_values(parsed, changed, config)
     return changed
 
@@ -126,6 +128,17 @@ def chosen_options(
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
     return compose_files(choices, _folders(config_dir))[1]
+
+
+def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
+    """The options that would have that key, such as "teacher=openai" for "teacher.model"."""
+    section, _, name = key.partition(".")
+    files = files_by_group(config_dir).get(section, {})
+    return [
+        f"{section}={option}"
+        for option in files
+        if not is_base(option) and name and name in read_with_bases(option, files)
+    ]
 
 
 def default_options() -> dict[str, str]:
@@ -184,7 +197,7 @@ def _lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
         lay_sources(config, overrides)
 
 
-def _check_resolvable(config: DictConfig) -> None:
+def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
@@ -193,12 +206,7 @@ def _check_resolvable(config: DictConfig) -> None:
         if not missing:
             OmegaConf.to_container(config, resolve=True)
     except OmegaConfBaseException as error:
-        reason = str(error.msg or error).partition("\n")[0]
-        if match := re.search(r"Environment variable '(\w+)' not found", reason):
-            reason = f"the environment variable {match[1]} is not set; set it"
-        raise ConfigurationError(
-            f"{error.full_key}: {reason}, or give {error.full_key}=VALUE"
-        ) from error
+        raise ConfigurationError(explain_reference(error, overrides, keys_of(config))) from error
     if missing:
         raise ConfigurationError(
             f"{', '.join(missing)} must be given, such as {missing[0]}=VALUE: there is no default"

@@ -7,7 +7,6 @@ therefore composed once, for as long as no file changes, and each caller gets a 
 from __future__ import annotations
 
 import copy
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dataenvgym.config.explanations import explain_laying
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError
 
@@ -65,8 +65,10 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
 
     try:
         yield
+    except ConfigurationError:
+        raise
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigurationError(_explained(error, overrides)) from error
+        raise ConfigurationError(explain_laying(error, overrides)) from error
 
 
 def _state_of(folders: Sequence[Path]) -> tuple[tuple[Path, int, int], ...]:
@@ -119,8 +121,9 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
     key = override.key_or_group
     if override.is_sweep_override() or override.package is not None:
         raise ConfigurationError(
-            f"Ambiguous value: {override.input_line!r} is no single value. A list is "
-            f"{key}=[a,b]; a text with ',' in it goes into two kinds of quotes: 'key=\"value\"'"
+            f"Ambiguous value: {override.input_line!r} is no single value. Several values are for "
+            f"a study (`dataenvgym study`). A list is {key}=[a,b]; a text with ',' in it goes into "
+            "two kinds of quotes: 'key=\"value\"'"
         )
     if override.is_delete():
         parent, _, name = key.rpartition(".")
@@ -132,22 +135,20 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
     extends = override.is_force_add() or isinstance(value, dict | list)
     if override.is_add() and not extends and OmegaConf.select(config, key) is not None:
         raise ConfigurationError(f"there is a value already at {key!r}; drop the plus: {key}=...")
+    _refuse_part_of_value(config, key)
     added = override.is_add() or override.is_force_add()
     OmegaConf.update(config, key, value, merge=True, force_add=added)
 
 
-def _explained(error: Exception, overrides: Sequence[Override]) -> str:
-    """The part of Hydra's message that is about what was typed, on one line."""
-    from hydra.errors import OverrideParseException
+def _refuse_part_of_value(config: DictConfig, key: str) -> None:
+    """Refuse `seed.x`, where `seed` is a number: it would vanish."""
+    from omegaconf import OmegaConf
 
-    if isinstance(error, OverrideParseException):
-        return (
-            f"{error.override!r} cannot be read. A value with '=', ',' or brackets in it goes "
-            "into two kinds of quotes: 'key=\"value\"'"
-        )
-    text = str(error)
-    if match := re.match(r"Could not override '([^']+)'. No match in the defaults list", text):
-        return f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}"
-    text = text.split("Config search path")[0].split("3. To sweep over it")[0]
-    typed = " ".join(o.text for o in overrides)
-    return f"{' '.join(text.split())} (in: {typed or 'the configuration files'})"
+    names = key.split(".")
+    for n in range(1, len(names)):
+        above = OmegaConf.select(config, ".".join(names[:n]), throw_on_missing=False)
+        if above is not None and not OmegaConf.is_config(above):
+            raise ConfigurationError(
+                f"{'.'.join(names[:n])} is {above!r}, a value without parts, so {key!r} cannot be "
+                f"set: give the value itself, {'.'.join(names[:n])}=VALUE"
+            )

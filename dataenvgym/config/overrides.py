@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -79,10 +79,13 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
     """
     for override in overrides:
         if override.key in groups:
+            if override.sign == "~" and "@" not in override.text:
+                raise _needed(override)
             if override.value is not None and override.value not in groups[override.key]:
                 from dataenvgym.config.own_classes import offered
 
                 options = sorted({*groups[override.key], *offered(override.key)})
+                _refuse_several(override, options)
                 own = f", or a class of yours ({override.key}=my_module.MyClass)"
                 raise ConfigurationError(
                     f"there is no {override.text.lstrip('+')}."
@@ -97,10 +100,37 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
             )
 
 
-def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collection[str]) -> None:
-    """Refuse a key that is not in `config` and not added with a `+`, and Hydra's own."""
-    known = list(_keys(config))
+def _refuse_several(override: Override, options: Collection[str]) -> None:
+    """Say what to do with a list of options, if it is one."""
+    named = re.split(r"[\s,]+", (override.value or "").strip("[]() "))
+    if len(named) > 1 and set(named) & set(options):
+        raise ConfigurationError(
+            f"{override.text!r} names {len(named)} options, expected one. Several are for a study: "
+            f"dataenvgym study {override.key}={','.join(named)}"
+        )
+
+
+def check_keys(
+    overrides: Sequence[Override],
+    config: DictConfig,
+    groups: Mapping[str, Collection[str]],
+    options_with: Callable[[str], Sequence[str]] = lambda key: (),
+) -> None:
+    """Refuse a key that is not in `config` and not added with a `+`, and Hydra's own.
+
+    Args:
+        groups: the options of each group.
+        options_with: names the options that would have a key.
+    """
+    known = list(keys_of(config))
     for override in overrides:
+        _refuse_removal(override, config)
+        group = override.key.replace(".", "/")
+        if group != override.key and override.value in groups.get(group, ()):
+            raise ConfigurationError(
+                f"{override.key} is a section of options, and {override.value!r} is one choice of "
+                f"them, which takes a slash: {group}={override.value}"
+            )
         if override.key.partition(".")[0] == "hydra":
             raise ConfigurationError(
                 f"{override.text!r} sets an option of Hydra itself, which has no effect here: "
@@ -114,11 +144,29 @@ def check_keys(overrides: Sequence[Override], config: DictConfig, groups: Collec
                     f"there is no speaker {override.key!r} to change. A new one is a teacher or a "
                     f"predictor: {speaker_override(override.key, override.value)}"
                 )
+            if others := options_with(override.key):
+                more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+                raise ConfigurationError(
+                    f"there is no option {override.key!r} with the chosen {override.section}. It "
+                    f"belongs to {', '.join(others[:5])}{more}: choose that, or leave it out"
+                )
             way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
             raise ConfigurationError(
                 f"there is no option {override.key!r}."
                 f"{_suggestion(override.key, [*groups, *known])}{way_out}"
             )
+
+
+def _refuse_removal(override: Override, config: DictConfig) -> None:
+    if override.sign == "~" and override.key in config:
+        raise _needed(override)
+
+
+def _needed(override: Override) -> ConfigurationError:
+    return ConfigurationError(
+        f"{override.key} cannot be left out ({override.text}): it is always needed. "
+        f"Choose another one, {override.key}=..."
+    )
 
 
 def speaker_override(key: str, option: str) -> str:
@@ -190,10 +238,11 @@ def _value(config: DictConfig, key: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else repr(value)
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 80 else f"{text[:76]} ..."
 
 
-def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
+def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
     """The dotted keys of `config`, those of its sections included."""
     from omegaconf import DictConfig, OmegaConf
 
@@ -203,7 +252,7 @@ def _keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
         if not OmegaConf.is_missing(config, name):
             node = config._get_node(name)
             if isinstance(node, DictConfig) and not node._is_none():
-                yield from _keys(node, f"{key}.")
+                yield from keys_of(node, f"{key}.")
 
 
 def _suggestion(key: str, known: Sequence[str]) -> str:

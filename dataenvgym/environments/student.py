@@ -80,6 +80,9 @@ class Student:
         else:
             earlier = history.records
         self._predictor.train([*earlier, *accepted], run)
+        if isinstance(self._predictor, SharesBase):
+            before = folder_of(self._episode.iterations, history.last.adapter)
+            self._predictor.remember_former(before)
         return files.number
 
 
@@ -108,5 +111,9 @@ def former_of(root: Path, adapter: int) -> Path | None:
     Args:
         root: the folder `iterations/`.
     """
-    former = IterationFiles(root, adapter - 1).read_result().adapter
-    return None if former is None else IterationFiles(root, former).adapter
+    return folder_of(root, IterationFiles(root, adapter - 1).read_result().adapter)
+
+
+def folder_of(root: Path, adapter: int | None) -> Path | None:
+    """The folder with what the training of that iteration taught; None for no training."""
+    return None if adapter is None else IterationFiles(root, adapter).adapter

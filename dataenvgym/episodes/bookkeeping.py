@@ -39,7 +39,7 @@ from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
 
 
 class Bookkeeping:
-    """What surrounds the loop of one episode.
+    """Bookkeeping around the loop of one episode.
 
     Args:
         teaching: the environment.
@@ -92,7 +92,7 @@ class Bookkeeping:
         """Tell the callbacks of the start and of a bad end, of phases and of warnings.
 
         Args:
-            resumes: whether what the directory holds is gone on with.
+            resumes: whether the run in the directory is resumed.
         """
         plan = EpisodePlan(
             name=self.directory.name,
@@ -159,7 +159,7 @@ class Bookkeeping:
         """Score the test split of the base and of the best iteration, and sum up.
 
         Args:
-            ended: what ended the episode before its time, or None.
+            ended: why the episode ended early, or None.
         """
         best = best_iteration(self.teaching.results)
         self.warnings.iteration = None
@@ -236,7 +236,7 @@ class Bookkeeping:
                 stack.callback(callback.on_end, summary)
 
     def _summary(self, status: Status, **more: Any) -> Summary:
-        """What there is so far, and `more` fields."""
+        """The summary so far, and `more` fields."""
         results = self.teaching.results
         summary = Summary(
             task=name_of(self.teaching.task),
@@ -257,7 +257,7 @@ class Bookkeeping:
 
     @cached_property
     def _problems(self) -> dict[str, str]:
-        """What part of its source each split is, where a task can tell and it is not the whole."""
+        """The part of its source that each split is, where a task knows it and it is not all."""
         shares: dict[str, str] = {}
         for split, task in self._tasks.items():
             # where problems cannot be loaded, the evaluation that needs them says so

@@ -1,4 +1,4 @@
-"""What can be told of an episode while it runs.
+"""Callbacks of an episode while it runs.
 
 An `EpisodeCallback` overrides what it wants to hear. `EventLog` keeps `events.jsonl`;
 `MetricsCallback` passes scores on to TensorBoard, Weights & Biases or MLflow; the progress
@@ -26,7 +26,7 @@ PhaseEvent = Literal["begin", "end"]
 
 @dataclass(frozen=True)
 class EpisodePlan:
-    """What an episode is about, for those who watch it.
+    """The parts of an episode, for those who watch it.
 
     Attributes:
         name: of the run directory.
@@ -35,7 +35,7 @@ class EpisodePlan:
         n_iterations: how many there will be, the base student's evaluation not counted.
         n_finished: how many are already there, the base student's evaluation counted.
         directory: the run directory.
-        problems: what part of its source a split is, as in the `Summary`.
+        problems: the part of its source that a split is, as in the `Summary`.
         environment: name of its class, such as "SkillList"; "" if unknown.
     """
 
@@ -54,7 +54,7 @@ class EpisodeCallback:
     """Hears of everything, does nothing: override what you need."""
 
     def on_start(self, plan: EpisodePlan) -> None:
-        """The episode begins, or goes on."""
+        """The episode begins, or is resumed."""
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
         """A phase begins, or has ended after `seconds`."""
@@ -63,14 +63,14 @@ class EpisodeCallback:
         """The user should know this now. May be called from another thread."""
 
     def on_iteration(self, summary: IterationSummary) -> None:
-        """An iteration is finished; also called for those of a resumed run, before it goes on."""
+        """An iteration is finished; also called for those of a resumed run, before it continues."""
 
     def on_end(self, summary: Summary) -> None:
         """The episode is finished, interrupted or failed."""
 
 
 class EventLog(EpisodeCallback):
-    """One JSON object a line in `path`: what happened when. A log; nothing is read back from it.
+    """One JSON object a line in `path`, for each event. A log; nothing is read back from it.
 
     Args:
         waits: write nothing before `open`: a run directory that refuses an episode stays as it is.
@@ -121,8 +121,8 @@ class EventLog(EpisodeCallback):
 class MetricsCallback(EpisodeCallback):
     """Passes each iteration's scores on to an experiment tracker, imported when first used.
 
-    A resumed run tells all its iterations again, so that what the tracker shows is whole:
-    TensorBoard hides what was told before, W&B and MLflow open a new run of the same name.
+    A resumed run reports all its iterations again, so that the tracker's curves are whole:
+    TensorBoard hides the earlier ones, W&B and MLflow open a new run of the same name.
 
     Args:
         backend: "tensorboard" (writes to `directory`), "wandb" or "mlflow" (each configured by
@@ -215,7 +215,7 @@ class MetricsCallback(EpisodeCallback):
         self._tracker = None
 
     def _log(self, scores: dict[str, float], step: int) -> None:
-        # what every backend takes in a name
+        # characters that every backend takes in a name
         scores = {re.sub(r"[^\w\-. /]", "_", name): value for name, value in scores.items()}
         if self._backend == "tensorboard":
             for name, value in scores.items():

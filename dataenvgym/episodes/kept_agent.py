@@ -24,7 +24,7 @@ from dataenvgym.storage import write_json
 
 
 class KeptAgent:
-    """Asks the agent for its actions; after a kill it goes on as if there had been none.
+    """Asks the agent for its actions; after a kill it continues as if there had been none.
 
     Args:
         agent: who teaches; its state is kept if it has `state_dict` and `load_state_dict`, and a

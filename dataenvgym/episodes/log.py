@@ -1,4 +1,4 @@
-"""The log of a run: what libraries have to say while an episode runs."""
+"""The log of a run: messages of libraries while an episode runs."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
     iteration, in the order of the report, which is by category.
 
     Args:
-        categories: of the skills; their names then stand beside the heatmap.
+        categories: of the skills; their names are then beside the heatmap.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

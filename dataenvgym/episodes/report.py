@@ -1,4 +1,4 @@
-"""`report.md` and `curve.png`: what a run came to, for people.
+"""`report.md` and `curve.png`: the results of a run, for people.
 
 Both are made from the run directory alone. Apart from the section "Timings", which is the last
 one, the same run makes the same report.
@@ -43,7 +43,7 @@ def write_missing_report(run_directory: str | Path) -> None:
 
 
 def render_report(run_directory: str | Path, console: Console) -> None:
-    """Show the short version: the result, the iterations, what was learned and forgotten.
+    """Show the short version: the result, the iterations, the skills learned and forgotten.
 
     Raises:
         RunDirectoryError: if there is no run with at least the base student's evaluation.

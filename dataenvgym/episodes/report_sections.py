@@ -81,7 +81,7 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
 
 
 def _asked(usage: TeacherUsage) -> str:
-    """What a teacher was asked and cost, on one line."""
+    """A teacher's requests and cost, on one line."""
     numbers = {
         "requests": usage.requests,
         "cached": usage.cached,

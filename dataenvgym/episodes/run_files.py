@@ -46,7 +46,7 @@ class RunFiles:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """What `environment.json` says of who is taught what; empty without it."""
+        """Student, task and agent in `environment.json`; empty without it."""
         return read_identity(self.directory) or {}
 
     @property

@@ -1,9 +1,9 @@
-"""The runner: one agent in one teaching environment, to the end, from wherever it stands.
+"""The runner: runs or resumes one agent in one teaching environment, to the end.
 
     reset -> (agent -> step)* -> test split of the base and of the best iteration -> summary
 
 Everything is in the run directory, so the runner keeps nothing: called again after a kill it
-goes on from the last finished phase, called again after the end it changes nothing.
+continues after the last finished phase, called again after the end it changes nothing.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def run_episode(
 
     Args:
         environment: a teaching environment (wrapped or not); its `directory` is the run
-            directory, and what is there already is gone on with. Without a directory each call
+            directory, and a run that is there already is resumed. Without a directory each call
             is an episode of its own.
         agent: who teaches. If it has `state_dict` and `load_state_dict`, it is resumed too.
         iterations: how many steps; more than the run has done so far extend it, as many or
             fewer leave a finished run as it is.
         seed: of the episode.
-        test_task: scored before and after, apart from what the agent sees; records that give its
+        test_task: scored before and after, and never shown to the agent; records that give its
             problems away are dropped, too. None takes the test split of the environment's task,
             where it has one.
         callbacks: told of everything. `events.jsonl` is kept in any case.
@@ -69,7 +69,7 @@ def run_episode(
             another agent, student or task.
 
     Returns:
-        The summary, which also stands in `summary.json`. An episode that ends before its last
+        The summary, which is also in `summary.json`. An episode that ends before its last
         iteration, because its teacher's budget is spent or the environment truncates it (as a
         `TimeLimit` of fewer steps does), says so in `summary.ended`.
     """
@@ -106,7 +106,7 @@ def _taught(
     books: Bookkeeping,
     options: dict[str, Any],
 ) -> Summary:
-    """The loop, from wherever the episode stands."""
+    """The loop, from the episode's last finished iteration on."""
     kept = KeptAgent(agent, books, takes_records=takes_records(environment))
     with books.watched(iterations, resumes="resume" in options):
         options = {**options, "clock": books.clock}

@@ -1,4 +1,4 @@
-"""What an episode came to: `summary.json`."""
+"""The summary of an episode: `summary.json`."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Summary(Model):
         best_iteration: the earliest iteration with the best validation score.
         test_score_before, test_score_after: of the base student, and of `best_iteration`; None
             before the end, or if the task has no test split.
-        ended: what ended a finished episode before its last iteration, such as a spent budget.
-        teacher: what its teacher was asked and cost, or None if it had none.
+        ended: why a finished episode ended before its last iteration, such as a spent budget.
+        teacher: its teacher's requests and cost, or None if it had none.
         error: why a failed episode failed.
         problems: of each split that is only a part of its source, which part: {"validation":
             "2 of 20 problems (validation is 10%)"}.
-        warnings: what the user should know although nothing failed.
+        warnings: for the user, although nothing failed.
     """
 
     task: str
@@ -152,7 +152,7 @@ class Summary(Model):
         return figure
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The view of a notebook."""
         from dataenvgym.episodes.notebook import to_html
 
         return to_html(self)
@@ -165,7 +165,7 @@ def best_iteration(iterations: Sequence[IterationResult | IterationSummary]) -> 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked of an episode: it ends where one of the first three is reached.
+    """The limits of an episode: it ends where one of the first three is reached.
 
     Attributes:
         iterations: how many.
@@ -209,7 +209,7 @@ def count_iterations(directory: Path) -> int:
 def whole_summary(directory: Path) -> Summary | None:
     """The summary in a run directory; None if there is none, or if it is damaged.
 
-    It is made of what the iterations came to, so that a run writes it anew.
+    It is made of the iterations' results, so that a run writes it anew.
     """
     try:
         return read_summary(directory)

@@ -1,4 +1,4 @@
-"""What an episode came to, as rich tables and lines for a terminal."""
+"""The results of an episode, as rich tables and lines for a terminal."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def conversation(messages: Conversation) -> str:
 
 
 def record(datum: TrainingDatum) -> str:
-    """What a record teaches: the prompt and the answer or answers, each under its role."""
+    """A record as text: the prompt and the answer or answers, each under its role."""
     match datum:
         case SupervisedDatum():
             return conversation((*datum.prompt, Message(role="assistant", content=datum.output)))

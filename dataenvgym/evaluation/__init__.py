@@ -12,7 +12,7 @@
     rescoring      judges written samples again, without asking the student
     results        tallies, metrics and scores by skill of a folder
 
-A sample whose infrastructure failed is no wrong answer: it is not among the n of any estimator,
+A sample whose infrastructure failed is not a wrong answer: it is not among the n of any estimator,
 and `error_rate` counts it. An instance that is left with fewer than k samples is left out of the
 metrics that need k, and the results say how many were.
 """

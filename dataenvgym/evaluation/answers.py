@@ -1,4 +1,4 @@
-"""What a reply answers, and which answers are the same: the classes that a majority votes by.
+"""The answer of a reply, and which answers are the same: the classes of a majority vote.
 
 The task's domain reads and compares answers (`answer_given`, `same_answer`).
 """

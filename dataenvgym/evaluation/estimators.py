@@ -1,4 +1,4 @@
-"""What is expected of k samples of one instance, given n of them.
+"""Expected results of k samples of one instance, given n of them.
 
 All of them average over every way to draw k of the n samples without replacement, so that none
 depends on the order of the samples, and each is unbiased for k fresh samples.

@@ -1,15 +1,15 @@
-"""The folder of an evaluation: what is there, and how to find it again.
+"""The folder of an evaluation: its files, and how to read them.
 
     config.yaml, environment.json    who answers what (see `evaluations.directory`)
     instances.jsonl                  the problems
     samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, a line each
     tallies.jsonl                    the samples of each instance, counted
-    results.json                     metrics, and scores by skill: what the last command asked for
+    results.json                     metrics, and scores by skill, of the last command
     judged-HASH/SSS-CCCC.jsonl       what judges said of each sample; judges.json says who they are
     rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, and
                                      the settings they were judged with
 
-Every file appears whole, so that what is there need not be drawn again.
+Every file appears whole, so that finished samples need not be drawn again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EvaluationFiles:
 
     Args:
         directory: its folder, which need not be there yet.
-        chunk: how many instances a file of samples has at most; None if all stand in one.
+        chunk: how many instances a file of samples has at most; None if all are in one.
     """
 
     def __init__(self, directory: Path, chunk: int | None) -> None:
@@ -86,7 +86,7 @@ class EvaluationFiles:
         return self.directory / "instances.jsonl"
 
     def chunks(self, instances: Sequence[T]) -> list[Sequence[T]]:
-        """What has the instances' order, cut into chunks."""
+        """Items in the instances' order, cut into chunks."""
         size = self.chunk or max(1, len(instances))
         return [instances[i : i + size] for i in range(0, len(instances), size)]
 
@@ -146,7 +146,7 @@ class EvaluationFiles:
                 if not self.part(sample, chunk).exists():
                     raise RunDirectoryError(
                         f"{self.part(sample, chunk)} is not there: the evaluation is not finished. "
-                        "The command that began it goes on with it"
+                        "The command that began it resumes it"
                     )
                 yield from self.read_part(sample, chunk, instances)
 

@@ -1,4 +1,4 @@
-"""What judges say of written samples: the metric `judge`.
+"""Judges' verdicts on written samples: the metric `judge`.
 
 Verdicts are kept beside the samples, in a folder for each way of judging (who judges, by what
 rubric, in what range), a file for each file of samples. A verdict that is there is not asked for
@@ -34,10 +34,10 @@ _HASH_LENGTH = 8
 
 
 class JudgedSample(Model):
-    """What the judges said of one sample.
+    """The judges' verdict on one sample.
 
     Attributes:
-        question: a hash of what they were asked, so that another conversation is judged anew.
+        question: a hash of the question, so that another conversation is judged anew.
         verdicts: by judge.
         unscored: why there is none, of the other judges.
         attempts: how often some judge was asked and could not be read.
@@ -53,7 +53,7 @@ class JudgedSample(Model):
 
 @dataclass(frozen=True)
 class JudgedSamples:
-    """What the judges said of all samples without an error.
+    """The judges' verdicts on all samples without an error.
 
     Attributes:
         instances: the ids of all problems.
@@ -154,7 +154,7 @@ def _with_score(completed: CompletedTaskInstance, score: float | None) -> Comple
 def _read(
     path: Path, part: Sequence[CompletedTaskInstance], judge: RubricJudge, sample: int
 ) -> list[JudgedSample]:
-    """What is there on these conversations; rows without a verdict for the others."""
+    """The existing verdicts on these conversations; rows without a verdict for the others."""
     there = {}
     if path.exists():
         there = {

@@ -63,7 +63,7 @@ class MetricResult(Model):
 
 
 class JudgeResult(MetricResult):
-    """What judges gave: `value` is the mean over instances of the mean over their samples.
+    """Judges' scores: `value` is the mean over instances of the mean over their samples.
 
     Attributes:
         left_out: instances none of whose samples has a score.
@@ -95,7 +95,7 @@ class Metric:
 
     @property
     def needs_judge(self) -> bool:
-        """Whether it is made of what judges say, and not of tallies."""
+        """Whether it is made of judges' verdicts, and not of tallies."""
         return self.form == JUDGE
 
     def of(self, tallies: Sequence[Tally]) -> MetricResult:
@@ -143,7 +143,7 @@ def parse_metric(name: object) -> Metric:
     """The metric of that name.
 
     Raises:
-        ConfigurationError: if it is no name of one, or its k is 0.
+        ConfigurationError: if it is not the name of one, or its k is 0.
     """
     if not isinstance(name, str):
         raise ConfigurationError(f"metrics has {name!r}, expected a name such as 'pass@1'")
@@ -164,7 +164,7 @@ def parse_metrics(names: object, samples: int) -> tuple[Metric, ...]:
     """The metrics of these names, all of which that many samples suffice for.
 
     Args:
-        names: a list of them, each of which counts once; None is what suits the number of
+        names: a list of them, each of which counts once; None is the default for the number of
             samples.
 
     Raises:

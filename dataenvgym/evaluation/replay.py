@@ -1,4 +1,4 @@
-"""A written sample put through an environment again: the student says what it said.
+"""A written sample put through an environment again, with the student's old messages.
 
 Where the environment says something else than it did then (another system prompt, a tool with
 another result), the student answered another conversation than the one that is judged now; a note
@@ -16,13 +16,13 @@ from dataenvgym.tasks.base import Task
 from dataenvgym.tool_formats import as_reply
 
 REPLAYED = "replayed: "
-"""What a note on a conversation that differs begins with."""
+"""The beginning of a note on a conversation that differs."""
 
 UNANSWERED = (
     "the environment asks for one more answer than the student gave when the sample was drawn; it "
     "has to be drawn again"
 )
-"""Why a sample cannot be judged that would have gone on."""
+"""Why a sample that would have continued cannot be judged."""
 
 
 def can_be_replayed(sample: Sample) -> bool:

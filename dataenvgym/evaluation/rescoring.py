@@ -1,6 +1,6 @@
 """Judging written samples again, without asking the student.
 
-What the student said is replayed: its messages go, in their order, through the task's environment
+The student's messages are replayed: they go, in their order, through the task's environment
 of today, which judges them. A sample whose scorer failed ("environment: ..." after the student's
 message) is judged so, too; any other with an error has no whole conversation to replay, and stays
 what it is (see `replay`).
@@ -40,14 +40,14 @@ class Rescored(Judgement, _Place):
     """A sample judged again.
 
     Attributes:
-        before: what it came to when it was drawn.
+        before: its verdict when it was drawn.
     """
 
     before: Judgement
 
     @property
     def verdict(self) -> str:
-        """What it is now: "right", "wrong" or "error"."""
+        """Its verdict now: "right", "wrong" or "error"."""
         return _verdict(self)
 
     @property

@@ -1,6 +1,6 @@
-"""What an evaluation came to: samples -> tallies -> metrics, and scores by skill.
+"""The results of an evaluation: samples -> tallies -> metrics, and scores by skill.
 
-A metric of judges is made of what they said (see `judged`), and not of tallies.
+A metric of judges is made of their verdicts (see `judged`), and not of tallies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataenvgym.workspace import naming_damage
 
 
 class EvaluationResults(Model):
-    """What an evaluation came to.
+    """The results of an evaluation.
 
     Attributes:
         samples: how many of each instance.
@@ -34,7 +34,7 @@ class EvaluationResults(Model):
 
 
 class JudgesSamples(Protocol):
-    """What judges said of an evaluation's samples."""
+    """The judges' verdicts on an evaluation's samples."""
 
     def result(self, name: str, /) -> JudgeResult | MetricResult:
         """The metric of that name."""
@@ -57,7 +57,7 @@ def sum_up(
     """Write `tallies.jsonl` and `results.json`, over the first so many samples of each instance.
 
     Args:
-        judged: what judges said of these samples; None if no metric needs one.
+        judged: the judges' verdicts on these samples; None if no metric needs them.
 
     Raises:
         RunDirectoryError: if samples are missing.
@@ -108,7 +108,7 @@ class _Written:
 
 
 def results_before(files: EvaluationFiles) -> JudgesSamples:
-    """What judges said when `results.json` was written; nothing if it has no metric of judges.
+    """The judges' verdicts at the writing of `results.json`; none without a metric of judges.
 
     Raises:
         RunDirectoryError: if the file is damaged.

@@ -12,7 +12,7 @@ from dataenvgym.records import CompletedTaskInstance, Conversation, Model, Score
 
 
 class Judgement(Model):
-    """What a try came to; the fields mean what they do in `CompletedTaskInstance`.
+    """The result of a try; the fields are those of `CompletedTaskInstance`.
 
     Attributes:
         answer_class: the answer as the task reads it (see `evaluation.answers`); None if the
@@ -29,7 +29,7 @@ class Judgement(Model):
 
     @property
     def judgement(self) -> Judgement:
-        """What it came to alone."""
+        """The result alone."""
         return Judgement(**{name: getattr(self, name) for name in Judgement.model_fields})
 
 
@@ -50,7 +50,7 @@ class Draw(Model):
 
 
 class Sample(Judgement, Draw):
-    """One try, and what it came to."""
+    """One try, and its result."""
 
     def completed(self, instance: TaskInstance) -> CompletedTaskInstance:
         """The try as a completed instance."""
@@ -69,7 +69,7 @@ class Sample(Judgement, Draw):
 def judgements_of(
     task: TaskInterface, completed: Sequence[CompletedTaskInstance]
 ) -> list[Judgement]:
-    """What the tries came to, with their answers."""
+    """The results of the tries, with their answers."""
     return [
         Judgement(
             reward=c.reward,

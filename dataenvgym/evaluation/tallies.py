@@ -1,4 +1,4 @@
-"""All tries at one problem, counted: what the metrics are made of."""
+"""All tries at one problem, counted, for the metrics."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from dataenvgym.records import (
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import chat_record
+from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.source import Split
 
@@ -154,6 +155,18 @@ class PocketFamily(ABC, Generic[ProblemT]):
         problem = self.pose(skill, split, rng)
         question = problem.worded(self._any_phrasing(skill, rng))
         return question, partial(self.fields, problem, rng)
+
+    def source(
+        self, *, n_train: int, n_validation: int, n_test: int, seed: int
+    ) -> ProceduralSource:
+        """Problems of the family, the skills in equal shares."""
+        return ProceduralSource(
+            self.name,
+            tuple(self.skills),
+            self.draw_instance,
+            sizes={"train": n_train, "validation": n_validation, "test": n_test},
+            seed=seed,
+        )
 
     def read(self, question: str) -> Exercise | None:
         """The exercise that a question in plain words puts, or None if it is none."""

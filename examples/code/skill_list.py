@@ -16,7 +16,7 @@ config = compose(
     ["task=pocket_code", "agent=skill_list", f"episode.iterations={iterations}", f"seed={seed}"]
 )
 environment = build_environment(config)
-task, student = environment.unwrapped.task, environment.unwrapped.predictor
+task, student = map(environment.get_wrapper_attr, ("task", "predictor"))
 before = task.evaluate(student)
 summary = run_episode(environment, build_agent(config), iterations=iterations, seed=seed)
 print(f"validation {summary.iterations[0].val_score:.3f} -> {summary.best.val_score:.3f}")

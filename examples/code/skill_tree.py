@@ -19,7 +19,7 @@ environment = build_environment(config)
 summary = run_episode(environment, build_agent(config), iterations=iterations, seed=seed)
 print(f"validation {summary.iterations[0].val_score:.3f} -> {summary.best.val_score:.3f}")
 print(f"test       {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")
-for tree in environment.unwrapped.forest.trees:
+for tree in environment.get_wrapper_attr("forest").trees:
     print(f"{tree.skill}: accuracy {tree.val_accuracy:.2f}, {tree.generated} records")
     for subskill in tree.subskills:
         accuracy = "?" if subskill.val_accuracy is None else f"{subskill.val_accuracy:.2f}"

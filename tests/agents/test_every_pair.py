@@ -102,9 +102,9 @@ def check_pair(setting, policy, engine, build):
     task, *_ = setting
     if (reason := refusal(task, policy, engine)) is not None:
         with pytest.raises(ConfigurationError, match=reason):
-            written(*setting, policy, engine, build)
+            written(*setting, policy, engine, build)  # type: ignore[call-arg]
     else:
-        records = written(*setting, policy, engine, build)
+        records = written(*setting, policy, engine, build)  # type: ignore[call-arg]
         # this student says the same each time, so no try of its own is right beside a wrong one
         assert bool(records) == (engine not in ("none", "contrast"))
 

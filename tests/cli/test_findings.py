@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.cli import findings
-from dataenvgym.cli.findings import Finding, examine, what_next
+from dataenvgym.cli.finding import Finding
+from dataenvgym.cli.findings import examine, what_next
 
 
 @pytest.fixture
@@ -67,6 +68,7 @@ def test_everything_is_looked_at(tmp_path: Path) -> None:
     findings = {finding.name: finding for finding in examine(tmp_path / "runs")}
     assert {"python", "torch", "pocket student", "runs", "cache"} <= findings.keys()
     assert {"llamafactory", "vllm", "ray", "wandb"} <= findings.keys()
+    assert {"bubblewrap", "redis-server"} <= findings.keys()
     assert findings["pocket student"].state == "ok"
     assert [f.name for f in findings.values() if f.state == "missing" and not f.way_out] == []
     # looking leaves nothing behind

@@ -7,17 +7,17 @@ import pytest
 from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import Ask
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.predictors.former_adapter import RemembersFormer
+from dataenvgym.predictors import InProcessPredictor, RemembersFormer, ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.tasks import Outcome, TaskEnvironment
 from dataenvgym.tasks.base import Task
+from dataenvgym.trainers import InProcessTrainer
 
 
 class Talk(TaskEnvironment):
     def respond(self, instance, conversation):
-        said = yield Ask("partner", (Message(role="user", content="You?"),))
+        said = yield Ask("partner", (Message(role="user", content=instance.instruction),))
         return Outcome(messages=(Message(role="user", content=said),), reward=0.5)
 
 
@@ -36,22 +36,6 @@ class Learner(RemembersFormer, ScriptedPredictor):
 
     def __init__(self):
         super().__init__(lambda conversation: str(self.trainings))
-        self.folder = None
-
-    def train(self, training_data, run):
-        before = self.folder
-        super().train(training_data, run)
-        self.folder = run.directory / "adapter"
-        self.remember_former(before)
-
-    def load(self, path):
-        super().load(path)
-        self.folder, self._former = path, "unknown"
-
-    def reset(self):
-        super().reset()
-        self.folder = None
-        self.remember_former(None)
 
     def with_adapter(self, folder):
         other = Learner()
@@ -100,6 +84,20 @@ def test_a_resumed_episode_and_a_trial_know_the_former_student(tmp_path):
     (again,) = resumed.task.attempt(resumed.predictor)
     assert [m.content for m in again.transcript[-2:]] == ["2", "1"]
     assert said(resumed.step(batch(3))[0]) == ("3", "2")
+
+
+def test_a_real_students_former_self_says_what_the_student_said_one_iteration_before(
+    tiny_student, tmp_path
+):
+    trainer = InProcessTrainer(threads=1, num_train_epochs=2, lora_rank=4, learning_rate=1e-2)
+    task = TalkTask(others={"partner": StudentSpeaker("former")})
+    student = InProcessPredictor(tiny_student, trainer, threads=1)
+    environment = OpenEnded(task, student, directory=tmp_path)
+    observation, _ = environment.reset(seed=0)
+    heard = [said(observation), *(said(environment.step(batch(n, 6))[0]) for n in (1, 2))]
+    students, partners = zip(*heard, strict=True)
+    assert len(set(students)) == 3
+    assert partners == (students[0], students[0], students[1])
 
 
 def test_against_itself_both_seats_learn(tmp_path):

@@ -72,4 +72,4 @@ def main(name: str, directory: Path, at: str) -> None:
 
 
 if __name__ == "__main__":
-    main(AGENT, DIRECTORY, KILL)  # noqa: F821
+    main(AGENT, DIRECTORY, KILL)  # type: ignore[name-defined]  # noqa: F821

@@ -69,7 +69,7 @@ def test_a_tool_may_be_given_in_openais_form():
     function = {"name": "f", "description": "d", "parameters": {"type": "object"}}
     assert Tool.model_validate({"type": "function", "function": function}) == Tool(**function)
     with pytest.raises(ValidationError, match="strict"):
-        Tool(**function, strict=True)
+        Tool(**function, strict=True)  # type: ignore[call-arg]
 
 
 def test_a_message_without_tools_and_name_is_written_without_them():

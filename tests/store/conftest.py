@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,5 +43,5 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
 
 
 @pytest.fixture
-def store(place: Path | str | None) -> Iterator[Store]:
+def store(place: Path | str | None) -> Store:
     return open_store(place)

@@ -331,9 +331,9 @@ def test_records_of_another_stage_than_the_files_are_refused(
 
 def test_options_are_checked_when_the_trainer_is_made() -> None:
     with pytest.raises(ConfigurationError, match=r"learning_rte.*learning_rate"):
-        InProcessTrainer(learning_rte=1e-3)
+        InProcessTrainer(learning_rte=1e-3)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match="'seed'"):
-        InProcessTrainer(seed=1)
+        InProcessTrainer(seed=1)  # type: ignore[call-arg]
     with pytest.raises(UnsupportedStageError, match="template"):
         InProcessTrainer(template="llama3")
     with pytest.raises(ConfigurationError, match="threads is 0"):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
 from dataenvgym.agents.engines.lost_tries import LostTries
-from dataenvgym.agents.engines.named_turns import named_turns
+from dataenvgym.agents.engines.named_turns import judge_of, named_turns
 from dataenvgym.agents.engines.replayed import ReplayedPredictor
-from dataenvgym.agents.engines.scored_tries import JUDGE
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.judging import Unscored
 from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TaskInstance, TrainingDatum
+from dataenvgym.rollouts.student_speaker import with_student
 from dataenvgym.seeding import derive_rng, derive_seed
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.lessons import scored_record_of, students_turns
 
 
@@ -57,7 +59,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
             raise ConfigurationError(
                 f"samples is {samples}, expected 2 or more: one try, and another to compare with it"
             )
-        self.judge = self.task.others.get(JUDGE) if name_turns else None
+        self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
         self._lost = LostTries("branched_tries")
@@ -76,8 +78,20 @@ class BranchedTriesEngine(SelfTeachingEngine):
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
     ) -> Sequence[Sequence[CompletedTaskInstance]]:
         """For each problem a try, and those that leave it at one turn; none if nothing is wrong."""
+        with with_student(self.task.others, predictor) as others:  # one who replays is not that
+            task = copy(self.task)
+            task.others = others
+            return self._played(task, problems, predictor, seed)
+
+    def _played(
+        self,
+        task: Task,
+        problems: Sequence[TaskInstance],
+        predictor: PredictorInterface,
+        seed: int,
+    ) -> Sequence[Sequence[CompletedTaskInstance]]:
         sampling = self.sampling.model_copy(update={"seed": seed % 2**31})
-        first = self.task.attempt(predictor, problems, sampling=sampling)
+        first = task.attempt(predictor, problems, sampling=sampling)
         lacking = [done for done in first if self._lost.keeps(done) and done.reward < 1.0]
         places = self._branched_at = self._located(lacking, seed)
         again = [(d, places[d.instance.id]) for d in lacking if d.instance.id in places]
@@ -86,7 +100,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
             anew = derive_seed(seed, "branch", number) % 2**31
             student = ReplayedPredictor(predictor, again, seed=anew)
             chosen = [done.instance for done, _ in again]
-            for done in self.task.attempt(student, chosen, sampling=sampling):
+            for done in task.attempt(student, chosen, sampling=sampling):
                 if self._lost.keeps(done):
                     tries[done.instance.id].append(done)
         return [tries.get(problem.id, []) for problem in problems]

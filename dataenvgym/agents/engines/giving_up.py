@@ -1,7 +1,7 @@
-"""When an engine gives up on what it asks for: after so many rounds in a row that bring nothing.
+"""When an engine gives up: after several rounds in a row without a new record.
 
-Whoever wrote nothing in a whole round is asked little from then on, until something comes: all the
-rounds that are left would cost as much each as a round that fills the plan.
+After a round without new records, ask only for a sample of what is missing, until one comes: each
+further whole round would cost as much as one that fills the plan.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def asked_next(missing: Sequence[T], barren: int, attempts: int) -> Sequence[T]:
-    """What of the missing is asked for in the next round.
+    """The missing records to ask for in the next round.
 
     That is all of it; after `barren` rounds in a row without anything new, at most `attempts` of
     it, spread over the whole, others each time.

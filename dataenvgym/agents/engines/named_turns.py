@@ -6,15 +6,34 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from typing import TypeVar
 
-from dataenvgym.errors import BudgetSpentError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, SamplingParameters
 from dataenvgym.judging import Unscored, dialogue_text
 from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.rollouts import StudentSpeaker
+from dataenvgym.rollouts.faults import TO_THE_CALLER
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.social.evaluators import NamedTurn, judge_turns
 from dataenvgym.tool_formats import as_reply
 
 T = TypeVar("T")
-_WHO = "assistant"
+_JUDGE = "judge"
+_WHO = "the assistant"
+
+
+def judge_of(task: Task) -> PredictorInterface | None:
+    """The task's speaker "judge", if it has one.
+
+    Raises:
+        ConfigurationError: if that is the student.
+    """
+    judge = task.others.get(_JUDGE)
+    if isinstance(judge, StudentSpeaker):
+        raise ConfigurationError(
+            "task.others.judge is the student itself, which does not judge its own turns: choose "
+            "another model, or set agent.engine.name_turns=false"
+        )
+    return judge
 
 
 def named_turns(
@@ -82,6 +101,10 @@ def _replies(speaker: PredictorInterface, batch: Sequence[Ask]) -> list[str | Un
         replies = speaker.predict([ask.conversation for ask in batch], sampling)
     except BudgetSpentError as error:
         return [Unscored(f"not asked: {error}")] * len(batch)
+    except TO_THE_CALLER:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever a judge does, its tries are left out
+        return [Unscored(f"{type(error).__name__}: {error}")] * len(batch)
     return [Unscored(r.reason) if isinstance(r, Failure) else r.text for r in replies]
 
 

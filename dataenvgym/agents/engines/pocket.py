@@ -29,7 +29,7 @@ class PocketEngine:
     subskill, in that phrasing; one with examples alone, or with a skill that the family does not
     name so, exercises of an example's skill in the example's own phrasing.
 
-    A subskill is a phrasing, `_` for what it is about: "Put _ in rising order."
+    A subskill is a phrasing, with `_` for its subject: "Put _ in rising order."
 
     Args:
         task: a pocket task, whose family it teaches in the task's prompts.
@@ -55,7 +55,7 @@ class PocketEngine:
     ) -> Sequence[TrainingDatum]:
         """The records of the plan, all different.
 
-        An example that it cannot read is passed over; so is what goes beyond the exercises of a
+        An example that it cannot read is passed over; so are orders beyond the exercises of a
         skill that there are.
         """
         questions: set[str] = set()
@@ -122,7 +122,7 @@ class PocketEngine:
             raise ConfigurationError(
                 f"{self._family.name} has no subskill {name!r}."
                 f"{did_you_mean(name, self._subskills)} "
-                "A subskill is one of a skill's phrasings, `_` for what it is about"
+                "A subskill is one of a skill's phrasings, with `_` for its subject"
             ) from None
 
     @cached_property

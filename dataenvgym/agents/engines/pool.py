@@ -44,7 +44,7 @@ class PoolEngine:
 
     @property
     def fit(self) -> EngineFit:
-        """It needs what the selection needs; without a word of that, nothing but a number."""
+        """It needs the same information as its selection; by default only a number."""
         says = getattr(self.selection, "fit", None) is not None
         return engine_fit(self.selection) if says else EngineFit(needs="counts")
 

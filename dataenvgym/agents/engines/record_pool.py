@@ -61,7 +61,7 @@ class RecordPool:
             found = [self._framed(record) for record in _read(self._path)]
         if not found:
             source = self._path or "the task's train split"
-            raise ConfigurationError(f"the pool is empty: there are no usable records in {source}")
+            raise ConfigurationError(f"the pool is empty: found no usable records in {source}")
         return tuple(found)
 
     def _framed(self, record: PromptedDatum) -> PromptedDatum:
@@ -154,7 +154,7 @@ def _parsed(line: bytes, where: str) -> PromptedDatum:
     try:
         record: TrainingDatum = parse_training_datum(orjson.loads(line))
     except (orjson.JSONDecodeError, InvalidRecordError) as error:
-        raise ConfigurationError(f"{where} is no training record: {error}") from error
+        raise ConfigurationError(f"{where} is not a training record: {error}") from error
     if not isinstance(record, PromptedDatum):
         raise ConfigurationError(
             f"{where} is a record of kind {record.kind!r}, expected one with an instruction: "

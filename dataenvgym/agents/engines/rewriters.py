@@ -1,4 +1,4 @@
-"""What a rewrite of a seed record is, and the procedural one for the pocket families."""
+"""Rewriters of seed records, and the procedural one for the pocket families."""
 
 from __future__ import annotations
 

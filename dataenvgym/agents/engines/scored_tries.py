@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from dataenvgym.agents.engines.lost_tries import LostTries
-from dataenvgym.agents.engines.named_turns import named_turns
+from dataenvgym.agents.engines.named_turns import judge_of, named_turns
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
@@ -18,8 +18,6 @@ from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
 from dataenvgym.tasks.lessons import scored_record_of, students_turns
 from dataenvgym.tasks.turn_scores import DISCOUNT, Normalization, turn_scores, turn_weights
-
-JUDGE = "judge"
 
 
 class ScoredTriesEngine(SelfTeachingEngine):
@@ -66,7 +64,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
         self.normalize: Normalization = normalize
         self.baseline = baseline
         self.most_named = most_named
-        self.judge = self.task.others.get(JUDGE) if name_turns else None
+        self.judge = judge_of(self.task) if name_turns else None
         self.records_per_problem = samples
         self.learns_once = not repeat
         self._lost = LostTries("scored_tries")

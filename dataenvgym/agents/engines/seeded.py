@@ -141,5 +141,5 @@ class SeededEngine:
 
 
 def _key(record: SupervisedDatum) -> str:
-    """What tells records apart, short enough to be kept for many."""
+    """The key of a record, short enough to be kept for many."""
     return hashlib.sha256(f"{record.instruction}\0{record.output}".encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What to take from a pool: each selection scores records, and the highest are taken.
+"""Selections from a pool: each one scores records, and the highest are taken.
 
 - `RandomSelection`: chance.
 - `UncertaintySelection`: where the student disagrees with itself over k samples.

@@ -16,7 +16,7 @@ from dataenvgym.records import CompletedTaskInstance
 
 
 class SelfConsistencyEngine(SelfAnswersEngine):
-    """Writes records from what the student says most often.
+    """Writes records from the student's most frequent answers.
 
     The task's domain tells which answers are the same: in math, equal final answers; in code, what
     gives the same results. In a domain that does not tell, it is the whole text.
@@ -25,7 +25,7 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         agreement: the share of the answers that has to agree, above 0.
         most_agreement: the largest share; below 1, problems that the student is sure of are left
             out.
-        options: those of `SelfAnswersEngine`.
+        samples, temperature, tries, prefixes: as for `SelfAnswersEngine`.
     """
 
     def __init__(

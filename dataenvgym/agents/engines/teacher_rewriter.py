@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 
 
 class TeacherRewriter:
-    """Asks a teacher for the same problem in other words, and keeps what keeps the answer.
+    """Asks a teacher for the same problem in other words, and keeps rewrites with the same answer.
 
     A rewrite is dropped if its numbers are not those of the seed, if its answer, as the task's
     domain reads it, is another one (or, where it reads none, its output), or if the domain can

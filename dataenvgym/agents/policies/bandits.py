@@ -1,4 +1,4 @@
-"""Bandits over skills: what taught well lately is taught again, what is unknown is tried.
+"""Bandits over skills: skills that progressed lately are taught again, unknown ones are tried.
 
 Each skill is an arm; a pull spends a few records on it; its reward is learning progress, the share
 of the skill's errors that the pull removes (see `LearningProgress`). An arm is worth its progress
@@ -10,7 +10,7 @@ leave, so that the next pull may go elsewhere.
 
 - `UCBPolicy`: progress is judged by its upper confidence bound (discounted UCB, Garivier and
   Moulines 2011).
-- `ThompsonPolicy`: progress is drawn from what is believed of it, a normal distribution.
+- `ThompsonPolicy`: progress is drawn from its posterior, a normal distribution.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class BanditOptions(TypedDict, total=False):
 
 
 class BanditPolicy(ABC):
-    """What both bandits share; a subclass says what progress to reckon with.
+    """The base of both bandits; a subclass estimates the progress.
 
     Args:
         records_per_pull: how many records a pull spends, at least 1.

@@ -58,7 +58,7 @@ def _unseen(completed: CompletedTaskInstance) -> CompletedTaskInstance:
 
 
 class _NobodyToAsk:
-    """Stands where the student was."""
+    """Takes the student's place."""
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

@@ -1,4 +1,4 @@
-"""Difficulty at the edge of ability: what is solved sometimes teaches most.
+"""Difficulty at the edge of ability: problems that are solved sometimes teach most.
 
 A problem that the student always solves has nothing left to teach, one that it never solves gives
 it nothing to hold on to. With p, the share of sampled tries that solve a problem, its value is
@@ -31,7 +31,7 @@ class EdgePolicy:
         task: the task, in whose environments the student tries.
         samples: how often each instance is tried.
         temperature: of the tries.
-        floor: keeps something for what is always or never solved, 0 or more.
+        floor: the weight of skills that are always or never solved, 0 or more.
     """
 
     fit = PolicyFit(asks_student=True)

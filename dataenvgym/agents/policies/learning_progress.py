@@ -1,11 +1,11 @@
-"""How fast a student learns each skill, from what lately changed.
+"""How fast a student learns each skill, from recent changes.
 
 The unit is the pull: a fixed number of records on one skill. Its progress is the share of the
 remaining errors that it removes: accuracy from .5 to .6 is a fifth of them, as is .9 to .92. So a
 skill's progress does not fade only because little is left to learn. Several pulls in one iteration
 are taken to remove the same share each, one after the other.
 
-What is older counts less, by `discount` for each iteration, and an iteration counts for more the
+Older changes count less, by `discount` for each iteration, and an iteration counts for more the
 more pulls and the more errors it had to show something on.
 """
 

@@ -1,4 +1,4 @@
-"""Retention: part of the budget keeps what the student could do once and can no longer.
+"""Retention: part of the budget restores skills that the student has forgotten.
 
 Training on new records makes a student forget. The policy remembers each skill's best accuracy;
 where skills have fallen below it, a share of the records goes to them, in proportion to the fall.
@@ -22,7 +22,7 @@ from dataenvgym.records import CompletedTaskInstance
 
 @dataclass(frozen=True)
 class _Loss:
-    """What has been forgotten: how much of it, of which skill, and the instances wrong now."""
+    """Forgotten skills: how much of each, and the instances wrong now."""
 
     fall: float
     skill: str | None
@@ -30,11 +30,11 @@ class _Loss:
 
 
 class RetentionPolicy:
-    """`policy`, with a share of the records for what was forgotten.
+    """`policy`, with a share of the records for forgotten skills.
 
     Args:
         policy: plans the rest, and everything as long as nothing is forgotten.
-        share: the most of the records that goes to what was forgotten, in [0, 1].
+        share: the most of the records that goes to forgotten skills, in [0, 1].
         full_at: the summed fall (in accuracy, over all skills; for instances: their share) from
             which on all of `share` is used; below it, in proportion.
         tolerance: a skill whose accuracy is at most this much below its best has not fallen.
@@ -74,7 +74,7 @@ class RetentionPolicy:
         )
 
     def _losses(self, situation: Situation) -> list[_Loss]:
-        """What has fallen since its best; the best is brought up to date."""
+        """Skills that have fallen since their best; the best is updated."""
         tried = [c for c in situation.completed if c.error is None]
         if any(c.instance.skill is not None for c in tried):
             return self._skills_lost(tried)

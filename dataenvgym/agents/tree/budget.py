@@ -27,7 +27,7 @@ def records_asked_for(forest: Forest, action: TreeAction) -> int:
 def within_budget(forest: Forest, action: TreeAction, count: int) -> TreeAction:
     """The action, cut in proportion, with a warning, if it asks for more than `count` records.
 
-    What explored trees have already cannot be changed in the same step: where that alone is too
+    Records of explored trees cannot be changed in the same step: where these alone are too
     much, they are cut instead of explored.
     """
     if (asked := records_asked_for(forest, action)) <= count:

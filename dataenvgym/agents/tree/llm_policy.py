@@ -49,7 +49,7 @@ SCHEMA: Schema = {
 
 
 class LLMTreePolicy:
-    """A teacher decides on each skill, knowing its tree and what came of earlier decisions.
+    """A teacher decides on each skill, knowing its tree and the results of earlier decisions.
 
     An answer that cannot be used, and a call that failed, leave the skill to `fallback`.
 
@@ -59,7 +59,7 @@ class LLMTreePolicy:
             names, a mapping, or a `Prompt`.
         fallback: decides where the teacher does not; None is `AlternatingPolicy`.
         temperature, max_tokens: how the teacher draws its answers.
-        remembered: how many earlier decisions on a skill the teacher is told of, at most.
+        remembered: how many earlier decisions on a skill the teacher sees, at most.
 
     Attributes:
         n_fallbacks: how many decisions were left to `fallback`, so far.
@@ -115,7 +115,7 @@ class LLMTreePolicy:
         return action
 
     def state_dict(self) -> dict[str, JsonValue]:
-        """How often it fell back, and what it has done so far."""
+        """How often it fell back, and its decisions so far."""
         history: dict[str, JsonValue] = {name: list(said) for name, said in self._history.items()}
         return {"n_fallbacks": self.n_fallbacks, "history": history}
 

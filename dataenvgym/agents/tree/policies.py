@@ -1,4 +1,4 @@
-"""The policies of `SkillTree-v0`: what to explore and what to exploit, given the forest.
+"""The policies of `SkillTree-v0`: which skills to explore and to exploit, given the forest.
 
 - `AlternatingPolicy` explores and exploits in turns.
 - `FillBalancedPolicy` fills every subskill up to the same number of records.
@@ -32,7 +32,7 @@ class AlternatingPolicy:
 
     Where `informed`, the records of the step then go to where the student is weak: a share of
     `(1 - accuracy + floor) ** sharpness` for each tree, and the same within it. Where not, an
-    exploration gives `records_each` to what is new, and an exploitation nothing.
+    exploration gives `records_each` to new subskills, and an exploitation nothing.
 
     Args:
         subskills: how many to open in a tree at a time.
@@ -40,7 +40,7 @@ class AlternatingPolicy:
         widen: see above; None widens every tree.
         informed: see above.
         sharpness: 0 spreads evenly, 1 in proportion to the errors, more aims at the weakest.
-        floor: keeps something for what has no errors.
+        floor: the weight of subskills without errors.
         own: how much of a subskill's accuracy is its own, in [0, 1]; the rest is its skill's,
             which more instances speak for.
     """
@@ -233,12 +233,12 @@ def _is_bare(tree: Tree) -> bool:
 
 
 def _accuracy(tree: Tree) -> float:
-    """Of the whole skill; nobody knows it where every call failed, and half is a fair guess."""
+    """Of the whole skill; it is unknown where every call failed, and half is a fair guess."""
     return 0.5 if tree.val_accuracy is None else tree.val_accuracy
 
 
 def _with_the_rest(action: TreeAction, forest: Forest, count: int) -> TreeAction:
-    """The action with what rounding has left over given to new subskills, one more to each."""
+    """The action with the remainder of rounding given to new subskills, one more to each."""
     left = count - records_asked_for(forest, action)
     moves = list(action)
     for i, move in enumerate(moves):

@@ -1,4 +1,4 @@
-"""What a policy of `SkillTree-v0` sees, and what it does with it."""
+"""Observations of the policies of `SkillTree-v0`, and their actions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataenvgym.records import CompletedTaskInstance
 
 @dataclass(frozen=True)
 class TreeSituation:
-    """What a tree policy sees before an iteration.
+    """A tree policy's observation before an iteration.
 
     Attributes:
         forest: the forest as it is.

@@ -28,7 +28,6 @@ from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.code.domain import CodeDomain, CodeTaskOptions, parted
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
-from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.source import Split
 
 GREEDY = SamplingParameters(max_tokens=40)
@@ -76,12 +75,8 @@ class PocketCodeTask(Task):
     ):
         of_domain, others = parted(options)
         domain = PocketCodeDomain(partial(training_problems, self), limits=limits, **of_domain)
-        source = ProceduralSource(
-            self.name,
-            tuple(SKILLS),
-            POCKET_CODE.draw_instance,
-            sizes={"train": n_train, "validation": n_validation, "test": n_test},
-            seed=seed,
+        source = POCKET_CODE.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
         )
         super().__init__(source, domain, sampling=sampling, **others)
 

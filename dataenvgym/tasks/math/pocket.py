@@ -27,7 +27,6 @@ from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.math.domain import MathDomain
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
-from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.source import Split
 
@@ -61,12 +60,8 @@ class PocketMathTask(Task):
         sampling: SamplingParameters = GREEDY,
         **options: Unpack[TaskOptions],
     ):
-        source = ProceduralSource(
-            self.name,
-            tuple(SKILLS),
-            POCKET_MATH.draw_instance,
-            sizes={"train": n_train, "validation": n_validation, "test": n_test},
-            seed=seed,
+        source = POCKET_MATH.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
         )
         domain = PocketMathDomain(PromptTemplate(system_prompt, template))
         super().__init__(source, domain, sampling=sampling, **options)

@@ -32,7 +32,6 @@ from dataenvgym.records import (
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, TaskOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
-from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.tool_use.domain import ToolUseDomain
@@ -77,12 +76,8 @@ class PocketToolsTask(Task):
         sampling: SamplingParameters = GREEDY,
         **options: Unpack[TaskOptions],
     ):
-        source = ProceduralSource(
-            self.name,
-            tuple(SKILLS),
-            POCKET_TOOLS.draw_instance,
-            sizes={"train": n_train, "validation": n_validation, "test": n_test},
-            seed=seed,
+        source = POCKET_TOOLS.source(
+            n_train=n_train, n_validation=n_validation, n_test=n_test, seed=seed
         )
         domain = PocketToolsDomain(
             VILLAGE,

@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, BranchedTriesEngine
+from dataenvgym.agents import Assignment, BranchedTriesEngine, ScoredTriesEngine
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.llama_factory.scored import without_weights
+from dataenvgym.rollouts import StudentSpeaker
 from dataenvgym.run_warnings import listening
 
 from .lamps import Lamps
@@ -119,6 +120,33 @@ def test_tries_without_a_verdict_are_left_out_and_counted():
     records, warnings = generate(Lamps(judge=lambda c: Failure(reason="down")), Wavering(), tries=1)
     assert records == []
     assert "3 have no verdict of the judge (the last one: down)" in warnings[0]
+
+
+def test_a_partner_that_is_the_student_says_the_same_again_before_that_turn():
+    class Both(Wavering):
+        """Sells, too, and names prices that its sampling decides."""
+
+        def predict(self, conversations, sampling):
+            if "You are Ann" not in conversations[0][0].content:
+                return super().predict(conversations, sampling)
+            price = 110 + sampling.seed % 20
+            said = ["[leave]" if "Deal." in str(c) else f"{price} euros." for c in conversations]
+            return [Reply(text=text) for text in said]
+
+    task = Lamps(judge=names(2))
+    task.others["partner"] = StudentSpeaker()
+    records, warnings = generate(task, Both())
+    assert len(records) == 3
+    assert warnings == []
+
+
+def test_the_student_does_not_judge_its_own_turns():
+    task = Lamps()
+    task.others["judge"] = StudentSpeaker()
+    for engine in (BranchedTriesEngine, ScoredTriesEngine):
+        with pytest.raises(ConfigurationError, match="does not judge its own turns"):
+            engine(task)
+        engine(task, name_turns=False)
 
 
 def test_one_try_cannot_be_compared():

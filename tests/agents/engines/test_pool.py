@@ -172,8 +172,8 @@ def test_a_file_of_records_is_a_pool(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"instruction": "a?"}\n', "line 1 is no training record"),
-        ('{"instruction": "a?", "output": "1"}\nnonsense\n', "line 2 is no training record"),
+        ('{"instruction": "a?"}\n', "line 1 is not a training record"),
+        ('{"instruction": "a?", "output": "1"}\nnonsense\n', "line 2 is not a training record"),
         ('{"kind": "text", "text": "a"}\n', "line 1 is a record of kind 'text'"),
         ("\n", "the pool is empty"),
     ],

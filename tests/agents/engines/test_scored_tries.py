@@ -11,7 +11,7 @@ import pytest
 
 from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
 from dataenvgym.episodes import run_episode
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.llama_factory.scored import without_weights
@@ -91,7 +91,7 @@ def test_the_judge_reads_the_goal_and_the_numbered_dialogue():
     assert len(asked) == 2
     assert "Your goal: Buy." in asked[0]
     assert "[2] assistant:\n    Strategy: wait" in asked[0]
-    assert "The turns of assistant are 2, 4." in asked[0]
+    assert "The turns of the assistant are 2, 4." in asked[0]
     assert "1 at most" in asked[0]
 
 
@@ -115,12 +115,26 @@ def test_a_try_without_a_verdict_is_left_out_and_counted():
     assert "of 6 tries, 3 have no verdict of the judge (the last one: no usable" in warnings[0]
 
 
-def test_a_judge_that_fails_leaves_nothing_and_the_run_is_told():
-    records, warnings = generate(
-        Lamps(judge=lambda c: Failure(reason="down")), Tries(SOLD, WALKED), tries=1
-    )
+def fails(conversation):
+    return Failure(reason="down")
+
+
+def raises(conversation):
+    raise ValueError("down")
+
+
+def has_no_budget(conversation):
+    raise BudgetSpentError("spent")
+
+
+@pytest.mark.parametrize(
+    ("judge", "reason"),
+    [(fails, "down"), (raises, "ValueError: down"), (has_no_budget, "not asked: spent")],
+)
+def test_a_judge_that_fails_leaves_nothing_and_the_run_is_told(judge, reason):
+    records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), tries=1)
     assert records == []
-    assert "4 have no verdict of the judge (the last one: down)" in warnings[0]
+    assert f"4 have no verdict of the judge (the last one: {reason})" in warnings[0]
     assert warnings[1] == "scored_tries: 4 tries gave no record"
 
 

@@ -134,7 +134,7 @@ class StandIn:
         return Answer("")
 
     def routes(self) -> dict[str, Handler]:
-        routes = {
+        routes: dict[str, Handler] = {
             "/health": self.health,
             "/v1/models": self.models,
             "/v1/chat/completions": self.chat,

@@ -31,4 +31,6 @@ def test_an_instance_of_another_kind_is_refused_naming_the_field():
 
 def test_a_misspelt_field_is_refused():
     with pytest.raises(ValidationError, match="entrypoint"):
-        CodeProblem(entrypoint="f", hidden=[{"kind": "stdio", "output": ""}])
+        CodeProblem(  # type: ignore[call-arg]
+            entrypoint="f", hidden=[{"kind": "stdio", "output": ""}]
+        )

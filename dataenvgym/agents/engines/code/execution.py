@@ -1,4 +1,4 @@
-"""Records from execution: a teacher writes problems, solutions and tests; what passes is kept.
+"""Records from execution: a teacher writes problems, solutions and tests; those that pass are kept.
 
 An answer has `{"records": [{"instruction", "output", "tests"}]}`: the problem, its solution as
 Python code, and asserts that call it. A record is made of it if the solution passes all its tests

@@ -2,8 +2,8 @@
 
     plan -> orders -> requests -> answers -> records, until the orders are filled
 
-Answers are not trusted: what can be repaired is, what is malformed, double, or the text of an
-example is dropped and counted, and what is missing then is asked for again.
+Answers are not trusted: broken JSON is repaired; a record that is malformed, double, or the text of
+an example is dropped, counted, and asked for again.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class LLMEngine:
         budget is spent.
 
         Raises:
-            BudgetSpentError: if it is spent, and there is no record.
+            BudgetSpentError: if it is spent before the first record.
             PredictionError: if no call was answered at all.
         """
         orders = orders_of(
@@ -228,7 +228,7 @@ class LLMEngine:
             why = ", ".join(f"{n} {why}" for why, n in self.dropped.items() if n) or "none"
             warn_run(
                 f"the teacher wrote {len(seen)} of {sum(o.count for o in orders)} records, and "
-                f"nothing new in the last {n_barren} rounds: what is missing is given up "
+                f"nothing new in the last {n_barren} rounds: the missing records are given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
         return [self._frame(record) for order in orders for record in order.records]
@@ -244,7 +244,7 @@ class LLMEngine:
         """Up to `count` new subskills, as the teacher names them, for `SkillTree-v0`.
 
         Raises:
-            BudgetSpentError: if the budget is spent, and there is no name.
+            BudgetSpentError: if the budget is spent before the first name.
         """
         sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
         return ask_for_subskills(
@@ -321,5 +321,5 @@ def _no_answer(replies: Sequence[Reply | Failure], n_asked: int, n_rounds: int) 
 
 
 def _key(text: str) -> str:
-    """What makes two instructions the same: their words, however they are spaced or cased."""
+    """The key of an instruction: its words, however they are spaced or cased."""
     return " ".join(text.casefold().split())

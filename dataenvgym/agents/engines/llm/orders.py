@@ -76,7 +76,7 @@ class Order:
     Attributes:
         provenance: the skill and the subskill, as its records have it.
         examples: evaluated instances to take as a model, most of them errors of the student.
-        samples: training problems, where there are no examples.
+        samples: training problems, without examples.
         records: those that came so far.
     """
 
@@ -99,7 +99,7 @@ class Order:
         )
 
     def conversation(self, prompt: Prompt, texts: ProblemTexts = PLAIN_TEXTS) -> Conversation:
-        """The request for what is missing, with problems as `texts` puts them.
+        """The request for the missing records, with problems as `texts` puts them.
 
         An example that the student got right, or was not asked (see `BlindPolicy`), is shown as
         a sample.
@@ -158,7 +158,7 @@ def add_samples(
 def shown_example(
     example: CompletedTaskInstance, number: int, texts: ProblemTexts = PLAIN_TEXTS
 ) -> str:
-    """A problem, what the student said to it, and the gold answer where there is one."""
+    """A problem, the student's reply, and the gold answer where there is one."""
     reply = texts.tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
     return _shown(example.instance, number, said, texts)

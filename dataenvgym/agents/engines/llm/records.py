@@ -1,4 +1,4 @@
-"""Training records in what a language model answers: `{"records": [{"instruction", "output"}]}`.
+"""Training records in a language model's answer: `{"records": [{"instruction", "output"}]}`.
 
 One bad record does not spoil the others: each is read on its own, and those that are none are
 counted.
@@ -63,7 +63,7 @@ def records_in(reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDat
 def items_in(
     reply: Reply, schema: Schema, read: Callable[[Any], Item | None]
 ) -> tuple[list[Item], int]:
-    """What `read` makes of the records in a reply, and of how many more it makes None.
+    """Parse the records in a reply; also return how many were malformed.
 
     A reply without anything like a record has none, and none malformed. Of several JSON values in
     it, the first one with a record counts.

@@ -1,4 +1,4 @@
-"""What a skill consists of, as a teacher says it."""
+"""The subskills of a skill, named by a teacher."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask_for_subskills(
 ) -> tuple[str, ...]:
     """Up to `count` names of subskills of `skill`, all different and none of them `known`.
 
-    Names are told apart without regard to case and spacing. What is missing is asked for again.
+    Names that differ in case and spacing alone are the same. Missing ones are asked for again.
 
     Args:
         prompt: has `{count}` and `{skill}`, and may have `{known}` and `{examples}`.
@@ -41,7 +41,7 @@ def ask_for_subskills(
         texts: problems and tries as the teacher reads them.
 
     Raises:
-        BudgetSpentError: if the budget is spent, and there is no name.
+        BudgetSpentError: if the budget is spent before the first name.
     """
     prompt = as_prompt(prompt, needs=("count", "skill"), may=("known", "examples"))
     wrong = [c for c in examples if not c.was_correct][:_MOST_EXAMPLES]
@@ -66,6 +66,6 @@ def ask_for_subskills(
 
 
 def _key(name: str) -> str:
-    """What a name is known by; empty for one with control characters or lone surrogates."""
+    """The key of a name; empty for one with control characters or lone surrogates."""
     plain = " ".join(name.casefold().split())
     return plain if plain.isprintable() else ""

@@ -1,0 +1,25 @@
+"""One line of what `dataenvgym doctor` answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["ok", "missing", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for.
+
+    Attributes:
+        state: "missing" is something that the default episode does not need, "problem" something
+            that it does.
+        text: what was found.
+        way_out: what to do about it, a command where there is one; None if nothing is needed.
+    """
+
+    name: str
+    state: State
+    text: str
+    way_out: str | None = None

@@ -1,0 +1,121 @@
+"""What Hydra and OmegaConf say, in words about what was typed: found, expected, way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dataenvgym.config.overrides import Override
+from dataenvgym.errors import did_you_mean
+
+_PAIRS = {"[": "]", "{": "}", "(": ")"}
+_NEEDED = re.compile(r"(?:Missing key|Key) '?([\w.]+)'?")
+
+
+def is_foreign(error: BaseException) -> bool:
+    """True for an exception of Hydra or OmegaConf."""
+    return type(error).__module__.partition(".")[0] in ("hydra", "omegaconf")
+
+
+def explain_missing(error: BaseException) -> str:
+    """An error of OmegaConf from using a finished configuration: something in it is gone."""
+    key = getattr(error, "full_key", None)
+    if not key and (match := _NEEDED.search(str(error))):
+        key = match[1]
+    first = " ".join(str(error).partition("\n")[0].split())
+    reason = f"it lacks {key!r}, which is needed" if key else first
+    return (
+        f"the configuration cannot be used: {reason}. Leave out what removes or replaces it "
+        "(~KEY, ++KEY=VALUE); `dataenvgym config` prints the whole configuration"
+    )
+
+
+def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
+    """Why overrides cannot be read, or be put where they should go."""
+    from hydra.errors import OverrideParseException
+
+    if isinstance(error, OverrideParseException):
+        return f"{error.override!r} cannot be read{_why_unreadable(error.override)}"
+    text = " ".join(str(error).split())
+    typed = " ".join(o.text for o in overrides) or "the configuration files"
+    if match := re.match(r"Multiple values for ([^\s.]+)\.", text):
+        chosen = next((o.text.lstrip("+") for o in overrides if o.key == match[1]), match[1])
+        return f"{match[1]} is chosen already: leave out the plus ({chosen})"
+    if match := re.match(r"Could not override '([^']+)'", text):
+        return (
+            f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}. "
+            "`dataenvgym list` shows the groups, `dataenvgym config` the whole configuration"
+        )
+    reason = text.split("Config search path")[0].split("full_key:")[0].strip()
+    return (
+        f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints what there "
+        "is to change"
+    )
+
+
+def explain_reference(error: Exception, overrides: Sequence[Override], known: Iterable[str]) -> str:
+    """Why a reference (`${seed}`) leads nowhere.
+
+    Args:
+        known: the keys that there are.
+    """
+    reason = str(getattr(error, "msg", None) or error).partition("\n")[0]
+    key = str(getattr(error, "full_key", ""))
+    typed = next((o for o in overrides if o.value and "${" in o.value), None)
+    where = key if typed is None else repr(typed.text)
+    if match := re.search(r"Environment variable '(\w+)' not found", reason):
+        name = key if typed is None else typed.key
+        return (
+            f"{name}: the environment variable {match[1]} is not set; set it, or give {name}=VALUE"
+        )
+    if match := re.search(r"Interpolation key '([^']*)' not found", reason):
+        return (
+            f"{where} refers to another option: {match[1]!r} not found."
+            f"{did_you_mean(match[1], known)} Refer to one that there is, or give the value itself"
+        )
+    if match := re.search(r"Unsupported interpolation type (\S+)", reason):
+        return (
+            f"{where} refers to something by {match[1]!r}, which is unknown: a reference is "
+            "${KEY}, such as ${seed}, or ${oc.env:NAME} for an environment variable"
+        )
+    if "Recursive" in reason:
+        return f"{where} refers to itself: give the value itself"
+    return f"{where} cannot be worked out ({reason}): give the value itself, {key}=VALUE"
+
+
+def _why_unreadable(text: str) -> str:
+    """What is wrong with an override that is not in Hydra's grammar, and what to type instead."""
+    key, _, value = text.partition("=")
+    if (opened := _unclosed(value)) is not None:
+        example = "'KEY=[a,b]'" if opened == "[" else "'KEY={a: 1}'"
+        if opened == "(":
+            return f": {opened!r} is never closed"
+        if opened == "{" and "${" in value:
+            example = "'KEY=${seed}'"
+        return f": {opened!r} is never closed. In a shell, all of it goes into quotes: {example}"
+    for quote in ("'", '"'):
+        if value.count(quote) % 2:
+            return f": the quote {quote} is never closed"
+    if value.startswith("="):
+        return f": it has two '='. One value is set by one: {key}{value}"
+    escaped = value.replace('"', '\\"')
+    return (
+        f". A value with '=', ',' or brackets in it goes into two kinds of quotes: "
+        f"'{key}=\"{escaped}\"'"
+    )
+
+
+def _unclosed(value: str) -> str | None:
+    """The last bracket that is opened and not closed, outside of quotes."""
+    opened: list[str] = []
+    quote = ""
+    for c in value:
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in _PAIRS:
+            opened.append(c)
+        elif opened and c == _PAIRS[opened[-1]]:
+            opened.pop()
+    return opened[-1] if opened and not quote else None

@@ -1,0 +1,73 @@
+"""Self-play: a student negotiates with itself, with what it was before, and with another student.
+
+The student here is a script that concedes later the more often it was trained, so that this needs
+no GPU and no download; `StudentSpeaker` takes any student that can be trained in its place.
+"""
+
+import re
+import tempfile
+from pathlib import Path
+
+from dataenvgym.interfaces import TrainingRun
+from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
+from dataenvgym.rollouts import StudentSpeaker
+from dataenvgym.tasks.social import SocialTask
+from dataenvgym.tasks.social.problem import problem_of
+
+PRICE = re.compile(r"([\d,]+) euros")
+
+
+class Haggler(RemembersFormer, ScriptedPredictor):
+    """Reads its limit in its goal, begins far from it, and takes what its next price would be."""
+
+    def __init__(self, opening=0.4):
+        super().__init__(self.reply)
+        self.opening = opening
+
+    def reply(self, conversation):
+        if any("Deal." in message.content for message in conversation):
+            return "[leave] Thank you, and goodbye."
+        goal = conversation[0].content.partition("Your goal: ")[2]
+        limit = float(PRICE.findall(goal)[0].replace(",", ""))
+        sells = re.search(r"or more|least", goal.split("\n")[0]) is not None
+        turn = sum(message.role == "assistant" for message in conversation)
+        distance = self.opening * max(0.0, 1 - turn / (3 + 2 * self.trainings))
+        price = round(limit * (1 + distance if sells else 1 - distance))
+        heard = PRICE.findall(conversation[-1].content.split("Your goal: ")[-1]) if turn else []
+        offer = float(heard[-1].replace(",", "")) if heard else None
+        if offer is not None and (offer >= price if sells else offer <= price):
+            return "Deal."
+        return f"{'I ask' if sells else 'I offer'} {price:,} euros." if turn < 9 else "[leave]"
+
+    def with_adapter(self, folder):
+        """Another one beside this one; what `StudentSpeaker` asks for former selves."""
+        other = Haggler(self.opening)
+        if folder is not None:
+            other.load(folder)
+        return other
+
+
+def goal_score(student, partner):
+    """Its mean goal score, 0 to 10, from both seats of the scenes that end in a deal by rule."""
+    task = SocialTask(partner="model", others={"partner": partner}).whole()
+    deals = [i for i in task.instances if problem_of(i).scene.deal]
+    return 10 * task.generate_performance_report(task.attempt(student, deals)).score
+
+
+with tempfile.TemporaryDirectory() as folder:
+    student, before = Haggler(), None
+    for number in (1, 2):
+        run = TrainingRun(Path(folder) / str(number), start="adapter")
+        run.directory.mkdir()
+        student.train((), run)
+        student.remember_former(before)
+        before = run.directory / "adapter"
+    partners = {
+        "itself": StudentSpeaker(),
+        "what it was before its last training": StudentSpeaker("former"),
+        "what it was before any": StudentSpeaker("untouched"),
+        "a saved adapter": StudentSpeaker(Path(folder) / "1" / "adapter"),
+        "another student": Haggler(opening=0.1),
+    }
+    for name, partner in partners.items():
+        print(f"{goal_score(student, partner):5.2f} against {name}")

@@ -1,0 +1,43 @@
+"""Flags that are not there: what to type instead."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        ("run --iterations 3", "episode.iterations=3"),
+        ("run agent=random --iterations=3 seed=1", "episode.iterations=3"),
+        ("run --seed 1", "seed=1"),
+        ("run --agent gold", "agent=gold"),
+        ("run --agent=gold", "agent=gold"),
+        ("run --task gsm8k", "task=gsm8k"),
+        ("run --learning-rate 0.1", "trainer.learning_rate=0.1"),
+        ("run --records 20", "agent.records_per_iteration=20"),
+        ("run --seed", "seed=VALUE"),
+        ("run --seed --fresh", "seed=VALUE"),
+        ("study --seeds 0,1", "seed=0,1"),
+        ("config --agent gold", "agent=gold"),
+        ("eval --samples 10", "samples=10"),
+        ("eval --model openai/x", "model=openai/x"),
+    ],
+)
+def test_an_option_of_the_configuration_typed_as_a_flag_is_said_as_an_override(
+    dataenvgym, folder, arguments, meant
+):
+    result = dataenvgym(*arguments.split())
+    assert (result.code, result.out) == (2, "")
+    assert f"have no dashes: KEY=VALUE, here {meant}\n" in result.err
+
+
+@pytest.mark.parametrize(
+    "arguments", ["run --frehs", "run --nonsense 4", "run -q", "report run --seed 1"]
+)
+def test_another_unknown_flag_gets_no_override(dataenvgym, folder, arguments):
+    result = dataenvgym(*arguments.split())
+    assert result.code == 2
+    flag = next(word for word in arguments.split() if word.startswith("-"))
+    assert f"there is no argument {flag!r}." in result.err
+    assert "KEY=VALUE" not in result.err

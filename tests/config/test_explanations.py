@@ -1,0 +1,70 @@
+"""Wrong input: what was found, what was expected, what to do; never in Hydra's own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.cli.main import main
+from dataenvgym.config import compose
+from dataenvgym.errors import ConfigurationError
+
+CASES = [
+    ("agent.newkey=3", "there is no option 'agent.newkey'.*A new one takes a plus"),
+    ("seed=abc", "seed is 'abc', expected a whole number like 0"),
+    ("seed=null", "seed is null, expected a whole number"),
+    ("seed=[1,2]", r"seed is \[1, 2\], expected a whole number"),
+    ("trainer.learning_rate=fast", "is 'fast', expected a number like 0.001"),
+    ("foo/bar=x", "no group 'foo/bar'.*The groups are: agent"),
+    ("task=", "there is no task=. The options of task are"),
+    ("seed=[1", r"'seed=\[1' cannot be read: '\[' is never closed.*'KEY=\[a,b\]'"),
+    ("name={a: 1", "'{' is never closed.*'KEY={a: 1}'"),
+    ("runs_dir=${seed", r"'{' is never closed.*'KEY=\$\{seed\}'"),
+    ("seed=int(3", r"'\(' is never closed"),
+    ("name='a", "the quote ' is never closed"),
+    ("seed==1", "has two '='. One value is set by one: seed=1"),
+    ("name=a=b", "goes into two kinds of quotes: 'name=\"a=b\"'"),
+    (
+        "seed=${sead}",
+        r"refers to another option: 'sead' not found. Did you mean 'seed'",
+    ),
+    ("seed=${nope:1}", r"by 'nope', which is unknown: a reference is \$\{KEY\}"),
+    ("seed=${seed}", "refers to itself: give the value itself"),
+    ("runs_dir=${oc.env:NOPE_}", "runs_dir: the environment variable NOPE_ is not set; set it"),
+    ("~seed", "seed cannot be left out"),
+    ("~agent", "agent cannot be left out"),
+    ("+agent=gold", r"agent is chosen already: leave out the plus \(agent=gold\)"),
+    ("+seed=1", "there is a value already at 'seed'; drop the plus"),
+    ("+seed.x=1", "seed is 0, a value without parts, so 'seed.x' cannot be set"),
+    ("agent=gold,random", "names 2 options, expected one.*dataenvgym study agent=gold,random"),
+    ("seed=0,1", "is no single value. Several values are for a study"),
+    ("agent@x=gold", "agent@x has no place in this configuration"),
+    ("agent.engine=gold", "which takes a slash: agent/engine=gold"),
+    ("teacher.model=x", "belongs to teacher=openai, teacher=vllm: choose that"),
+    ("task.sources=x", "belongs to task=api_bank, .* and 1[0-9] more: choose that"),
+    ("agent.policy=3", r"agent.policy is 3, expected options by name like .{,90}$"),
+]
+
+
+@pytest.mark.parametrize(("override", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_it_is_said_what_was_found_and_what_to_do(override, expected):
+    with pytest.raises(ConfigurationError, match=expected) as info:
+        compose([override])
+    for word in ("Interpolation", "full_key", "defaults list", "object_type", "Hydra", "hydra"):
+        assert word not in str(info.value)
+
+
+def test_what_was_taken_away_and_is_needed_later_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--dry", "~episode.iterations"]) == 2
+    said = capsys.readouterr().err
+    assert "it lacks 'episode.iterations', which is needed. Leave out what removes" in said
+    assert "Traceback" not in said
+    assert "omegaconf" not in said.lower()
+    main(["run", "--dry", "--debug", "~episode.iterations"])
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_key_is_an_option_of_those_choices_alone_that_have_it():
+    with pytest.raises(ConfigurationError, match="belongs to skills=saved: choose that"):
+        compose(["skills.path=runs/a"])
+    assert compose(["skills=saved", "skills.path=runs/a"]).skills.path == "runs/a"

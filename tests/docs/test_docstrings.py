@@ -1,0 +1,93 @@
+"""What the reference makes of docstrings."""
+
+from __future__ import annotations
+
+import griffe
+import pytest
+
+from docs.generate.docstrings import ReadableDocstrings, split, with_columns, with_fields
+
+SOURCE = '''
+"""A module.
+
+alpha      the first part
+beta       the second part, whose text
+           takes two lines
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Point:
+    """A point.
+
+    Attributes:
+        x: how far right.
+    """
+
+    x: float
+    y: float = 0.5
+    _hidden: int = 0
+
+
+def move(point, *, x, y, **options):
+    """Move it.
+
+    Args:
+        point: a point.
+        x, y: how far,
+            in meters.
+        options: more.
+
+    Raises:
+        ValueError: if it is too far.
+    """
+'''
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docstrings")
+    package = folder / "sample"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "points.py").write_text(SOURCE)
+    extensions = griffe.load_extensions(ReadableDocstrings())
+    return griffe.load("sample", search_paths=[folder], extensions=extensions)["points"]
+
+
+def test_an_entry_for_several_parameters_counts_for_each(module):
+    lines = module["move"].docstring.value.splitlines()
+    begin = lines.index("Args:")
+    assert lines[begin + 1 : begin + 7] == [
+        "    point: a point.",
+        "    x: how far,",
+        "        in meters.",
+        "    y: how far,",
+        "        in meters.",
+        "    **options: more.",
+    ]
+    assert lines[begin + 7 : begin + 10] == ["", "Raises:", "    ValueError: if it is too far."]
+
+
+def test_fields_that_a_docstring_leaves_out_are_listed_with_their_defaults(module):
+    text = module["Point"].docstring.value
+    assert text.splitlines()[-2:] == ["    x: how far right.", "    y: default `0.5`."]
+
+
+def test_a_class_without_attributes_in_its_docstring_gets_the_section():
+    assert with_fields("A point.", {"x": "required."}) == (
+        "A point.\n\nAttributes:\n    x: required.\n"
+    )
+    assert with_fields("A point.", {}) == "A point."
+
+
+def test_aligned_columns_become_a_literal_block(module):
+    assert "\n    alpha      the first part\n    beta  " in module.docstring.value
+    assert with_columns("Two  words, and\nanother line.") == "Two  words, and\nanother line."
+
+
+def test_braces_in_a_docstring_stay():
+    text = "Args:\n    a, b: such as {x: 1}."
+    assert list(split(text, {}))[1:3] == ["    a: such as {x: 1}.", "    b: such as {x: 1}."]

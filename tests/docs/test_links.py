@@ -1,0 +1,41 @@
+"""Links from docs/ to other files of the repository lead to the pages made of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from docs.generate.files import ROOT, file_pages, path_of
+from docs.generate.links import turned
+from docs.generate.pages import generated_pages
+
+
+@pytest.mark.parametrize(
+    ("page", "source", "link", "expected"),
+    [
+        ("faq.md", None, "../examples/study.py", "examples/study_py.md"),
+        ("faq.md", None, "../examples", "examples/index.md"),
+        ("faq.md", None, "../CHANGELOG.md#a", "project/changelog.md#a"),
+        ("faq.md", None, "../README.md", "index.md"),
+        ("faq.md", None, "store.md#x", "store.md#x"),
+        ("reference/index.md", None, "../../examples/study.py", "../examples/study_py.md"),
+        ("project/changelog.md", "CHANGELOG.md", "docs/store.md#x", "../store.md#x"),
+        ("project/changelog.md", "CHANGELOG.md", "examples/study.py", "../examples/study_py.md"),
+        ("faq.md", None, "https://example.org/a.md", "https://example.org/a.md"),
+        ("faq.md", None, "#here", "#here"),
+        ("faq.md", None, "../gone.md", "../gone.md"),
+    ],
+)
+def test_a_link_leads_to_the_page(page, source, link, expected):
+    assert turned(f"See [this]({link}).", page, source) == f"See [this]({expected})."
+
+
+def test_each_example_is_a_page_with_its_code():
+    pages = file_pages()
+    for file in (ROOT / "examples").rglob("*.py"):
+        assert file.read_text().rstrip() in pages[path_of(file)]
+        assert f"`{file.relative_to(ROOT / 'examples').as_posix()}`" in pages["examples/index.md"]
+
+
+def test_no_page_made_of_a_file_links_the_file_system():
+    made = {page: text for page, text in generated_pages().items() if "_py.md" not in page}
+    assert not [page for page, text in made.items() if "](../docs/" in text or "](docs/" in text]

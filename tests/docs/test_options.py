@@ -1,0 +1,84 @@
+"""The reference of the configuration has every group, option, key, default and comment."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+import pytest
+import yaml
+
+from dataenvgym.config.bases import is_base
+from dataenvgym.config.comments import read_comments
+from dataenvgym.config.composition import files_by_group
+from docs.generate.options import option_pages
+
+GROUPS = files_by_group()
+PAGES = option_pages()
+
+
+def plain(text: str) -> str:
+    """Text without what only Markdown needs."""
+    text = re.sub(r"\\([*|])", r"\1", text).replace("&lt;", "<").replace("&#36;", "$")
+    return " ".join(text.split())
+
+
+def section(group: str, name: str) -> str:
+    page = PAGES[f"reference/config/{group.partition('/')[0]}.md"]
+    (found,) = re.findall(
+        rf"{{#{group.replace('/', '-')}-{name}}}\n(.*?)(?=\n##|\Z)", page, re.DOTALL
+    )
+    return str(found)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_option_of_a_group_is_in_the_reference_with_its_keys_and_comments(group):
+    for name, file in GROUPS[group].items():
+        text = plain(section(group, name))
+        comments = read_comments(file)
+        above = chain.from_iterable(comments.above.values())
+        for comment in (*comments.head, *comments.behind.values(), *above):
+            assert " ".join(comment.split()) in text, f"{group}={name}: {comment}"
+        content = yaml.safe_load(file.read_text()) or {}
+        for key in content:
+            assert key == "defaults" or re.search(rf"`(\w+\.)*{key}[`.]", text), (
+                f"{group}={name} {key}"
+            )
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_overview_links_each_option_and_no_base(group):
+    overview = PAGES["reference/options.md"]
+    for name in GROUPS[group]:
+        part = group.partition("/")[0]
+        link = f"[`{name}`](config/{part}.md#{group.replace('/', '-')}-{name})"
+        assert (link in overview) == (not is_base(name))
+
+
+def test_defaults_are_shown_as_yaml():
+    text = section("trainer", "_training")
+    assert "| `trainer.lora_rank` | `16` |" in text
+    assert "| `trainer.extra` | `{}` | more options of LLaMA-Factory, by name |" in text
+    assert "| `task.sources.test` | `${oc.env:DATAENVGYM_DATA}/gsm8k/test.jsonl` |" in section(
+        "task", "gsm8k"
+    )
+
+
+def test_an_option_links_the_bases_that_it_builds_on_and_names_what_it_chooses():
+    text = section("agent", "skill_list")
+    assert "Builds on [`_agent`](#agent-_agent)." in text
+    assert "[`agent/policy=skill_list`](agent.md#agent-policy-skill_list)" in text
+    assert "[`environment=skill_list`](environment.md#environment-skill_list)" in text
+
+
+def test_a_long_text_is_shown_below_its_table():
+    text = section("prompt", "records")
+    assert "````text\nYou write training data" in text
+    assert "| `prompt.system` | a text, below |" in text
+
+
+def test_the_overview_has_the_whole_default_configuration_and_the_options_of_evaluations():
+    overview = PAGES["reference/options.md"]
+    block = re.findall(r"```yaml\n(.*?)```", overview, re.DOTALL)[-1]
+    assert yaml.safe_load(block)["episode"]["iterations"] == 5
+    assert "| `judge.scale` | `[0.0, 10.0]` |" in overview

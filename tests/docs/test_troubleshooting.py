@@ -1,0 +1,43 @@
+"""The messages that the troubleshooting page explains are those of the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MESSAGES = re.findall(
+    r"^### (.+)$", (ROOT / "docs" / "troubleshooting.md").read_text(), flags=re.MULTILINE
+)
+
+
+@cache
+def texts() -> list[str]:
+    """The texts of the code; a text with values in it has dots for each of them."""
+    trees = (ast.parse(file.read_text()) for file in (ROOT / "dataenvgym").rglob("*.py"))
+    return [text for tree in trees for node in ast.walk(tree) if (text := text_of(node))]
+
+
+def text_of(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part) or "\0" for part in node.values)
+    return ""
+
+
+def test_there_are_messages():
+    assert len(MESSAGES) > 50
+    assert len(set(MESSAGES)) == len(MESSAGES)
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_is_one_of_the_code(message):
+    parts = [part.strip() for part in message.split("...") if part.strip()]
+    pattern = re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
+    found = (text for text in texts() if all(part in text for part in parts))
+    assert any(map(pattern.search, found)), f"no message of the code has: {message}"
