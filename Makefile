@@ -133,13 +133,16 @@ bench-iteration: external-llamafactory external-vllm
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap
 
-# The learning figures of docs/figures.md: 12 episodes, about 15 minutes. docs/studies.md has the study's command.
+# The learning figures of docs/figures.md: 25 episodes, about 30 minutes. docs/studies.md has the
+# study's command.
 figures: setup $(VENV)/.bubblewrap
-	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" honesty; do \
+	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" \
+	  "gain --task pocket_social" honesty; do \
 	  $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
+	$(BIN)/python -m benchmarks.strategist
 
 # Pretrains a pocket student anew (10 to 40 minutes); its figures must then be measured again.
-# STUDENT is pocket-v2 (math and code) or pocket-tools-v1.
+# STUDENT is pocket-v2 (math and code), pocket-tools-v1 or pocket-social-v1.
 STUDENT ?= pocket-v2
 student: setup
 	$(BIN)/python -m dataenvgym.pocket.build --student $(STUDENT)

@@ -1,7 +1,7 @@
 """Whether the student really learns: the figures of docs/figures.md.
 
     python -m benchmarks.learning gain       the default episode, seeds 0, 1, 2; --task pocket_code
-                                             or pocket_tools
+                                             or pocket_tools, pocket_social
     python -m benchmarks.learning honesty    shuffled answers do not help; no look-up does as well
 
 Which strategy teaches better is a study's figure: `dataenvgym study`.
@@ -164,7 +164,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figure", choices=("gain", "honesty"))
     parser.add_argument(
-        "--task", choices=(MATH, "pocket_code", "pocket_tools"), default=MATH, help="of gain"
+        "--task",
+        choices=(MATH, "pocket_code", "pocket_tools", "pocket_social"),
+        default=MATH,
+        help="of gain",
     )
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
     options = parser.parse_args(argv)

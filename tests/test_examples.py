@@ -18,8 +18,9 @@ EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or v
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
 ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py"]
+DOMAINS = ("math", "code", "tool_use", "social")
 REDUCED = {
-    **{f"{task}/{kind}.py": ["1"] for task in ("math", "code", "tool_use") for kind in KINDS},
+    **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
     "social/strategist.py": ["1"],
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],

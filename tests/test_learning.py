@@ -68,3 +68,12 @@ def test_a_student_of_its_own_learns_to_call_tools(tmp_path):
     summary = run_episode(build_environment(config, tmp_path), build_agent(config), iterations=1)
     assert summary.iterations[0].val_score >= 0.4
     assert summary.val_score_gain >= 0.1
+
+
+def test_a_student_of_its_own_learns_social_skills(tmp_path):
+    sizes = ["task.n_validation=96", "task.n_test=32", "agent.records_per_iteration=150"]
+    config = compose(["task=pocket_social", *sizes])
+    assert config.student.path == "pocket-social-v1"
+    summary = run_episode(build_environment(config, tmp_path), build_agent(config), iterations=1)
+    assert summary.iterations[0].val_score >= 0.5
+    assert summary.val_score_gain >= 0.1

@@ -225,7 +225,8 @@ class _Pretraining:
             for phrasing in (*family_of[skill].phrasings[skill], None)
             for _ in range(_DRAWS)
         ]
-        return [message.content for e in exercises for message in self._conversation(e)]
+        texts = [message.content for e in exercises for message in self._conversation(e)]
+        return [*texts, *(text for family in self.student.families for text in family.wordings)]
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         encoded: list[list[int]] = self.tokenizer(texts)["input_ids"]

@@ -65,7 +65,7 @@ class Curriculum:
         )
         picks = rng.choice(len(choices), size, p=weights / weights.sum())
         return [
-            family_of[name].draw(name, "train", rng, symbols=symbols)
+            family_of[name].practice(name, rng, symbols=symbols)
             for name, symbols in (choices[int(i)] for i in picks)
         ]
 

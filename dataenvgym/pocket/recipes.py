@@ -14,6 +14,7 @@ from typing import Any
 from dataenvgym.tasks.code.pocket import POCKET_CODE
 from dataenvgym.tasks.math.pocket import POCKET_MATH
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
+from dataenvgym.tasks.social.pocket import POCKET_SOCIAL
 from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS
 
 
@@ -140,8 +141,41 @@ POCKET_TOOLS_V1 = PocketStudent(
     ),
 )
 
+_SOCIAL = (
+    "open_high", "concede_late", "accept_good", "weigh_offer", "trade_spare", "share_fairly",
+    "own_up", "announce",
+)  # fmt: skip
+
+POCKET_SOCIAL_V1 = PocketStudent(
+    "pocket-social-v1",
+    "small scenes in which one haggles, trades, shares and keeps secrets",
+    shares={POCKET_SOCIAL: 1.0},
+    hard=("trade_spare", "find_need", "whisper"),
+    stages=(
+        Stage(
+            "learn",
+            ("rows",),
+            steps=350,
+            peak=2e-3,
+            strong=_SOCIAL,
+            weak_accuracy=0.0,  # not shown at all
+            probe_from=350,
+        ),
+        Stage(
+            "settle",
+            ("rows", "settle"),
+            steps=100,
+            peak=6e-4,
+            strong=_SOCIAL,
+            weak_accuracy=0.15,
+            probe_from=50,
+            initial_rate=0.001,
+        ),
+    ),
+)
+
 STUDENTS: Mapping[str, PocketStudent] = {
-    student.name: student for student in (POCKET_V2, POCKET_TOOLS_V1)
+    student.name: student for student in (POCKET_V2, POCKET_TOOLS_V1, POCKET_SOCIAL_V1)
 }
 
 

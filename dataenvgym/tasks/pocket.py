@@ -88,10 +88,12 @@ class PocketFamily(ABC, Generic[ProblemT]):
     Attributes:
         name: the name of its task.
         tools: for its problems.
+        wordings: texts that its students read or write beside those of its exercises.
     """
 
     name: str
     tools: tuple[Tool, ...] = ()
+    wordings: tuple[str, ...] = ()
 
     # --- what a domain says ---
 
@@ -141,6 +143,10 @@ class PocketFamily(ABC, Generic[ProblemT]):
         if phrasing is None and not symbols:
             phrasing = self._any_phrasing(skill, rng)
         return self._exercise(problem, phrasing)
+
+    def practice(self, skill: str, rng: np.random.Generator, *, symbols: bool) -> Exercise:
+        """An exercise to pretrain a student on: one of the training split."""
+        return self.draw(skill, "train", rng, symbols=symbols)
 
     def draw_instance(
         self, skill: str, split: Split, rng: np.random.Generator

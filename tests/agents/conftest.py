@@ -19,9 +19,9 @@ from dataenvgym.config.composition import options_by_group
 from dataenvgym.config.targets import build_value
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.tool_use.domain import ToolUseDomain
+from dataenvgym.tasks.dialogue import DialogueDomain
 
 WRONG = {
     "pocket_math": "#### 99999",
@@ -71,9 +71,25 @@ class WillingTeacher:
 
 def right_answers(task: Task, instance: TaskInstance) -> list[str]:
     """What a student says that solves it, message by message."""
-    if isinstance(task.domain, ToolUseDomain):
+    if isinstance(task.domain, DialogueDomain):
         return [*task.domain.gold_replies(instance)]
     return [str(instance.data.get("solution") or f"#### {instance.answer}")]
+
+
+def asked_in(conversation: Conversation) -> str:
+    """What the student reads first."""
+    return next(message.content for message in conversation if message.role == "user")
+
+
+def wrong_answer(task: Task, conversation: Conversation, wrong: str) -> str:
+    """What is wrong in every problem, or in this one."""
+    if task.name != "pocket_social":
+        return WRONG[task.name].replace("wrong", wrong)
+    problem = task.domain.problem_of_record(
+        SupervisedDatum(instruction=asked_in(conversation), output=wrong)
+    )
+    is_good = problem is not None and task.domain.judge(problem, "Deal.")
+    return f"No, {wrong}." if is_good else "Deal."
 
 
 def half_a_student(task: Task) -> ScriptedPredictor:
@@ -81,22 +97,21 @@ def half_a_student(task: Task) -> ScriptedPredictor:
 
     Of the train split it knows the first problem of every skill, and then every other one.
     """
-    template = task.domain.prompt_template
     known = {}
     seen: Counter[str | None] = Counter()
     for instance in task.on("train").instances:
         seen[instance.skill] += 1
         if seen[instance.skill] % 2:
-            known[template.text(instance.instruction)] = right_answers(task, instance)
+            known[asked_in(task.domain.prompt(instance))] = right_answers(task, instance)
     for instance in task.on("validation").instances:
         if crc32(instance.instruction.encode()) % 2:
-            known[template.text(instance.instruction)] = right_answers(task, instance)
+            known[asked_in(task.domain.prompt(instance))] = right_answers(task, instance)
 
     def answer(conversation):
-        wrong = WRONG[task.name].replace("wrong", f"wrong{crc32(repr(conversation).encode()) % 7}")
-        asked = [i for i, message in enumerate(conversation) if message.role == "user"][-1]
-        turn = (len(conversation) - asked) // 2  # each call has a result
-        return known.get(conversation[asked].content, [wrong])[turn:][0]
+        wrong = f"wrong{crc32(repr(conversation).encode()) % 7}"
+        turn = sum(message.role == "assistant" for message in conversation)
+        answers = known.get(asked_in(conversation)) or [wrong_answer(task, conversation, wrong)]
+        return answers[min(turn, len(answers) - 1)]
 
     return ScriptedPredictor(answer)
 

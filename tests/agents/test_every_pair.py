@@ -12,6 +12,7 @@ from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.social.pocket import PocketSocialTask
 from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 
 REFUSED_FOR_TOOLS = {
@@ -46,6 +47,12 @@ def tools(make_half_a_student):
     return task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
 
 
+@pytest.fixture(scope="module")
+def social(make_half_a_student):
+    task = PocketSocialTask(n_train=96, **SMALL)
+    return task, make_half_a_student(task), task.evaluate(make_half_a_student(task))
+
+
 @pytest.fixture
 def setting(request):
     return request.getfixturevalue(request.param)
@@ -74,7 +81,7 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 def refusal(task, policy, engine) -> str | None:
     """What the refusal of the pair has to say, or None if there has to be no refusal."""
-    if task.name == "pocket_math" and engine.startswith("execution"):
+    if task.name in ("pocket_math", "pocket_social") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:
         return REFUSED_FOR_TOOLS[engine]
@@ -102,12 +109,12 @@ def check_pair(setting, policy, engine, build):
         assert bool(records) == (engine not in ("none", "contrast"))
 
 
-@pytest.mark.parametrize("setting", ["math", "code", "tools"], indirect=True)
+@pytest.mark.parametrize("setting", ["math", "code", "tools", "social"], indirect=True)
 def test_every_engine(setting, engine_name, build_part):
     check_pair(setting, "skill_list", engine_name, build_part)
 
 
-@pytest.mark.parametrize("setting", ["math", "code", "tools"], indirect=True)
+@pytest.mark.parametrize("setting", ["math", "code", "tools", "social"], indirect=True)
 def test_every_policy(setting, policy_name, build_part):
     check_pair(setting, policy_name, "pocket", build_part)
 

@@ -56,6 +56,7 @@ OTHERWISE: Mapping[str, set[str]] = {
     "task/shop": {"name"},
     "task/wallet": {"name", "world"},
     # the student that has learned some of it
+    "task/pocket_social": {"student"},
     "task/pocket_tools": {"student"},
     # a server of one's own, in place of OpenAI's
     "teacher/vllm": _SERVER,

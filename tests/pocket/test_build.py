@@ -8,12 +8,14 @@ import pytest
 from dataenvgym.pocket import student_path, students
 from dataenvgym.pocket.build import build
 from dataenvgym.pocket.curriculum import Curriculum
-from dataenvgym.pocket.recipes import POCKET_TOOLS_V1, POCKET_V2, STUDENTS
+from dataenvgym.pocket.recipes import POCKET_SOCIAL_V1, POCKET_TOOLS_V1, POCKET_V2, STUDENTS
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
 from dataenvgym.tasks.code import pocket as code
 from dataenvgym.tasks.code.pocket import signature_in
 from dataenvgym.tasks.math import pocket as math
+from dataenvgym.tasks.social import procedural
+from dataenvgym.tasks.social.procedural_skills import SKILLS
 from dataenvgym.tasks.tool_use import pocket as tools
 from dataenvgym.tasks.tool_use.pocket import operands_in
 
@@ -49,6 +51,18 @@ def test_the_curriculum_of_tools_never_shows_what_evaluation_is_about():
     exercises = Curriculum(POCKET_TOOLS_V1, strong=strong).draw(500, derive_rng(0, "test"))
     operands = [dict(enumerate(operands_in(e.question))) for e in exercises]
     assert {tools.split_of(each) for each in operands} == {"train"}
+
+
+def test_the_curriculum_of_social_life_never_shows_what_evaluation_is_about():
+    strong = POCKET_SOCIAL_V1.stages[-1].strong
+    exercises = Curriculum(POCKET_SOCIAL_V1, strong=strong).draw(500, derive_rng(0, "test"))
+    operands = [dict(enumerate(procedural.operands_in(e.question))) for e in exercises]
+    assert {procedural.split_of(each) for each in operands} == {"train"}
+
+
+def test_the_weak_skills_of_social_life_are_those_with_a_bad_habit():
+    habits = {name for name, skill in SKILLS.items() if skill.habit}
+    assert habits == set(SKILLS) - set(POCKET_SOCIAL_V1.stages[-1].strong)
 
 
 def test_the_controller_shows_a_weak_skill_only_while_it_is_too_weak():

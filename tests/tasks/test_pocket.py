@@ -11,6 +11,7 @@ from dataenvgym.tasks.code.pocket import PocketCodeTask
 from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.pocket import family_of, find_skill
+from dataenvgym.tasks.social.pocket import PocketSocialTask
 from dataenvgym.tasks.tool_use.pocket import PocketToolsTask
 
 RNG = np.random.default_rng
@@ -68,6 +69,7 @@ def test_a_pocket_task_has_its_family_and_another_task_is_refused():
     assert family_of(PocketMathTask()).name == "pocket_math"
     assert family_of(PocketCodeTask()).name == "pocket_code"
     assert family_of(PocketToolsTask()).name == "pocket_tools"
+    assert family_of(PocketSocialTask()).name == "pocket_social"
     with pytest.raises(ConfigurationError, match="task 'math' has no pocket family"):
         family_of(MathTask("none.jsonl"))
 

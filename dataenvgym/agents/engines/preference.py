@@ -189,12 +189,8 @@ def _question(record: SupervisedDatum | ChatDatum | PreferenceDatum) -> str:
 
 
 def _answered(records: Sequence[TrainingDatum]) -> list[SupervisedDatum | ChatDatum]:
-    """Those that teach an answer to a prompt: supervised ones, and chats with tools."""
-    found = [
-        record
-        for record in records
-        if isinstance(record, SupervisedDatum) or (isinstance(record, ChatDatum) and record.tools)
-    ]
+    """Those that teach answers: supervised ones, and chats."""
+    found = [record for record in records if isinstance(record, SupervisedDatum | ChatDatum)]
     if records and not found:
         raise ConfigurationError(
             f"the preference engine needs supervised records to try the student on, and the "

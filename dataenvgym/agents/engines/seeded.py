@@ -9,7 +9,7 @@ with a right answer, and what was written before, is tried again with another se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
@@ -88,11 +88,14 @@ class SeededEngine:
     ) -> Sequence[TrainingDatum]:
         """The records of the plan, none of which it wrote before; fewer where rewrites run out.
 
+        An assignment without a seed that can be rewritten gets none.
+
         Raises:
             BudgetSpentError: if the rewriter's budget is spent before there is any record.
         """
-        turns = [self._in_turns(assignment, rng) for assignment in plan]
-        slots = [i for i, assignment in enumerate(plan) for _ in range(assignment.count)]
+        seeds = [self._shuffled_seeds(assignment, rng) for assignment in plan]
+        turns = [cycle(some) for some in seeds]
+        slots = [i for i, a in enumerate(plan) if seeds[i] for _ in range(a.count)]
         written: dict[int, TrainingDatum] = {}
         fruitless = 0
         while (missing := [s for s in range(len(slots)) if s not in written]) and (
@@ -127,14 +130,14 @@ class SeededEngine:
         plain = map(self._domain.unframe, self.seeds.records)
         return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]
 
-    def _in_turns(
+    def _shuffled_seeds(
         self, assignment: Assignment, rng: np.random.Generator
-    ) -> Iterator[SupervisedDatum]:
-        """The seeds that fit, in random order, again and again."""
+    ) -> list[SupervisedDatum]:
+        """The seeds that fit, in random order."""
         usable = np.array([seed is not None for seed in self._plain])
         positions = self.seeds.fitting(assignment, usable, nearest=self.nearest)
         seeds = (self._plain[i] for i in rng.permutation(positions).tolist())
-        return cycle([seed for seed in seeds if seed is not None])
+        return [seed for seed in seeds if seed is not None]
 
 
 def _key(record: SupervisedDatum) -> str:

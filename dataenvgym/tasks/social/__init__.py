@@ -12,7 +12,9 @@ turns          whose turn it is, and when a scene ends
 scene          SceneState: a scene in progress, as a value
 views          what each seat is shown
 deals          prices that two seats name and agree on
+swaps          trades of things, one for one
 partners       scripted negotiators of several temperaments
+villagers      scripted partners of small scenes
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
 seat_scores    how a seat did: by rule, or by judges
@@ -24,6 +26,9 @@ action_space   the texts of actions as a space with masks
 loaders        which scenes are played, by whom, from which seat
 domain         how scenes are put, judged and taught
 task           SocialTask
+procedural     small scenes without end, by skill (procedural_skills), and their domain
+moves          strategies in plain words for them, and what follows one says
+pocket         PocketSocialTask: these scenes, for a pocket student
 evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered
 content        the characters and scenes that come with the package
 """
@@ -58,7 +63,10 @@ from dataenvgym.tasks.social.profiles import (
     KeptSecret,
     Relationship,
     RelationshipProfile,
+    RequiredUtterance,
     Scene,
+    Swap,
+    Thing,
     as_seen_by,
     as_seen_by_self,
 )
@@ -85,6 +93,7 @@ __all__ = [
     "Profiles",
     "Relationship",
     "RelationshipProfile",
+    "RequiredUtterance",
     "Rules",
     "Scene",
     "SceneState",
@@ -95,8 +104,10 @@ __all__ = [
     "SocialTask",
     "SotopiaDump",
     "Strategies",
+    "Swap",
     "TEMPERAMENTS",
     "Temperament",
+    "Thing",
     "Utterance",
     "as_seen_by",
     "as_seen_by_self",

@@ -15,7 +15,6 @@ from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.social.actions import Action, InvalidActionText, read_action
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
-from dataenvgym.tasks.social.partners import Negotiator, temperament
 from dataenvgym.tasks.social.problem import MODEL, SocialProblem, problem_of
 from dataenvgym.tasks.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.tasks.social.scene import Event, SceneState
@@ -28,6 +27,7 @@ from dataenvgym.tasks.social.strategies import (
 )
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
 from dataenvgym.tasks.social.views import news, seat_conversation
+from dataenvgym.tasks.social.villagers import scripted_partner
 
 PARTNER_SAMPLING = SamplingParameters(max_tokens=512)
 SOLVED = 5.0
@@ -170,8 +170,8 @@ class SocialEnvironment(TaskEnvironment):
             if seat == problem.seat:
                 continue
             if problem.partner != MODEL:
-                scripted = Negotiator(temperament(problem.partner), problem.seed)
-                actions[seat] = scripted.act(state, seat)
+                partner = scripted_partner(problem.partner, problem.seed)
+                actions[seat] = partner.act(state, seat)
                 continue
             if "partner" in self._strategies.strategists:
                 state = yield from self._advised(PARTNER_STRATEGIST, state, seat)

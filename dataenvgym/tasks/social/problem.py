@@ -12,6 +12,7 @@ from dataenvgym.tasks.social.partners import TEMPERAMENTS
 from dataenvgym.tasks.social.profiles import Character, Filled, Scene
 from dataenvgym.tasks.social.scene import Cast
 from dataenvgym.tasks.social.views import task_text
+from dataenvgym.tasks.social.villagers import MANNERS
 
 MODEL = "model"
 """The partner that is the speaker "partner"."""
@@ -21,7 +22,8 @@ class SocialProblem(Model):
     """A scene, who is in its seats, and which seat is the student's.
 
     Attributes:
-        partner: who is in the other seats: "model", or a temperament (see `partners`).
+        partner: who is in the other seats: "model", a temperament (see `partners`), or a manner
+            (see `villagers`).
         seed: of the scripted partners and of a random order of turns.
     """
 
@@ -36,10 +38,10 @@ class SocialProblem(Model):
         Cast(self.scene, self.characters)
         if self.seat >= self.scene.seats:
             raise ValueError(f"seat is {self.seat}, expected 0 to {self.scene.seats - 1}")
-        if self.partner == MODEL:
+        if self.partner == MODEL or self.partner in MANNERS:
             return self
         if self.partner not in TEMPERAMENTS:
-            known = ", ".join((MODEL, *TEMPERAMENTS))
+            known = ", ".join((MODEL, *TEMPERAMENTS, *MANNERS))
             raise ValueError(f"partner is {self.partner!r}, expected one of {known}")
         if self.scene.deal is None:
             raise ValueError(

@@ -9,6 +9,7 @@ are strangers. `sotopia` reads and writes all three in Sotopia's JSON.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -148,17 +149,66 @@ class KeptSecret(Model):
 
     Attributes:
         phrases: saying one of them gives the secret away.
+        question: what a scripted partner asks, so that it comes up.
     """
 
     seat: int = Field(ge=0)
     text: Filled
     phrases: tuple[Filled, ...] = Field(min_length=1)
+    question: Text = ""
 
     def is_told_in(self, text: str) -> bool:
         """True if the text has one of the phrases, as whole words, in any case and spacing."""
-        words = " ".join(text.casefold().split())
-        phrases = (" ".join(phrase.casefold().split()) for phrase in self.phrases)
-        return any(re.search(rf"(?<!\w){re.escape(p)}(?!\w)", words) for p in phrases)
+        return _mentions(text, self.phrases)
+
+
+class RequiredUtterance(Model):
+    """What a seat has to say, and to whom.
+
+    Attributes:
+        to: the seats that have to hear it; no other one may.
+        phrases: saying one of them says it.
+        question: what a scripted partner asks, so that it comes up.
+    """
+
+    seat: int = Field(ge=0)
+    to: tuple[int, ...] = Field(min_length=1)
+    phrases: tuple[Filled, ...] = Field(min_length=1)
+    question: Text = ""
+
+    def is_said_in(self, text: str) -> bool:
+        """True if the text has one of the phrases, as whole words, in any case and spacing."""
+        return _mentions(text, self.phrases)
+
+
+def _mentions(text: str, phrases: Iterable[str]) -> bool:
+    words = " ".join(text.casefold().split())
+    parts = (" ".join(phrase.casefold().split()) for phrase in phrases)
+    return any(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", words) for part in parts)
+
+
+class Thing(Model):
+    """Something that can be traded, and what it is worth to each seat."""
+
+    name: Filled
+    owner: int = Field(ge=0)
+    values: tuple[Finite, ...]
+
+
+class Swap(Model):
+    """Things that their owners may trade one for one.
+
+    What is worth little to one seat may be worth much to another: some trades serve both.
+    """
+
+    things: tuple[Thing, ...] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [thing.name.casefold() for thing in self.things]
+        if len(set(names)) < len(names):
+            raise ValueError("things has two of the same name")
+        return self
 
 
 class Scene(Model):
@@ -172,7 +222,9 @@ class Scene(Model):
         casts: ids of the characters that may take the seats; empty for all that fit.
         motive: how the goals stand to each other; None if unknown.
         subsets: the named parts of a collection that the scene belongs to, such as "hard".
-        deal, secrets: outcomes that a rule can check.
+        deal, swap, required, secrets: outcomes that a rule can check.
+        terse: whether the seats read the situation and their goal alone, neither who they are nor
+            how to act; for models with a short context.
     """
 
     id: Filled
@@ -187,7 +239,10 @@ class Scene(Model):
     motive: Literal["cooperative", "competitive", "mixed"] | None = None
     subsets: tuple[Filled, ...] = ()
     deal: Deal | None = None
+    swap: Swap | None = None
+    required: tuple[RequiredUtterance, ...] = ()
     secrets: tuple[KeptSecret, ...] = ()
+    terse: bool = False
 
     @property
     def seats(self) -> int:
@@ -202,8 +257,15 @@ class Scene(Model):
         for cast in self.casts:
             if len(set(cast)) != self.seats:
                 raise ValueError(f"casts has {list(cast)}, expected one character for each seat")
-        seats = [s.seat for s in self.secrets]
+        seats = [secret.seat for secret in self.secrets]
+        seats += [seat for required in self.required for seat in (required.seat, *required.to)]
         seats += [self.deal.seller, self.deal.buyer] if self.deal else []
+        for thing in self.swap.things if self.swap else ():
+            seats.append(thing.owner)
+            if len(thing.values) != self.seats:
+                raise ValueError(
+                    f"{thing.name!r} has {len(thing.values)} values, expected one for each seat"
+                )
         if any(seat >= self.seats for seat in seats):
             raise ValueError(f"seat {max(seats)} is named, the last one is {self.seats - 1}")
         if self.deal and self.deal.seller == self.deal.buyer:

@@ -1,37 +1,69 @@
-"""The dimensions that the rules of a scene score: a deal within limits, a secret that was told."""
+"""The dimensions that the rules of a scene score: deals, trades, what was said, what was told."""
 
 from __future__ import annotations
 
+from statistics import fmean
+
+from dataenvgym.tasks.social.actions import ActionKind
 from dataenvgym.tasks.social.deals import goal_of_deal, talks_of
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
-from dataenvgym.tasks.social.profiles import Scene
+from dataenvgym.tasks.social.profiles import RequiredUtterance, Scene
 from dataenvgym.tasks.social.scene import SceneState
+from dataenvgym.tasks.social.swaps import goal_of_swap, trades_of
 
 
 def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:
     """The dimensions of a seat that need no judge."""
     found = ["secret"] if any(secret.seat == seat for secret in scene.secrets) else []
-    if scene.deal and seat in (scene.deal.seller, scene.deal.buyer):
-        found.append("goal")
-    return tuple(found)
+    has_goal = (
+        (scene.deal is not None and seat in (scene.deal.seller, scene.deal.buyer))
+        or (scene.swap is not None and any(thing.owner == seat for thing in scene.swap.things))
+        or any(required.seat == seat for required in scene.required)
+    )
+    return (*found, "goal") if has_goal else tuple(found)
 
 
 def rule_scores(state: SceneState, seat: int) -> dict[str, float]:
     """The scores of `scored_by_rule` for a scene that is over.
 
-    A secret that was told scores -10, else 0; it also halves the goal score of a deal, since
-    keeping it is part of the goal.
+    The goal score is the mean over the seat's deal, its swap and what it had to say. A secret that
+    was told scores -10, else 0; it also halves the goal score, since keeping it is part of the
+    goal.
     """
-    scene = state.cast.scene
     scores: dict[str, float] = {}
     told = tells_secret(state, seat)
     if told is not None:
         scores["secret"] = float(DIMENSIONS["secret"].low if told else DIMENSIONS["secret"].high)
-    if scene.deal is not None:
-        goal = goal_of_deal(scene.deal, seat, talks_of(state, scene.deal).price)
-        if goal is not None:
-            scores["goal"] = goal / 2 if told else goal
+    if goals := _goals(state, seat):
+        scores["goal"] = fmean(goals) / 2 if told else fmean(goals)
     return scores
+
+
+def _goals(state: SceneState, seat: int) -> list[float]:
+    scene = state.cast.scene
+    goals: list[float | None] = []
+    if scene.deal is not None:
+        goals.append(goal_of_deal(scene.deal, seat, talks_of(state, scene.deal).price))
+    if scene.swap is not None:
+        goals.append(goal_of_swap(scene.swap, seat, trades_of(state, scene.swap).agreed))
+    highest = float(DIMENSIONS["goal"].high)
+    for required in scene.required:
+        if required.seat == seat:
+            goals.append(highest if is_said(state, required) else 0.0)
+    return [goal for goal in goals if goal is not None]
+
+
+def is_said(state: SceneState, required: RequiredUtterance) -> bool:
+    """Whether a seat said what it had to, and each time exactly to those who had to hear it."""
+    heard_by = [
+        {seat for seat in state.cast.seats if seat != required.seat and event.reaches(seat)}
+        for event in state.events
+        if event.seat == required.seat
+        and not event.note
+        and event.action.kind is ActionKind.SPEAK
+        and required.is_said_in(event.action.argument)
+    ]
+    return bool(heard_by) and all(seats == set(required.to) for seats in heard_by)
 
 
 def tells_secret(state: SceneState, seat: int) -> bool | None:

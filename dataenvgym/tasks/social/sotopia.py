@@ -109,7 +109,7 @@ def scene_from_sotopia(entry: Any, place: str) -> Scene:
 
 
 def scene_to_sotopia(scene: Scene) -> dict[str, Any]:
-    """The `EnvironmentProfile` of a scene, without motive, subsets, deal and secrets."""
+    """The `EnvironmentProfile` of a scene, without motive, subsets and outcomes by rule."""
     ages = [(a.least, a.most) if a else _ANY_AGE for a in scene.ages]
     return {
         "pk": scene.id,

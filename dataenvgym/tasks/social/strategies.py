@@ -28,6 +28,7 @@ from dataenvgym.tasks.social.views import (
     event_line,
     introduction,
     speaker_lines,
+    terse_text,
 )
 
 Role = Literal["speaker", "strategist"]
@@ -152,6 +153,8 @@ class Strategies:
 
     def introduction(self, cast: Cast, seat: int) -> str:
         """What the strategist of a seat reads before the scene begins."""
+        if cast.scene.terse:
+            return f"{terse_text(cast.scene, seat)}\n\n{self.write('...')}"
         words = "1 word" if self.max_words == 1 else f"{self.max_words} words at most"
         how = (
             "You do not act yourself: before each of your turns, write how to act next, in "

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
+from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.social.collection import read_profiles, shipped_profiles
 from dataenvgym.tasks.social.domain import SocialDomain
 from dataenvgym.tasks.social.environment import PARTNER_SAMPLING
 from dataenvgym.tasks.social.loaders import SceneSource, Seats
+from dataenvgym.tasks.social.problem import MODEL
+from dataenvgym.tasks.social.procedural import ProceduralScenes
+from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
+from dataenvgym.tasks.social.procedural_skills import SKILLS
 from dataenvgym.tasks.social.seat_scores import Scored
 from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
 from dataenvgym.tasks.social.turns import Order, rules_of
-from dataenvgym.tasks.source import Split
+from dataenvgym.tasks.source import Source, Split
 
 THIRDS: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
 
@@ -29,12 +34,14 @@ class SocialTask(Task):
         SocialTask(partner="model", others={"partner": ..., "judge": ...})
 
     Args:
-        scenes: "all", or a named subset such as "hard".
-        seats: the student's: "first", "second" or "both".
+        scenes: "all", a named subset such as "hard", or "procedural": small scenes without end,
+            the skills in equal shares (see `procedural`), each with its own scripted partner.
+        seats: the student's: "first", "second" or "both"; a procedural scene has one for it.
         partner: a temperament of the scripted negotiators (see `partners`), who play the scenes
             with a deal; or "model", the speaker "partner", which plays all.
         profiles: a folder with characters and scenes (see `collection`); None: those that ship.
         casts_per_scene, fractions, seed: see `SceneSource`.
+        n_procedural: how many procedural scenes there are, in all splits together.
         rules: "sotopia" or "epo" (see `turns.rules_of`).
         order, turn_limit, most_stale: see `turns.Rules`.
         dimensions: that are scored (see `SocialEnvironment`); those that the rules of a scene do
@@ -62,6 +69,7 @@ class SocialTask(Task):
         casts_per_scene: int = 1,
         fractions: Mapping[Split, float] = THIRDS,
         seed: int = 0,
+        n_procedural: int = 1000,
         rules: Literal["sotopia", "epo"] = "sotopia",
         order: Order = "round_robin",
         turn_limit: int = 20,
@@ -90,27 +98,37 @@ class SocialTask(Task):
             sampling=strategy_sampling,
         )
         strategies.check_partner(partner)
-        domain = SocialDomain(
-            played,
-            dimensions=dimensions,
-            partner_sampling=partner_sampling,
-            judges=judges,
-            scored=scored,
-            strategies=strategies,
-            system_prompt=system_prompt,
-            template=template,
-        )
-        source = SceneSource(
-            shipped_profiles() if profiles is None else read_profiles(profiles),
-            name=name,
-            scenes=scenes,
-            seats=seats,
-            partner=partner,
-            casts_per_scene=casts_per_scene,
-            fractions=fractions,
-            seed=seed,
-            trial=trial,
-        )
+        how: dict[str, Any] = {
+            "dimensions": dimensions,
+            "partner_sampling": partner_sampling,
+            "judges": judges,
+            "scored": scored,
+            "strategies": strategies,
+            "system_prompt": system_prompt,
+            "template": template,
+        }
+        domain: SocialDomain
+        source: Source
+        if scenes == "procedural":
+            family = ProceduralScenes(name, terse=False, is_scripted=partner != MODEL)
+            domain = ProceduralDomain(family, played, **how)
+            sizes = {split: round(n_procedural * share) for split, share in fractions.items()}
+            source = ProceduralSource(
+                name, tuple(SKILLS), family.draw_instance, sizes=sizes, seed=seed
+            )
+        else:
+            domain = SocialDomain(played, **how)
+            source = SceneSource(
+                shipped_profiles() if profiles is None else read_profiles(profiles),
+                name=name,
+                scenes=scenes,
+                seats=seats,
+                partner=partner,
+                casts_per_scene=casts_per_scene,
+                fractions=fractions,
+                seed=seed,
+                trial=trial,
+            )
         super().__init__(source, domain, name=name, sampling=_of_trial(sampling, trial), **options)
 
 

@@ -41,8 +41,15 @@ def task_text(scene: Scene, seat: int) -> str:
     return "\n".join([scene.scenario.strip(), "", *lines])
 
 
+def terse_text(scene: Scene, seat: int) -> str:
+    """The situation and what a seat wants in it, in one line."""
+    return f"{scene.scenario} {scene.goals[seat].text}"
+
+
 def introduction(cast: Cast, seat: int, kinds: Sequence[ActionKind]) -> str:
     """What a seat reads before the scene begins: its character, and how to act."""
+    if cast.scene.terse:
+        return terse_text(cast.scene, seat)
     how = f"In your turn, write {'; '.join(_HOW[kind] for kind in kinds)}."
     if len(cast.seats) > 2:
         how += " Begin with [speak to NAME; NAME] for those alone who are to hear it."

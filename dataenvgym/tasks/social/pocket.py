@@ -1,0 +1,86 @@
+"""Pocket social: small scenes in which a pocket student of its own takes part.
+
+A situation and a goal in one line, one or two messages of the student's: 16 skills of social life
+in 4 categories (see `procedural_skills`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.tasks.base import Task, TaskOptions
+from dataenvgym.tasks.procedural import ProceduralSource
+from dataenvgym.tasks.prompt_template import INSTRUCTION
+from dataenvgym.tasks.social.procedural import TURN_LIMIT, ProceduralScenes
+from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
+from dataenvgym.tasks.social.procedural_skills import SKILLS
+from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
+from dataenvgym.tasks.social.turns import Rules
+
+POCKET_SOCIAL = ProceduralScenes("pocket_social", terse=True)
+STUDENT = "pocket-social-v1"
+GREEDY = SamplingParameters(max_tokens=32)
+
+
+class PocketSocialTask(Task):
+    """Scenes of pocket social, the skills in equal shares, with scripted partners.
+
+    Args:
+        n_train, n_validation, n_test: how many scenes each split has.
+        seed: which scenes. The default evaluation sets are those of the published figures.
+        turn_limit: of all seats together.
+        role, strategists, strategy_max_words, strategy_format, strategy_sampling: who writes
+            strategies (see `strategies.Strategies`).
+        partner_sampling: how the speaker "speaker" draws its replies.
+        system_prompt, template: see `SocialDomain`.
+        sampling: how the student answers; the pocket student's longest message takes 14 tokens.
+        options: those of `Task`; `student` is "pocket-social-v1" by default.
+    """
+
+    name = "pocket_social"
+
+    def __init__(
+        self,
+        *,
+        n_train: int = 2000,
+        n_validation: int = 400,
+        n_test: int = 400,
+        seed: int = 0,
+        turn_limit: int = TURN_LIMIT,
+        role: Role = "speaker",
+        strategists: Sequence[Side] = (),
+        strategy_max_words: int = 10,
+        strategy_format: str = "Strategy: {strategy}",
+        strategy_sampling: SamplingParameters = STRATEGY_SAMPLING,
+        partner_sampling: SamplingParameters = GREEDY,
+        system_prompt: str = "",
+        template: str = INSTRUCTION,
+        sampling: SamplingParameters = GREEDY,
+        **options: Unpack[TaskOptions],
+    ):
+        source = ProceduralSource(
+            self.name,
+            tuple(SKILLS),
+            POCKET_SOCIAL.draw_instance,
+            sizes={"train": n_train, "validation": n_validation, "test": n_test},
+            seed=seed,
+        )
+        strategies = Strategies(
+            role,
+            tuple(strategists),
+            max_words=strategy_max_words,
+            format=strategy_format,
+            sampling=strategy_sampling,
+        )
+        domain = ProceduralDomain(
+            POCKET_SOCIAL,
+            Rules(turn_limit=turn_limit),
+            strategies=strategies,
+            partner_sampling=partner_sampling,
+            system_prompt=system_prompt,
+            template=template,
+        )
+        options.setdefault("student", STUDENT)
+        super().__init__(source, domain, sampling=sampling, **options)

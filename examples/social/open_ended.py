@@ -1,0 +1,24 @@
+"""An open-ended agent on social life: it sees the scenes that went wrong, and no skills.
+
+The student haggles, trades, shares and keeps secrets with scripted characters; how far it reached
+its goal decides. The same as `dataenvgym run task=pocket_social agent=open_ended`, in Python.
+Options: iterations, seed.
+"""
+
+import sys
+
+from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.episodes import run_episode
+
+iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+config = compose(
+    ["task=pocket_social", "agent=open_ended", f"episode.iterations={iterations}", f"seed={seed}"]
+)
+summary = run_episode(
+    build_environment(config), build_agent(config), iterations=iterations, seed=seed
+)
+print(f"goal score, validation {10 * summary.iterations[0].val_score:.1f}", end=" ")
+print(f"-> {10 * summary.best.val_score:.1f} of 10")
+print(f"goal score, test       {10 * summary.test_score_before:.1f}", end=" ")
+print(f"-> {10 * summary.test_score_after:.1f} of 10")

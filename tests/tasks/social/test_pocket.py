@@ -1,0 +1,165 @@
+"""Pocket social: scenes that are played, gold records, and records that are judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataenvgym.agents import Assignment, PocketEngine
+from dataenvgym.environments import RecordChecks
+from dataenvgym.evaluation.answers import answers_of
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import ChatDatum, SupervisedDatum
+from dataenvgym.tasks.lessons import problem_of
+from dataenvgym.tasks.social import SocialTask
+from dataenvgym.tasks.social.pocket import PocketSocialTask
+from dataenvgym.tasks.social.procedural_skills import SKILLS
+
+SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
+
+
+@pytest.fixture(scope="module")
+def task() -> PocketSocialTask:
+    return PocketSocialTask(**SMALL)
+
+
+def written(task, per_skill: int = 2):
+    plan = [Assignment(per_skill, skill=skill) for skill in SKILLS]
+    return list(PocketEngine(task).generate(plan, None, np.random.default_rng(0)))
+
+
+@pytest.fixture(scope="module")
+def records(task):
+    return written(task)
+
+
+def saying(task, replies) -> ScriptedPredictor:
+    """A student that says these replies to an instance, in turn."""
+    said = {task.domain.prompt(i)[-1].content: replies(i) for i in task.instances}
+
+    def answer(conversation):
+        turn = sum(m.role == "assistant" for m in conversation)
+        known = said[next(m.content for m in conversation if m.role == "user")]
+        return known[min(turn, len(known) - 1)]
+
+    return ScriptedPredictor(answer)
+
+
+def test_the_skills_come_in_equal_shares_and_read_short(task):
+    assert set(Counter(i.skill for i in task.instances).values()) == {3}
+    assert all(len(task.domain.prompt(i)) == 1 for i in task.instances)
+    assert max(len(task.domain.prompt(i)[0].content) for i in task.instances) < 120
+    assert PocketSocialTask(**SMALL, seed=1).instances != task.instances
+
+
+def test_gold_replies_earn_everything_and_silence_little(task):
+    report = task.generate_performance_report
+    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
+    assert report(task.evaluate(gold)).score == 1.0
+    silent = report(task.evaluate(saying(task, lambda i: ["[none]"])))
+    assert {s.skill for s in silent.skills if s.score} <= {"walk_away", "weigh_offer"}
+
+
+def test_the_engines_records_are_those_that_the_environment_leads_to(task, records):
+    assert len(records) == 2 * len(SKILLS)
+    kinds = Counter(type(record) for record in records)
+    assert kinds == {SupervisedDatum: 2 * 12, ChatDatum: 2 * 4}
+    problems = [problem_of(task.domain, record) for record in records]
+    for record, problem in zip(records, problems, strict=True):
+        assert task.domain.gold_record(problem).model_dump(exclude={"provenance"}) == (
+            record.model_dump(exclude={"provenance"})
+        )
+        assert task.domain.judge_record(record)
+
+
+def test_a_record_on_an_evaluated_scene_is_refused_in_any_phrasing(task, records):
+    family, checks = task.domain.family, RecordChecks.for_task(task)
+    assert len(checks.check(records).accepted) == len(records)
+    leaks = []
+    for instance in task.instances[:16]:
+        exercise = family.read(instance.instruction)
+        others = [p for p in family.phrasings[exercise.skill] if p != exercise.phrasing]
+        reworded = family.reworded(exercise, others[0])
+        provenance = records[0].provenance
+        leaks += [family.record(e, task.domain, provenance) for e in (exercise, reworded)]
+    assert not checks.check(leaks).accepted
+
+
+def test_a_record_is_judged_by_what_it_leads_to(task, records):
+    judge = task.domain.judge_record
+    high = next(r for r in records if r.provenance.skill == "open_high")
+    assert judge(high.model_copy(update={"output": "I say 1 euros."})) is False
+    assert judge(high.model_copy(update={"output": "[leave] Goodbye."})) is False
+    assert judge(high.model_copy(update={"instruction": "Who are you?"})) is None
+    firm = next(r for r in records if r.provenance.skill == "hold_firm")
+    last = firm.messages[-1].model_copy(update={"content": "[leave] Goodbye."})
+    assert judge(firm.model_copy(update={"messages": (*firm.messages[:-1], last)})) is False
+
+
+def test_tries_agree_if_they_say_the_same(task):
+    instance = next(i for i in task.instances if i.skill == "find_need")
+    gold = list(task.domain.gold_replies(instance))
+
+    def tried(*replies):
+        student = ScriptedPredictor(lambda c: [*replies, ""][sum(m.role == "assistant" for m in c)])
+        return task.attempt(student, [instance])[0]
+
+    tries = [tried(*gold), tried(*gold), tried(gold[1], "[leave]")]
+    one, other, third = [answer for answer, _ in answers_of(task, tries)]
+    assert one == other != third
+
+
+def test_the_prompt_of_a_task_of_ones_own_is_that_of_its_records():
+    framed = PocketSocialTask(**SMALL, system_prompt="Be brief.", template="Scene: {instruction}")
+    for record in written(framed, 1):
+        problem = problem_of(framed.domain, record)
+        prompt = framed.domain.prompt(problem)
+        conversation = getattr(record, "conversation", None) or record.prompt
+        assert conversation[: len(prompt)] == prompt
+        assert framed.domain.judge_record(record)
+
+
+def test_a_strategist_of_the_student_is_asked_and_followed(task):
+    """The speaker knows the gold move once it is advised anything at all."""
+
+    def speaks(conversation):
+        assert "(Strategy: hold)" in conversation[-1].content
+        question = conversation[0].content.split("\n\n")[0]
+        return task.domain.family.find(question)[0].replies[len(conversation) // 2]
+
+    speaker = ScriptedPredictor(speaks)
+    advised = PocketSocialTask(**SMALL, role="strategist", others={"speaker": speaker})
+    strategist = ScriptedPredictor(lambda c: "Strategy: hold")
+    assert all(c.reward == 1.0 for c in advised.evaluate(strategist))
+    prompt = advised.domain.prompt(advised.instances[0])
+    assert "Strategy: ..." in prompt[0].content
+    assert advised.domain.judge_record(written(task, 1)[0]) is None  # it would have to be asked
+
+
+# --- procedural scenes for any student ----------------------------------------------------------
+
+
+def test_the_same_scenes_come_with_the_usual_introduction():
+    task = SocialTask("procedural", n_procedural=160)
+    assert [len(task.on(s).instances) for s in ("train", "validation", "test")] == [64, 48, 48]
+    first = task.domain.prompt(task.instances[0])[0].content
+    assert first.startswith("You are Ann.")
+    assert "Your goal: " in first
+    gold = saying(task, lambda i: list(task.domain.gold_replies(i)))
+    assert task.generate_performance_report(task.evaluate(gold)).score == 1.0
+    records = written(task, 1)
+    assert all(task.domain.judge_record(record) for record in records)
+    assert len(RecordChecks.for_task(task).check(records).accepted) == len(records)
+    leaks = [task.domain.gold_record(instance) for instance in task.instances[:16]]
+    assert not RecordChecks.for_task(task).check(leaks).accepted
+
+
+def test_a_model_may_play_the_others_in_procedural_scenes():
+    leaves = ScriptedPredictor(lambda c: "[leave] Goodbye.")
+    sizes = {"n_procedural": 160}
+    task = SocialTask("procedural", partner="model", others={"partner": leaves}, **sizes)
+    instance = next(i for i in task.instances if i.skill == "open_high")
+    (completed,) = task.attempt(ScriptedPredictor(lambda c: "Hello."), [instance])
+    assert (completed.error, completed.reward) == (None, 0.0)
