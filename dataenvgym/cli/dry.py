@@ -106,7 +106,7 @@ def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
 
 
 def _problems(task: Task) -> str:
-    """How many problems each split has that is evaluated, and what part of its source that is."""
+    """How many problems each evaluated split has, and which part of its source that is."""
     splits: tuple[Split, ...] = ("validation", "test")
     splits = tuple(s for s in splits if task.offers("splits") and s in task.splits)
     parts = []

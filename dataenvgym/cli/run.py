@@ -1,4 +1,4 @@
-"""`dataenvgym run`: one episode, from wherever it stands to the end."""
+"""`dataenvgym run`: runs or resumes one episode."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     compose(["agent=random", "episode.iterations=8", "seed=1"])
 
 The overrides are Hydra's: `group=option`, `key=value`, `+key=value` for a new key, `~key` to
-remove one. Whatever is wrong with them is a `ConfigurationError` that says what there is instead.
+remove one. Any fault in them is a `ConfigurationError` that lists the existing options.
 """
 
 from __future__ import annotations

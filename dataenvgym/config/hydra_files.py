@@ -75,7 +75,7 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
 
 
 def _state_of(folders: Sequence[Path]) -> tuple[tuple[Path, int, int], ...]:
-    """What changes when a YAML file comes, goes, or is written."""
+    """A value that changes when a YAML file comes, goes, or is written."""
     files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
     found = ((file, file.stat()) for file in files)
     return tuple((file, state.st_mtime_ns, state.st_size) for file, state in found)
