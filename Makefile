@@ -113,9 +113,10 @@ bench-simulation: setup
 bench-tools: setup
 	for part in tools tools_users tools_mcp; do $(BIN)/python -m benchmarks.$$part || exit 1; done
 
-# Look-ups among 10,000 profiles in Redis.
+# Scripted scenes on one core, 1,000 scenes at once against a stub server; look-ups among 10,000
+# profiles in Redis.
 bench-social: setup $(VENV)/.redis
-	$(BIN)/python -m benchmarks.social
+	for part in social_scenes social; do $(BIN)/python -m benchmarks.$$part || exit 1; done
 
 # Warm runs against starting bwrap each time, memory over 10,000 runs, HumanEval (a few minutes).
 bench-sandbox: setup $(VENV)/.bubblewrap
@@ -132,7 +133,8 @@ bench-iteration: external-llamafactory external-vllm
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap
 
-# The README's learning figures: 25 episodes, about 30 minutes. Its study has a command of its own.
+# The learning figures of docs/figures.md: 25 episodes, about 30 minutes. docs/studies.md has the
+# study's command.
 figures: setup $(VENV)/.bubblewrap
 	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" \
 	  "gain --task pocket_social" honesty; do \

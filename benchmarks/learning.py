@@ -1,4 +1,4 @@
-"""Whether the student really learns: the README's figures.
+"""Whether the student really learns: the figures of docs/figures.md.
 
     python -m benchmarks.learning gain       the default episode, seeds 0, 1, 2; --task pocket_code
                                              or pocket_tools, pocket_social

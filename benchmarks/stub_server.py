@@ -2,9 +2,9 @@
 
     python -m benchmarks.stub_server --port 0 --delay 0.05
 
-It prints `{"port": ...}` as a line of JSON, repeats the last user message after `delay` seconds,
-and ends when its standard input does. It is written for speed, so that what is measured against it
-is the client: an asyncio protocol on plain bytes, which trusts its clients.
+It prints `{"port": ...}` as a line of JSON, repeats the last user message after `delay` seconds
+(or says `--text`), and ends when its standard input does. It is written for speed, so that what is
+measured against it is the client: an asyncio protocol on plain bytes, which trusts its clients.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import orjson
 class StubProtocol(asyncio.Protocol):
     """One connection: HTTP/1.1, kept alive, one request after the other."""
 
-    def __init__(self, delay: float) -> None:
+    def __init__(self, delay: float, text: str | None) -> None:
         self._delay = delay
+        self._text = text
         self._received = b""
         self._loop = asyncio.get_running_loop()
 
@@ -48,7 +49,7 @@ class StubProtocol(asyncio.Protocol):
     def _respond(self, head: bytes, body: bytes) -> None:
         path = head.split(b" ", 2)[1]
         if path == b"/v1/chat/completions":
-            answer = _response(_completion(orjson.loads(body)))
+            answer = _response(_completion(orjson.loads(body), self._text))
             if self._delay:
                 self._loop.call_later(self._delay, self._transport.write, answer)
             else:
@@ -68,9 +69,10 @@ def _content_length(head: bytes) -> int:
     return 0 if at < 0 else int(lowered[at + 15 :].split(b"\r\n", 1)[0])
 
 
-def _completion(request: Any) -> bytes:
-    messages = request["messages"]
-    text = next((m["content"] for m in reversed(messages) if m["role"] == "user"), "")
+def _completion(request: Any, text: str | None) -> bytes:
+    if text is None:
+        users = (m["content"] for m in reversed(request["messages"]) if m["role"] == "user")
+        text = next(users, "")
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return orjson.dumps(
@@ -92,10 +94,12 @@ def _response(body: bytes, status: bytes = b"200 OK") -> bytes:
     )
 
 
-async def serve(port: int, delay: float) -> None:
+async def serve(port: int, delay: float, text: str | None = None) -> None:
     """Serve until standard input ends."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: StubProtocol(delay), "127.0.0.1", port, backlog=4096)
+    server = await loop.create_server(
+        lambda: StubProtocol(delay, text), "127.0.0.1", port, backlog=4096
+    )
     print(orjson.dumps({"port": server.sockets[0].getsockname()[1]}).decode(), flush=True)
     over = asyncio.Event()
 
@@ -109,9 +113,10 @@ async def serve(port: int, delay: float) -> None:
 
 
 @contextmanager
-def stub_server(*, delay: float = 0.0) -> Iterator[str]:
+def stub_server(*, delay: float = 0.0, text: str | None = None) -> Iterator[str]:
     """Such a server in a process of its own; its base URL."""
     command = [sys.executable, "-m", "benchmarks.stub_server", "--delay", str(delay)]
+    command += [] if text is None else ["--text", text]
     root = Path(__file__).parent.parent
     with subprocess.Popen(
         command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -131,8 +136,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds that an answer takes")
+    parser.add_argument("--text", default=None, help="the answer to everything")
     options = parser.parse_args(argv)
-    asyncio.run(serve(options.port, options.delay))
+    asyncio.run(serve(options.port, options.delay, options.text))
 
 
 if __name__ == "__main__":

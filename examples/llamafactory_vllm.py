@@ -6,8 +6,8 @@ Needs `dataenvgym external install llamafactory` and `... vllm`, once. Option: i
 
 import sys
 
+from dataenvgym import run_episode
 from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.episodes import run_episode
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.progress import listening
 from dataenvgym.trainers import LlamaFactoryTrainer

@@ -12,7 +12,7 @@ records are nonsense in the right form: it shows the way, and the score shows th
 import sys
 
 from dataenvgym import config as configuration
-from dataenvgym.episodes import run_episode
+from dataenvgym import run_episode
 from dataenvgym.errors import ConfigurationError, ExternalError
 
 ITSELF = [
@@ -46,7 +46,7 @@ def main(overrides: list[str]) -> None:
     for i in summary.iterations:
         print(f"{i.iteration}: {i.n_records} records, validation {i.val_score:.3f}")
     print(f"test {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")
-    print(f"teacher: {getattr(teacher, 'usage', None)}")
+    print(f"teacher: {teacher.usage}")
 
 
 if __name__ == "__main__":

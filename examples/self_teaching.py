@@ -9,8 +9,8 @@ Options: the engine, iterations. The same as `dataenvgym run agent/engine=reject
 
 import sys
 
+from dataenvgym import run_episode
 from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.episodes import run_episode
 
 engine = sys.argv[1] if len(sys.argv) > 1 else "rejection_sampling"
 iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 3

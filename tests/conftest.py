@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -30,6 +32,21 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections
     ]
     return report
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_the_test_are_forgotten(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """A module that a test wrote and imported is gone after it: the next test may have another."""
+    before = set(sys.modules)
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None)
+        if isinstance(file, str) and file.startswith(folder):
+            del sys.modules[name]
+    importlib.invalidate_caches()
 
 
 CHAT_TEMPLATE = (

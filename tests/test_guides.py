@@ -26,7 +26,8 @@ PAGES = {
     if ' title="' in page.read_text() or page.name == "quickstart.md"
 }
 NOT_HERE = re.compile(r"openai|vllm|llamafactory|my_module|=mine|http|RUN|task=pocket_code")
-SHORT = ("episode.iterations=1", "environment.max_records=20")
+SHORT = "episode.iterations=1"
+SHORT_RECORDS = "environment.max_records=20"  # also where the agent has no such option
 SHORT_TASK = ("task.n_validation=20", "task.n_test=20")
 SHORT_AGENT = "agent.records_per_iteration=20"
 
@@ -53,9 +54,10 @@ def shortened(command: list[str]) -> list[str]:
     if command[0] not in ("run", "eval") or "--dry" in words:
         return command
     short = list(SHORT_TASK if "task=" not in words or "task=pocket" in words else ())
-    short += SHORT if command[0] == "run" else ()
-    if command[0] == "run" and not re.search(r" agent=(\w+\.|gold)", words):
-        short.append(SHORT_AGENT)
+    if command[0] == "run":
+        short.append(SHORT)
+        short += [] if " environment=" in words else [SHORT_RECORDS]
+        short += [] if re.search(r"config-dir| agent=(\w+\.|gold)", words) else [SHORT_AGENT]
     given = {word.partition("=")[0] for word in command}
     return [*command, *(key for key in short if key.partition("=")[0] not in given)]
 

@@ -120,3 +120,5 @@ def test_the_installed_package_runs_in_an_empty_folder(installed: Path, tmp_path
     assert "test" in (tmp_path / "runs" / "here" / "report.md").read_text()
     assert "shop" in run(program, "worlds", "list", folder=tmp_path, path=installed)
     assert "vllm" in run(program, "external", "list", folder=tmp_path, path=installed)
+    run(program, "new", "agent", "mine", folder=tmp_path, path=installed)
+    assert (tmp_path / "mine" / "mine.py").exists()

@@ -1,4 +1,4 @@
-"""The names of `from dataenvgym import ...`: they resolve, late, and type checkers know them."""
+"""The names of `from dataenvgym import ...`; see `test_typing.py` for what mypy knows of them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,6 @@ import pytest
 import dataenvgym
 
 ROOT = Path(__file__).parents[1]
-SNIPPET = """
-import dataenvgym
-from dataenvgym import Agent, InProcessPredictor, OpenEnded, OpenEndedPolicy, PocketEngine
-from dataenvgym import PocketMathTask, Summary, SupervisedDatum, TrainingDatum, run_episode
-
-task = PocketMathTask(n_validation=10)
-agent = Agent(OpenEndedPolicy(), PocketEngine(task), name="open_ended")
-summary: Summary = run_episode(OpenEnded(task, InProcessPredictor()), agent, iterations=2)
-record: TrainingDatum = SupervisedDatum(instruction="1 + 1?", output="2")
-reveal_type(dataenvgym.Reply(text="2").text)
-"""
-MISTAKES = """
-run_episode(OpenEnded(task, InProcessPredictor()), agent, iteration=2)
-from dataenvgym import SkilList
-dataenvgym.run_epsode
-"""
 
 
 def imported_for_type_checkers() -> dict[str, str]:
@@ -82,27 +66,3 @@ def test_the_page_about_stability_lists_each_public_name():
     page = (ROOT / "docs" / "api.md").read_text()
     table = page.partition("## Public names")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == dataenvgym.__all__
-
-
-@pytest.mark.slow
-def test_mypy_knows_the_types_of_public_names_and_flags_misspelled_ones(tmp_path):
-    (tmp_path / "snippet.py").write_text(SNIPPET + MISTAKES)
-    heavy = ("torch", "transformers", "peft", "scipy", "sympy", "matplotlib", "rich", "aiohttp")
-    (tmp_path / "mypy.ini").write_text(
-        "[mypy]\nstrict = true\n"
-        + "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in heavy)
-        + "[mypy-dataenvgym.*]\nignore_errors = true\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "snippet.py", "--cache-dir", str(tmp_path / "cache")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert 'note: Revealed type is "str"' in done.stdout
-    errors = re.findall(r"^snippet.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE)
-    first = len(SNIPPET.splitlines()) + 2
-    assert [int(line) for line, _ in errors] == [first, first + 1, first + 2], done.stdout
-    wrong = ('argument "iteration"', '"SkilList"', '"run_epsode"')
-    assert all(name in text for name, (_, text) in zip(wrong, errors, strict=True)), done.stdout

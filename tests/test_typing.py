@@ -22,6 +22,8 @@ from dataenvgym.skills.placing import PlacingLabeler, PlacingLabelerOptions
 from dataenvgym.trainers.interface import refuse_options_of_one_training
 
 SNIPPET = """
+import dataenvgym
+from dataenvgym import Message, Reply, SupervisedDatum, TrainingDatum, run_episode
 from dataenvgym.agents import PreferenceEngine, UCBPolicy
 from dataenvgym.environments import OpenEnded, SkillTree
 from dataenvgym.llama_factory import TrainingConfig
@@ -31,6 +33,8 @@ from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
 UCBPolicy(exploration=0.2, discount=0.5)
 InProcessTrainer(lora_rank=8)
 OpenEnded.__init__(..., ..., ..., replay=3)  # type: ignore[arg-type]
+record: TrainingDatum = SupervisedDatum(instruction="1 + 1?", output="2")
+text: str = dataenvgym.Reply(text="2").text
 """
 HEAVY = (
     "torch",
@@ -55,6 +59,10 @@ OpenEnded(..., ..., reply=3)
 SkillTree(..., ..., reply=3)
 PreferenceEngine(..., ..., round=3)
 InProcessTrainer(lora_rank="eight")
+run_episode(..., ..., iteration=2)
+number: int = Reply(text="2").text
+message: dataenvgym.Mesage
+from dataenvgym import SkilList
 """
 
 

@@ -7,4 +7,6 @@ study       strategies x tasks x seeds; compare: runs that are there already
 evaluate    a student on a task, without training
 inspect     report, show and export of a run
 listing     what there is to choose from
+new         an agent, a task or a domain of one's own to begin with; see skeletons/
+doctor      what is there, what is missing (findings, helper_programs)
 """

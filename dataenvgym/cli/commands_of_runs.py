@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from dataenvgym.cli.options import RUN_HELP, AddCommand, add_comparison, add_overrides, add_runs_dir
 
 
@@ -26,6 +28,13 @@ def add_running(command: AddCommand) -> None:
         "--dry",
         action="store_true",
         help="show what would run, with the first prompts of student and teacher; ask nobody",
+    )
+    run.add_argument(
+        "--prompts",
+        type=_positive,
+        metavar="N",
+        help="with --dry: the first N prompts of the teacher, as the engine would send them "
+        "(default: 1)",
     )
     run.add_argument("--plain", action="store_true", help="plain lines, no live display")
 
@@ -101,3 +110,9 @@ def add_inspecting(command: AddCommand) -> None:
     export.add_argument("--output", required=True, metavar="DIR", help="a new folder")
     export.add_argument("--adapter", action="store_true", help="the adapter, not the records")
     export.add_argument("--iteration", type=int, metavar="N", help="of the adapter")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"it is {text!r}, expected a whole number, 1 or more")
+    return int(text)

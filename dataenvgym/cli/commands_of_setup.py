@@ -6,7 +6,7 @@ from dataenvgym.cli.options import AddCommand, add_overrides, add_runs_dir
 
 
 def add_options(command: AddCommand) -> None:
-    """Add `list` and `config`."""
+    """Add `list`, `config` and `new`."""
     listing = command("list", "list what there is to choose from")
     listing.add_argument("group", nargs="?", help="only this group, such as agent")
     listing.add_argument("--config-dir", metavar="DIR", help="a folder with your own YAML files")
@@ -25,6 +25,23 @@ def add_options(command: AddCommand) -> None:
     composed.add_argument(
         "--resolve", action="store_true", help="values in place of references such as ${seed}"
     )
+
+    new = command(
+        "new",
+        "write an agent, a task or a domain of your own to begin with",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym new agent weak_skills\n"
+            "  dataenvgym new task even_or_odd\n"
+            "  dataenvgym new domain sums\n\n"
+            "An agent writes training records. A task is problems and how replies are scored. A\n"
+            "domain is what problems of one kind are (conversations of several turns, equal\n"
+            "answers, gold records), with a source of problems. Each is a new folder NAME with\n"
+            "a module, a test that passes, and a YAML file for --config-dir."
+        ),
+    )
+    new.add_argument("kind", metavar="agent|task|domain", help="what to write")
+    new.add_argument("name", metavar="NAME", help="of the module, such as weak_skills")
 
 
 def add_programs(command: AddCommand) -> None:

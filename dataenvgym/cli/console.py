@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_console(*, plain: bool = False, width: int | None = None) -> Console:
-    """A console that shows texts as they are: brackets in a name or a path are no markup.
+    """A console that shows texts as they are: brackets in a name or a path are not markup.
 
     Args:
         plain: no live display and no colors, wherever the output goes.

@@ -1,4 +1,4 @@
-"""`dataenvgym doctor`: what is there, what is missing, what to run next."""
+"""`dataenvgym doctor`: installed parts, missing ones, and the next command."""
 
 from __future__ import annotations
 

@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from dataenvgym.records import Conversation
 
 
-def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: bool) -> None:
+def show_plan(
+    config: DictConfig, directory: Path, console: Console, *, fresh: bool, prompts: int = 1
+) -> None:
     """Show what would run where, and the first prompts of student and teacher.
+
+    Args:
+        prompts: how many prompts of the teacher to show.
 
     Raises:
         ConfigurationError: if the run could not begin.
@@ -47,8 +52,10 @@ def show_plan(config: DictConfig, directory: Path, console: Console, *, fresh: b
     first = rehearse(config, teaching.task)
     if first.student is not None:
         _show_prompt(console, "The student's first prompt", first.student)
-    if first.teacher is not None:
-        _show_prompt(console, f"The teacher's first prompt ({first.purpose})", first.teacher)
+    for number, conversation in enumerate(first.teacher[:prompts], start=1):
+        name = "first prompt" if prompts == 1 else f"prompt {number} of {len(first.teacher)}"
+        _show_prompt(console, f"The teacher's {name} ({first.purpose})", conversation)
+    if first.teacher:
         console.print(
             Text("\nWhat the student gets wrong is not known before it is asked: every problem "
                  "counts as wrong here.", style="dim")
@@ -99,7 +106,7 @@ def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
 
 
 def _problems(task: Task) -> str:
-    """How many problems each split has that is evaluated, and what part of its source that is."""
+    """How many problems each evaluated split has, and which part of its source that is."""
     splits: tuple[Split, ...] = ("validation", "test")
     splits = tuple(s for s in splits if task.offers("splits") and s in task.splits)
     parts = []

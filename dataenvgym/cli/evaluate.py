@@ -56,7 +56,14 @@ def evaluate(arguments: Namespace) -> None:
 def _show(evaluation: Evaluation, console: Console) -> None:
     from rich.text import Text
 
-    from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables
+    from dataenvgym.cli.evaluation_tables import (
+        dimension_lines,
+        dimension_score_table,
+        judge_lines,
+        metric_table,
+        score_tables,
+        skill_table,
+    )
 
     report = evaluation.report
     title = Text(f"{report.task}, {_title(evaluation)}", style="italic")
@@ -65,13 +72,22 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         if evaluation.split != ALL and getattr(evaluation.task, "has_one_source", False):
             problems += f"; --split {ALL} takes all"
         console.print(Text(problems), soft_wrap=True)
-    for table in score_tables(report, console):
+    dimensions = evaluation.dimensions
+    tables = score_tables(report, console) if dimensions is None else [skill_table(report, ())]
+    for table in tables:
         console.print(table)
+        console.print()
+    if dimensions is not None:
+        console.print(dimension_score_table(dimensions), crop=False)
+        for line in dimension_lines(dimensions):
+            console.print(Text(line, style="dim"))
         console.print()
     console.print(metric_table(evaluation.results.metrics), crop=False)
     for line in judge_lines(evaluation.results.metrics):
         console.print(Text(line), soft_wrap=True)
     console.print(f"\nsamples: {evaluation.directory}", soft_wrap=True)
+    if dimensions is not None:
+        console.print(f"episodes: {evaluation.directory / 'episodes.jsonl'}", soft_wrap=True)
     if failed := report.n_errors:
         if report.faults:
             line = f"not solved, by whose fault: {counts(report.failures)}"

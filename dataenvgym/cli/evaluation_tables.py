@@ -1,4 +1,4 @@
-"""What an evaluation came to, as rich tables for a terminal."""
+"""The results of an evaluation, as rich tables for a terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import one_line, score, several
+from dataenvgym.episodes.texts import counts, one_line, score, several
+from dataenvgym.evaluation.estimates import Estimate
 from dataenvgym.evaluation.metrics import JudgeResult, MetricResult
+from dataenvgym.evaluation_runs.dimension_table import DimensionTable
 from dataenvgym.records import PerformanceReport
+from dataenvgym.tasks.social.evaluators import DIMENSIONS
 
 
 def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
@@ -73,6 +76,50 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
         gaps = [str(r.left_out or "")] * has_gaps
         table.add_row(Text(r.name), score(r.value, 4), half, *sd, str(r.n), *gaps)
     return _uncut(table)
+
+
+def dimension_score_table(found: DimensionTable) -> Table:
+    """A row for each dimension of scenes: its range, its mean and 95% interval, hard and all."""
+    table = _table(("dimension",), ("range",))
+    for column in found.columns:
+        table.add_column(column.scenes, justify="right")
+        table.add_column("95%", justify="right")
+    last = found.columns[-1].dimensions
+    for name in last:
+        cells = []
+        for column in found.columns:
+            one = column.dimensions.get(name, Estimate(n=0))
+            half = f"± {one.half_width:.2f}" if one.half_width is not None and one.sd else ""
+            cells += [score(one.mean, 2), half]
+        within = DIMENSIONS.get(name)
+        limits = "" if within is None else f"{within.low}..{within.high}"
+        style = "bold" if within is None else None
+        table.add_row(name.replace("_", " "), limits, *cells, style=style)
+    return _uncut(table)
+
+
+def dimension_lines(found: DimensionTable) -> list[str]:
+    """What the table of dimensions is about, and which episodes are left out."""
+    about = " and ".join(
+        f"{several(c.n_episodes, 'episode')} of {several(c.n_scenes, 'scene')} ({c.scenes})"
+        for c in found.columns
+    )
+    who = ", ".join(f"{name.replace('_', ' ')} {model}" for name, model in found.models.items())
+    seats = "; every seat counts, as all have the same model" if found.every_seat else ""
+    lines = [one_line(who, 400), f"mean of {about}{seats}; intervals are clustered by scene"]
+    if found.excluded:
+        n = sum(found.excluded.values())
+        lines.append(
+            f"{n} of {several(found.n_episodes, 'episode')} left out, as they have no scores: "
+            f"{counts(found.excluded)}"
+        )
+    if found.agreement:
+        alphas = ", ".join(
+            f"{name.replace('_', ' ')} {'not defined' if alpha is None else f'{alpha:.2f}'}"
+            for name, alpha in found.agreement.items()
+        )
+        lines.append(f"agreement of the judges (Krippendorff's alpha): {alphas}")
+    return lines
 
 
 def judge_lines(results: Sequence[MetricResult]) -> list[str]:

@@ -1,4 +1,4 @@
-"""One line of what `dataenvgym doctor` answers."""
+"""One line of `dataenvgym doctor`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Finding:
     Attributes:
         state: "missing" is something that the default episode does not need, "problem" something
             that it does.
-        text: what was found.
-        way_out: what to do about it, a command where there is one; None if nothing is needed.
+        text: the finding.
+        way_out: a command, or other advice; None if nothing is needed.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What there is on this machine, what is missing, and what to run next.
+"""Installed parts of this machine, missing ones, and the next command.
 
 Each `Finding` is one line of the answer; a finding that is a problem means that not even the
 default episode can run. Programs are started to see that they work, and ended again.
@@ -23,7 +23,7 @@ from dataenvgym.external.environments import (
     has_cuda,
 )
 
-# The versions that are told of each environment, where it has them.
+# The packages whose versions are shown for each environment.
 _TELLING = (
     "llamafactory",
     "vllm",
@@ -59,7 +59,7 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
 
 
 def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
-    """Commands worth running now, each with what it does."""
+    """Commands worth running now, each with its effect."""
     found = {finding.name: finding for finding in findings}
     if any(finding.state == "problem" for finding in findings):
         return []
@@ -151,7 +151,7 @@ def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Fin
 
 
 def environment_finding(name: str) -> Finding:
-    """Whether an external environment is built, and what is in it."""
+    """Whether an external environment is built, and its versions."""
     environment = external_environment(name)
     if not environment.is_installed:
         text = f"not installed ({environment.variant})"

@@ -1,4 +1,4 @@
-"""`dataenvgym report`, `show` and `export`: what a run has left behind."""
+"""`dataenvgym report`, `show` and `export`: the results of a run."""
 
 from __future__ import annotations
 

@@ -59,6 +59,7 @@ _COMMANDS = {
     "export": "inspect:export",
     "list": "listing:list_options",
     "config": "listing:show_configuration",
+    "new": "new:new",
     "worlds": "worlds:worlds",
     "external": "external:external",
     "serve-world": "serve_world:serve_world",
@@ -124,14 +125,19 @@ def _main(argv: Sequence[str]) -> int:
             f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
             f"{way_out}--debug shows where it was",
         )
-    except Exception as error:  # noqa: BLE001  a mistake in any code, whose traceback is shown
-        from dataenvgym.config.explanations import explain_missing, is_foreign
-
-        if is_foreign(error) and not arguments.debug:
-            return _end(USER_ERROR, explain_missing(error))
-        traceback.print_exc()
-        return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001  a mistake in any code: the exit code says so
+        return _unexpected(error, arguments.command, debug=arguments.debug)
     return OK
+
+
+def _unexpected(error: Exception, command: str, *, debug: bool) -> int:
+    """The end by a mistake in somebody's code, maybe ours: its traceback shows where."""
+    from dataenvgym.config.explanations import explain_missing, is_foreign
+
+    if is_foreign(error) and not debug:
+        return _end(USER_ERROR, explain_missing(error))
+    traceback.print_exc()
+    return _end(FAILED, f"{command} failed: {type(error).__name__}: {error}")
 
 
 def _interrupted(interrupt: KeyboardInterrupt, *, fresh: bool) -> str:

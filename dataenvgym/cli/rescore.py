@@ -57,7 +57,7 @@ def _show(judged: JudgedAgain, console: Console) -> None:
 
 
 def _lines(rescored: Sequence[Rescored], n_gone: int) -> list[str]:
-    """What changed: in all, and sample by sample."""
+    """The changes: in all, and sample by sample."""
     changed = [r for r in rescored if r.has_changed]
     lines = [f"{len(changed)} of {several(len(rescored), 'sample')} changed"]
     kinds = Counter((r.verdict_before, r.verdict) for r in changed)

@@ -1,4 +1,4 @@
-"""`dataenvgym run`: one episode, from wherever it stands to the end."""
+"""`dataenvgym run`: runs or resumes one episode."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.config.run_directory import check_run, run_directory
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.workspace import noting_interrupt
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> None:
     """Run the episode, or show the report of one that is finished."""
     quieten()
+    if arguments.prompts is not None and not arguments.dry:
+        raise ConfigurationError("--prompts shows prompts without running: add --dry")
     console = open_console(plain=arguments.plain)
     config = configuration.compose(arguments.overrides, config_dir=arguments.config_dir)
     if not arguments.fresh:
@@ -29,7 +32,13 @@ def run(arguments: Namespace) -> None:
         from dataenvgym.cli.dry import show_plan
 
         with showing_warnings(console):
-            show_plan(config, run_directory(config), console, fresh=arguments.fresh)
+            show_plan(
+                config,
+                run_directory(config),
+                console,
+                fresh=arguments.fresh,
+                prompts=arguments.prompts or 1,
+            )
         return
     if not arguments.fresh and configuration.is_done(config):
         _show_finished(run_directory(config), console)

@@ -1,4 +1,4 @@
-"""`dataenvgym study`: strategies x tasks x seeds, from wherever the study stands to its table."""
+"""`dataenvgym study`: runs or resumes strategies x tasks x seeds, and shows the table."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     annotated_yaml(["agent=random"])
 
-What is printed is valid YAML, and reads back as the same configuration.
+The output is valid YAML, and reads back as the same configuration.
 """
 
 from __future__ import annotations

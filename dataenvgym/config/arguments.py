@@ -38,7 +38,7 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
         key: the section of the configuration that they are in.
 
     Raises:
-        ConfigurationError: naming the key, and what was expected.
+        ConfigurationError: naming the key, and the expected value.
     """
     if isinstance(target, type) and issubclass(target, BaseModel):
         return
@@ -77,7 +77,7 @@ def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
 
 
 def _of_bases(target: Callable[..., Any]) -> set[str]:
-    """The parameters of its base classes, to which it may pass on what it does not know."""
+    """The parameters of its base classes, to which it may pass unknown ones."""
     bases = target.__mro__[1:-1] if isinstance(target, type) else ()
     return {name for base in bases for name in inspect.signature(base).parameters}
 

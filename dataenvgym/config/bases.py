@@ -1,4 +1,4 @@
-"""Base files: what several options of a group share.
+"""Base files, which several options of a group share.
 
     # task/mine.yaml
     defaults:
@@ -8,7 +8,7 @@
     sources: mine.jsonl
 
 The name of a base begins with an underscore. It is not an option: only other files name it, first
-in their `defaults`, and what they set themselves goes before it.
+in their `defaults`, and their own values go before it.
 """
 
 from __future__ import annotations

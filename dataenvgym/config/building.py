@@ -25,6 +25,7 @@ from dataenvgym.config.shapes import (
     check_trainer,
     make_own_environment,
 )
+from dataenvgym.config.storing import record_in_store
 from dataenvgym.config.targets import (
     build_section,
     build_value,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
-    """The task of `config.task`, with the speakers of `config.task.others`.
+    """The task of `config.task`, with the speakers of `config.task.others`, and `config.store`.
 
     Args:
         directory: the run directory; those speakers that are teachers keep their transcript and
@@ -64,7 +65,9 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     if others := section.get("others"):
         section["others"] = _speakers(others, directory)
     task = build_value(section, "task", {})
-    return cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
+    made = cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
+    record_in_store(config, made)
+    return made
 
 
 def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
@@ -248,7 +251,7 @@ _CLASSES = {
     "dataenvgym.config:make_skill_list": "dataenvgym.environments:SkillList",
     "dataenvgym.config:make_skill_tree": "dataenvgym.environments:SkillTree",
 }
-"""Our entry points fill in what is not given; a configuration gives everything to the class."""
+"""Our entry points fill in defaults; a configuration gives everything to the class."""
 
 
 def _spec(name: str) -> str | EnvSpec:
@@ -264,7 +267,7 @@ def make_open_ended(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[EnvironmentOptions],
 ) -> OpenEnded:
-    """`dataenvgym/OpenEnded-v0`; what is not given is as in the default configuration."""
+    """`dataenvgym/OpenEnded-v0`; other options are as in the default configuration."""
     from dataenvgym.environments import OpenEnded
 
     return OpenEnded(**_defaults("open_ended", task, predictor, {**options}))
@@ -275,7 +278,7 @@ def make_skill_list(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[EnvironmentOptions],
 ) -> SkillList:
-    """`dataenvgym/SkillList-v0`; what is not given is as in the default configuration."""
+    """`dataenvgym/SkillList-v0`; other options are as in the default configuration."""
     from dataenvgym.environments import SkillList
 
     return SkillList(**_defaults("skill_list", task, predictor, {**options}))
@@ -286,7 +289,7 @@ def make_skill_tree(
     predictor: TrainablePredictorInterface | None = None,
     **options: Unpack[SkillTreeOptions],
 ) -> SkillTree:
-    """`dataenvgym/SkillTree-v0`; what is not given is as with `agent=skill_tree`."""
+    """`dataenvgym/SkillTree-v0`; other options are as with `agent=skill_tree`."""
     from dataenvgym.environments import SkillTree
 
     given = {"agent_name": None, **options}  # whoever acts is not an agent of ours

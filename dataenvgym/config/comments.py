@@ -19,7 +19,7 @@ class Comments:
 
     Attributes:
         head: those before the first key, without Hydra's `# @package`.
-        package: what `# @package` says, or None.
+        package: of `# @package`, or None.
         above: by dotted key, the lines above it.
         behind: by dotted key, the text behind its value.
         included: names in the file's `defaults` list, which are files beside it.
@@ -89,7 +89,7 @@ class _Reader:
             self._text_in = indent
 
     def _end_head(self) -> None:
-        """What stands before the first key and an empty line, or the first key, is the head."""
+        """The lines before the first key and an empty line, or the first key, are the head."""
         if not self._open and not self.comments.head:
             self.comments.head, self._pending = self._pending, []
 
@@ -103,7 +103,7 @@ class _Reader:
 
 
 def _comment_in(text: str) -> int | None:
-    """Where a comment begins in what follows a key; None if there is none."""
+    """Where a comment begins in the text after a key; None without one."""
     quote = ""
     for i, c in enumerate(text):
         if quote:

@@ -3,7 +3,7 @@
     compose(["agent=random", "episode.iterations=8", "seed=1"])
 
 The overrides are Hydra's: `group=option`, `key=value`, `+key=value` for a new key, `~key` to
-remove one. Whatever is wrong with them is a `ConfigurationError` that says what there is instead.
+remove one. Any fault in them is a `ConfigurationError` that lists the existing options.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def compose(
     check_choices(parsed, groups)
     check_experiment(parsed, groups)
     choices = [o for o in parsed if o.key in groups]
+    _check_files(choices, groups)
     default, _ = compose_files(choices, _folders(config_dir), name)
     sources = [o for o in parsed if is_source(o, default)]
     parsed = [o for o in parsed if o not in sources]
@@ -128,6 +129,27 @@ def chosen_options(
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
     return compose_files(choices, _folders(config_dir))[1]
+
+
+def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
+    """Refuse a chosen file of the user's own that is not a section of options.
+
+    Raises:
+        ConfigurationError: naming the file.
+    """
+    from omegaconf import OmegaConf
+
+    for choice in choices:
+        file = groups[choice.key].get(choice.value or "")
+        if file is None or file.is_relative_to(config_directory()):
+            continue
+        with explaining([choice]):
+            content = OmegaConf.load(file)
+        if not OmegaConf.is_dict(content):
+            raise ConfigurationError(
+                f"{file} has a list or a single value, expected options by name, such as "
+                "_target_: my_module.MyClass"
+            )
 
 
 def _options_with(config_dir: str | Path | None, key: str) -> list[str]:

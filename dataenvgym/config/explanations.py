@@ -46,10 +46,29 @@ def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
             f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}. "
             "`dataenvgym list` shows the groups, `dataenvgym config` the whole configuration"
         )
+    if match := re.search(r"In '([^']+)': Could not (?:find|load) '([^']+)'", text):
+        known = re.search(r"Available options in '[^']+': ([\w ]+)", text)
+        meant = did_you_mean(match[2].rsplit("/", 1)[-1], known[1].split() if known else ())
+        return (
+            f"{match[1]}.yaml names {match[2]!r} in its defaults, and there is no such option."
+            f"{meant} `dataenvgym list` shows the options that there are"
+        )
     reason = text.split("Config search path")[0].split("full_key:")[0].strip()
     return (
         f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints what there "
         "is to change"
+    )
+
+
+def explain_yaml(error: Exception) -> str:
+    """Which file is not YAML, and where."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+    if mark is None:
+        return f"a YAML file of the configuration cannot be read: {problem}"
+    return (
+        f"{mark.name} is not valid YAML: line {mark.line + 1}, column {mark.column + 1}: {problem}"
+        ". Expected options by name, such as records: 100"
     )
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataenvgym.config.explanations import explain_laying
+from dataenvgym.config.explanations import explain_laying, explain_yaml
 from dataenvgym.config.overrides import Override
 from dataenvgym.errors import ConfigurationError
 
@@ -60,6 +60,7 @@ def lay_values(config: DictConfig, overrides: Sequence[Override]) -> None:
 @contextmanager
 def explaining(overrides: Sequence[Override]) -> Iterator[None]:
     """Turn errors of Hydra and OmegaConf into ours, about what was typed."""
+    import yaml
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
@@ -67,12 +68,14 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
         yield
     except ConfigurationError:
         raise
+    except yaml.YAMLError as error:
+        raise ConfigurationError(explain_yaml(error)) from error
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigurationError(explain_laying(error, overrides)) from error
 
 
 def _state_of(folders: Sequence[Path]) -> tuple[tuple[Path, int, int], ...]:
-    """What changes when a YAML file comes, goes, or is written."""
+    """A value that changes when a YAML file comes, goes, or is written."""
     files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
     found = ((file, file.stat()) for file in files)
     return tuple((file, state.st_mtime_ns, state.st_size) for file, state in found)

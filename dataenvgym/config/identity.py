@@ -1,4 +1,4 @@
-"""What makes a run that run: its name, and the values that determine its results."""
+"""The identity of a run: its name, and the values that determine its results."""
 
 from __future__ import annotations
 
@@ -49,12 +49,13 @@ _ADDED: dict[str, Any] = {
 is left out, so that their runs keep their names and can be continued. Of a policy or an engine
 within another one, the key is the same."""
 
-FREE_SECTIONS = ("executor",)
-"""Sections of which the same is true: who runs the episode, and where, changes no result."""
+FREE_SECTIONS = ("executor", "store")
+"""Sections of which the same is true: who runs the episode and where, and what is kept of it
+elsewhere, changes no result."""
 
 
 def run_name(config: DictConfig) -> str:
-    """`config.name`, or task, agent, seed and a hash of what determines the results."""
+    """`config.name`, or task, agent, seed and a hash of the values that determine the results."""
     if config.name is not None:
         name = str(config.name)
         check_folder_name(name, "name")

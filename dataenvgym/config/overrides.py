@@ -1,18 +1,11 @@
-"""What a user typed, checked against what there is.
+"""A user's overrides, checked against the existing options.
 
 An `Override` is one `key=value` in Hydra's grammar. Three checks come before Hydra gets it, each
 with "did you mean": the group and option exist, the key exists, and the value has the type of the
 one that it replaces. What else can be wrong (the grammar of values) is left to Hydra.
 
-Students have short names, `model=vllm/Qwen/Qwen3-8B:runs/mine/iterations/003/adapter`, which are
-parsed into the overrides that one would otherwise type:
-
-    vllm/<base>[:<adapter>]   a vLLM server that is started for it
-    hf/<base>[:<adapter>]     transformers, in this process
-    openai/<name>             a model behind an OpenAI-compatible API (it cannot be trained)
-
-<base> is "pocket" (the pocket student that the task names), a folder, or a name on the Hugging Face
-hub; <adapter> is a folder.
+Models have short names, such as `model=hf/Qwen/Qwen3-8B`, which are parsed into the overrides that
+one would otherwise type (see `short_names`).
 """
 
 from __future__ import annotations
@@ -24,6 +17,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dataenvgym.config.short_names import (
+    SPEAKERS,
+    model_overrides,
+    speaker_overrides,
+    strategists_override,
+)
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -51,12 +50,13 @@ class Override:
 
 
 def parse_overrides(texts: Sequence[str]) -> list[Override]:
-    """The overrides in `texts`; `model=...` is replaced by those that it stands for.
+    """The overrides in `texts`; short names of models are replaced by those that they stand for.
 
     Raises:
         ConfigurationError: for something that is not `key=value`.
     """
-    parsed = []
+    parsed: list[Override] = []
+    named: set[str] = set()
     for text in texts:
         match = _PARTS.fullmatch(text)
         if match is None or (match["value"] is None and match["sign"] != "~"):
@@ -66,9 +66,14 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
             )
         if match["key"] == "model":
             parsed += parse_overrides(model_overrides(match["value"] or ""))
-            continue
-        parsed.append(Override(text, match["sign"] or "", match["key"], match["value"]))
-    return parsed
+        elif match["key"] in SPEAKERS and not match["sign"]:
+            named.add(match["key"])
+            parsed += parse_overrides(speaker_overrides(match["key"], match["value"] or ""))
+        elif match["key"] == "trial" and not match["sign"]:
+            parsed += parse_overrides([f"task.trial={match['value']}"])
+        else:
+            parsed.append(Override(text, match["sign"] or "", match["key"], match["value"]))
+    return parsed + parse_overrides(strategists_override(named)) if named else parsed
 
 
 def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection[str]]) -> None:
@@ -190,7 +195,7 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
 
 
 def _expectation(before: Any, after: Any) -> str | None:
-    """What was expected instead of `after`; None if it will do."""
+    """The expected text in place of `after`; None if it will do."""
     if before is None:
         return None
     if isinstance(before, bool):
@@ -260,37 +265,3 @@ def _suggestion(key: str, known: Sequence[str]) -> str:
     last = key.rsplit(".", 1)[-1]
     same = [name for name in known if re.split(r"[./]", name)[-1] == last]
     return f" Did you mean {same[0]!r}?" if same else did_you_mean(key, known)
-
-
-_POCKET = "${oc.select:task.student,pocket}"  # as in student/pocket.yaml
-_PREDICTORS = {"vllm": "vllm", "hf": "in_process", "openai": "openai"}
-
-
-def model_overrides(text: str) -> list[str]:
-    """The overrides that a short name stands for.
-
-    Raises:
-        ConfigurationError: if it is none.
-    """
-    kind, _, rest = text.partition("/")
-    base, colon, adapter = rest.partition(":")
-    if kind not in _PREDICTORS or not base or (colon and not adapter):
-        meant = "" if kind in _PREDICTORS else did_you_mean(kind, _PREDICTORS)
-        raise ConfigurationError(
-            f"model is {text!r}, expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE, "
-            f"hf/BASE:ADAPTER or openai/NAME.{meant}"
-        )
-    if kind == "openai":
-        return ["predictor=openai", f"predictor.model={_quoted(rest)}"]
-    return [
-        f"predictor={_PREDICTORS[kind]}",
-        f"student={'pocket' if base == 'pocket' else 'hf'}",
-        f"student.path={_POCKET if base == 'pocket' else _quoted(base)}",
-        f"student.adapter={_quoted(adapter) if adapter else 'null'}",
-    ]
-
-
-def _quoted(value: str) -> str:
-    """The value as Hydra's grammar has it: a backslash is itself unless a quote comes next."""
-    escaped = re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + m[2].replace('"', '\\"'), value)
-    return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Options that are no YAML files: a class of one's own, and what installed packages offer.
+"""Options without YAML files: a class of one's own, and those of installed packages.
 
     agent=my_module.MyAgent   the class MyAgent of my_module, from the current folder or installed
     agent=fancy               a class that an installed package names, as an entry point
@@ -34,7 +34,7 @@ ENTRY_POINTS = {
 """The groups that have an option `custom`, and the entry points of each."""
 
 _TARGET_KEYS = {"quality": "quality.checks.custom._target_"}
-"""Where the class of a group's `custom` stands, if not in `GROUP._target_`."""
+"""The key of the class of a group's `custom`, if not `GROUP._target_`."""
 
 _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
 
@@ -49,7 +49,7 @@ class Offered:
 
 
 def offered(group: str) -> dict[str, Offered]:
-    """What installed packages offer for a group, by name."""
+    """The options of a group that installed packages offer, by name."""
     if group not in ENTRY_POINTS:
         return {}
     found = sorted(entry_points(group=ENTRY_POINTS[group]), key=lambda point: point.name)

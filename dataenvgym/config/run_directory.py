@@ -76,7 +76,7 @@ find_run = _RUNS.find
 
 
 def check_run(config: DictConfig) -> None:
-    """Refuse to go on with a run that was begun with another configuration.
+    """Refuse to resume a run that was begun with another configuration.
 
     Raises:
         ConfigChangedError: naming the keys that differ, or if fewer iterations are asked for than

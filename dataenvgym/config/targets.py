@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
-    """What `config[section]` describes: its `_target_` called with what stands beside it.
+    """The object of `config[section]`: its `_target_` called with the other keys.
 
     Sections within it that have a `_target_` are made first. Every class gets those of the `given`
     objects that it has a parameter for and that its section does not set.
@@ -32,7 +32,7 @@ def build_section(config: DictConfig, section: str, **given: Any) -> Any:
 
 
 def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
-    """What a plain value of the configuration describes; errors name it by `key`."""
+    """The object that a plain value of the configuration describes; errors name it by `key`."""
     if isinstance(value, list):
         return [build_value(item, f"{key}.{i}", given) for i, item in enumerate(value)]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the `config.yaml` of a run or an evaluation may have this machine do.
+"""Limits of what the `config.yaml` of a run or an evaluation may make this machine do.
 
 A folder that somebody sent is data. Its configuration may name the classes that the YAML files of
 the package (or those in the user's own `--config-dir`) name, and no other code; no program, no
@@ -31,7 +31,7 @@ _POWERS = {
     "sandbox": "how code is confined",
     "world": "code that is not dataenvgym's",
 }
-"""Options by which a configuration could run or reach something, and what they choose."""
+"""Options by which a configuration could run or reach something, and their values."""
 
 
 def refuse_untrusted(
@@ -88,7 +88,7 @@ def refuse_references(config: DictConfig, file: Path) -> None:
 
 
 def _power(key: str) -> str | None:
-    """What the option could have us run or reach; None for a harmless one."""
+    """The program or host that the option could make us run or reach; None for a harmless one."""
     names = key.split(".")
     if names[-1] == _TARGET:
         return "code that is not dataenvgym's"
@@ -109,7 +109,7 @@ def _covers(typed: Collection[str], key: str) -> bool:
 
 
 def _known(config_dir: str | Path | None) -> list[tuple[str, Any]]:
-    """What the YAML files name, by the same ends of keys."""
+    """The names in the YAML files, by the same ends of keys."""
     return _of_the_package() if config_dir is None else _named_in(config_dir)
 
 

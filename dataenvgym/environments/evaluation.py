@@ -11,6 +11,7 @@ from dataenvgym.environments.timed_predictor import TimedPredictor
 from dataenvgym.interfaces import PredictorInterface, SkillLabelerInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.tasks.adapted import evaluated_by, report_of
+from dataenvgym.tasks.purposes import attempts_for
 
 
 def evaluated(
@@ -19,8 +20,13 @@ def evaluated(
     labeler: SkillLabelerInterface | None,
     files: IterationFiles,
     clock: PhaseClock,
+    *,
+    phase: str = "iteration",
 ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
     """The completed instances, with the labeler's skills if there is one, and the report on them.
+
+    Args:
+        phase: what the attempts are for (see `tasks.purposes`), before the iteration's number.
 
     Raises:
         EvaluationError: if nothing could be scored. It is not saved then, so that a resumed run
@@ -30,7 +36,8 @@ def evaluated(
         completed = labeled_by(labeler, completed, clock)
         return completed, report_of(task, completed)
     timed = TimedPredictor(predictor)
-    with clock("generate"):
+    run = files.directory.parent.parent.name
+    with clock("generate"), attempts_for(run, f"{phase}-{files.number:03d}"):
         began = time.perf_counter()
         completed = evaluated_by(task, timed)
         elapsed = time.perf_counter() - began

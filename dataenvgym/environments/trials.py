@@ -48,5 +48,7 @@ def _tried(
     clock = PhaseClock()  # its phases are not those of the iteration
     accepted = episode.judged(files.number, records).accepted
     episode.student.train(accepted, files, episode.history, seed=episode.seed, clock=clock)
-    _, report = evaluated(episode.task, episode.predictor, episode.labeler, files, clock)
+    _, report = evaluated(
+        episode.task, episode.predictor, episode.labeler, files, clock, phase="trial"
+    )
     return report

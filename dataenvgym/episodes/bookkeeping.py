@@ -36,6 +36,7 @@ from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import listening, warn_run
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted import evaluated_by, report_of, task_of
+from dataenvgym.tasks.purposes import attempts_for
 
 
 class Bookkeeping:
@@ -183,7 +184,8 @@ class Bookkeeping:
         if not path.exists():
             self._load_student(iteration)
             self.clock.start(iteration)
-            with self.clock("test"):
+            run, phase = self.directory.name, f"test-{iteration:03d}"
+            with self.clock("test"), attempts_for(run, phase):
                 completed = evaluated_by(task, self.teaching.predictor)
                 # raises if nothing could be scored; saved only then, for a resumed run to try again
                 score = report_of(task, completed).score

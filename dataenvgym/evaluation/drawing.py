@@ -16,6 +16,7 @@ from dataenvgym.progress import counting
 from dataenvgym.records import TaskInstance, check_ids
 from dataenvgym.tasks.adapted import evaluated_by, known_instances, one_by_one, task_of
 from dataenvgym.tasks.base import sample_seed
+from dataenvgym.tasks.purposes import attempts_for
 
 
 def instances_of(
@@ -119,7 +120,8 @@ def draw_samples(
                 if asked := [instance for instance in chunk if instance.id not in kept]:
                     seed = sample_seed(tried.sampling.seed, sample)
                     sampling = tried.sampling.model_copy(update={"seed": seed})
-                    completed = tried.attempt(predictor, asked, sampling=sampling)
+                    with attempts_for(files.directory.name, f"sample-{sample:03d}"):
+                        completed = tried.attempt(predictor, asked, sampling=sampling)
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
                     files.write_part(sample, number, (kept[instance.id] for instance in chunk))

@@ -9,13 +9,14 @@ from dataenvgym.records import Model
 
 
 class Estimate(Model):
-    """A mean over independent draws: seeds, or evaluation instances.
+    """A mean over draws: seeds, or evaluation instances.
 
     Attributes:
-        n: how many.
+        n: how many draws.
         mean: None without any.
         sd: sample standard deviation (n - 1); None below two.
-        low, high: the 95% interval of the mean by Student's t; None below two.
+        low, high: the 95% interval of the mean by Student's t; None below two draws, and of
+            clustered ones below two clusters.
     """
 
     n: int
@@ -43,3 +44,29 @@ def estimate(values: Sequence[float]) -> Estimate:
     sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
     half = float(stats.t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
     return Estimate(n=n, mean=mean, sd=sd, low=mean - half, high=mean + half)
+
+
+def clustered_estimate(clusters: Sequence[Sequence[float]]) -> Estimate:
+    """Mean and 95% t interval of values that come in clusters, such as the episodes of one scene.
+
+    Values of the same cluster may depend on each other; the clusters are independent. The variance
+    of the mean m of N values in G clusters is
+
+        G / (G - 1) * sum over clusters of (sum over its values of (x - m))^2 / N^2
+
+    (the cluster-robust variance of a mean; Liang and Zeger, 1986), and t has G - 1 degrees of
+    freedom. With one value in each cluster, this is `estimate`. Empty clusters do not count.
+    """
+    filled = [cluster for cluster in clusters if cluster]
+    found = estimate([value for cluster in filled for value in cluster])
+    if found.mean is None or found.n < 2:
+        return found
+    if (n_clusters := len(filled)) < 2:
+        return found.model_copy(update={"low": None, "high": None})
+    from scipy import stats
+
+    mean = found.mean
+    squares = math.fsum(math.fsum(value - mean for value in c) ** 2 for c in filled)
+    error = math.sqrt(n_clusters / (n_clusters - 1) * squares) / found.n
+    half = float(stats.t.ppf(0.975, n_clusters - 1)) * error
+    return found.model_copy(update={"low": mean - half, "high": mean + half})

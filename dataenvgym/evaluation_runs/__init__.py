@@ -5,6 +5,9 @@ judging_again  `rescore_evaluation`: its samples judged again, without the stude
 directory      a configuration and the folder of its evaluation
 judges         who judges an evaluation, for the metric `judge`
 evaluated_run  the task and the student of a run, as an evaluation takes them over
+scenes         scenes between characters: which seats are played and scored, and what is kept
+episode_rows   ... a row for each episode
+dimension_table   ... the mean of each dimension, clustered by scene
 splits         which problems an evaluation is about
 
 Samples, metrics and the files in the folder are in `dataenvgym.evaluation`.

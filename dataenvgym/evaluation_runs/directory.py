@@ -17,6 +17,7 @@ from dataenvgym.config.composition import overlay
 from dataenvgym.config.identity import decisive_values, digest, run_name, short_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal
+from dataenvgym.config.short_names import SPEAKERS
 from dataenvgym.config.trust import refuse_untrusted
 from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.errors import ConfigurationError, did_you_mean
@@ -113,6 +114,7 @@ def settings_to_rescore(
     from omegaconf import OmegaConf
 
     settings = EVALUATIONS.read(directory)
+    _refuse_speakers(overrides)
     parsed = parse_overrides(overrides)
     settings, overrides, chosen = with_judges(settings, parsed)
     known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
@@ -128,6 +130,18 @@ def settings_to_rescore(
         sections = ["task", "judge"] if asked else ["task"]
         refuse_untrusted(changed, sections, directory / "config.yaml", parsed)
     return changed
+
+
+def _refuse_speakers(overrides: Sequence[str]) -> None:
+    """Refuse the short name of a speaker: judging again asks those of the evaluation."""
+    for text in overrides:
+        who = text.partition("=")[0]
+        if who in SPEAKERS:
+            raise ConfigurationError(
+                f"{text!r} names a speaker, and rescore asks those of the evaluation. Change one "
+                f"by its options (task.others.{who}.model=NAME); the metric 'judge' has a judge of "
+                "its own (teacher=openai teacher.model=NAME)"
+            )
 
 
 def _name(config: DictConfig, settings: DictConfig) -> str:

@@ -50,7 +50,8 @@ def compose_for_run(
 
     Raises:
         ConfigurationError: as `compose`; an option is checked against the section it changes. Also
-            for a section of the run that is not to be trusted.
+            for a section of the run that is not to be trusted, and for another speaker of the
+            run's task.
         RunDirectoryError: if there is no such run; if it was made in Python, on another task or
             student than the one that `overrides` compose.
     """
@@ -58,6 +59,7 @@ def compose_for_run(
     chosen = {o.section for o in parsed if o.section in SECTIONS and _chooses(o)}
     if "student" in chosen:
         chosen.add("predictor")
+    _refuse_speakers(parsed, chosen)
     taken = [section for section in SECTIONS if section not in chosen]
     anew = [o.text for o in parsed if o.section not in taken]
     config = compose(anew, config_dir=config_dir, name="eval")
@@ -166,6 +168,16 @@ def _answering(described: Any) -> Any:
     if not isinstance(described, dict):
         return described
     return {name: value for name, value in described.items() if name != "training"}
+
+
+def _refuse_speakers(overrides: Sequence[Override], chosen: Collection[str]) -> None:
+    """Refuse other speakers for a task that is taken over as it is."""
+    named = next((o.text for o in overrides if "@task.others." in o.text), None)
+    if named is not None and "task" not in chosen:
+        raise ConfigurationError(
+            f"{named!r} names a speaker, and --run takes the task with the speakers of the run: "
+            "choose the task, too (such as task=social)"
+        )
 
 
 def _chooses(override: Override) -> bool:

@@ -32,6 +32,7 @@ from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.judged import JudgedSamples, judge_samples
 from dataenvgym.evaluation.metrics import parse_metrics, quoted_metrics
 from dataenvgym.evaluation.results import EvaluationResults, completed_of, sum_up
+from dataenvgym.evaluation_runs.dimension_table import DimensionTable
 from dataenvgym.evaluation_runs.directory import (
     EVALUATIONS,
     evaluation_directory,
@@ -40,6 +41,7 @@ from dataenvgym.evaluation_runs.directory import (
     fingerprint,
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
+from dataenvgym.evaluation_runs.scenes import Scenes, scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
@@ -63,6 +65,7 @@ class Evaluation:
     Attributes:
         directory: its folder.
         results: metrics, and scores by skill.
+        dimensions: of scenes between characters: the mean of each dimension; else None.
         task: the task, on the split.
         split: whose problems were put; "all" for all that there are.
         student: who answered, in words.
@@ -73,6 +76,7 @@ class Evaluation:
 
     directory: Path
     results: EvaluationResults
+    dimensions: DimensionTable | None
     task: TaskInterface
     split: str
     student: str
@@ -165,6 +169,7 @@ def run_evaluation(
     if found is not None:
         student = student_of(found, iteration)
     _draw_if_greedy(config, asked)
+    scenes = scenes_of(config, asked if composed is None else None, student.adapter)
     task = build_task(config)
     learned = [student.run, student.adapter, config.student.get("adapter")]
     split = split or default_split(task, config, [Path(path) for path in learned if path])
@@ -187,23 +192,21 @@ def run_evaluation(
     doubt = _doubt(files, task, config) if was_drawn else None
     if not was_drawn:
         instances = instances_of(task, samples, limit)
+        if scenes is not None:
+            scenes.check(task_of(task), instances or ())
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
         with ExitStack() as stack:
             # they were made with the task, and nothing asks them after that
             stack.callback(close_speakers, getattr(task, "others", None) or {})
             stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
-            identity = _identity(files, task, predictor)
-            EVALUATIONS.keep(directory, settings)
-            if files.is_begun:
-                raise_format(directory)
-            else:
-                write_identity(directory, identity)
+            _begin(files, task, predictor, settings, scenes)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
     judged = None if judge is None else _judged(files, judge, settings, samples)
     return Evaluation(
         directory=directory,
         results=sum_up(files, task, metrics, samples, judged),
+        dimensions=None if scenes is None else scenes.sum_up(files, samples, was_drawn=was_drawn),
         task=task,
         split=split,
         student=student.name,
@@ -212,6 +215,24 @@ def run_evaluation(
         doubt=doubt,
         _files=files,
     )
+
+
+def _begin(
+    files: EvaluationFiles,
+    task: TaskInterface,
+    predictor: PredictorInterface,
+    settings: DictConfig,
+    scenes: Scenes | None,
+) -> None:
+    """Write who answers what, or see that it is still the same; have scenes kept."""
+    identity = _identity(files, task, predictor)
+    EVALUATIONS.keep(files.directory, settings)
+    if files.is_begun:
+        raise_format(files.directory)
+    else:
+        write_identity(files.directory, identity)
+    if scenes is not None:
+        scenes.keep_episodes(task, files.directory)
 
 
 def _judged(

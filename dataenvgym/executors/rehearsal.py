@@ -31,17 +31,17 @@ ANSWER = "(the student's answer)"
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The first question of an episode to its teacher.
+    """The first questions of an episode to its teacher.
 
     Attributes:
         student: the first conversation that the student would answer, or None.
-        teacher: the first one that the teacher would, or None.
-        purpose: of the question.
+        teacher: those that the teacher would be asked first, all at once; perhaps none.
+        purpose: of the questions.
         reason: why there is no prompt of the teacher.
     """
 
     student: Conversation | None
-    teacher: Conversation | None = None
+    teacher: Sequence[Conversation] = ()
     purpose: str = ""
     reason: str = ""
 
@@ -62,7 +62,7 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
         listener, reason = _Teacher(), ""
         with suppress(_Enough):
             reason = _teach(config, task, listener, Path(directory))
-    if listener.heard is None:
+    if not listener.heard:
         return Rehearsal(student, reason=reason or "the first iteration does not ask it")
     return Rehearsal(student, listener.heard, listener.purpose)
 
@@ -72,10 +72,10 @@ class _Enough(BaseException):
 
 
 class _Teacher:
-    """Listens to the first question, and ends there."""
+    """Listens to the questions of the first call, and ends there."""
 
     def __init__(self) -> None:
-        self.heard: Conversation | None = None
+        self.heard: Sequence[Conversation] = ()
         self.purpose = ""
 
     def ask(
@@ -85,7 +85,7 @@ class _Teacher:
         *,
         purpose: str,
     ) -> NoReturn:
-        self.heard, self.purpose = next(iter(conversations), None), purpose
+        self.heard, self.purpose = tuple(conversations), purpose
         raise _Enough
 
 

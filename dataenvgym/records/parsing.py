@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dataenvgym.errors import InvalidRecordError
+from dataenvgym.records.kinds import all_kinds, explain_kind, hint_on_fields
 from dataenvgym.records.training import TrainingDatum
 
 _DATUM: TypeAdapter[TrainingDatum] = TypeAdapter(TrainingDatum)
@@ -33,10 +34,20 @@ def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDat
         found = repr(first["input"])
         shown = found if len(found) <= 200 else found[:200] + "..."
         raise InvalidRecordError(
-            f"{where}, field {field or '(whole record)'}: {first['msg']}; found {shown}",
+            f"{where}, field {field or '(whole record)'}: {_reason(value, first, field, shown)}",
             index=index,
             field=field,
         ) from None
+
+
+def _reason(value: Any, problem: Any, field: str | None, shown: str) -> str:
+    """What was found and what was expected; for a wrong kind or field also what there is."""
+    if not isinstance(value, Mapping):
+        return f"found {shown}, expected a record or a mapping with its fields. {all_kinds()}"
+    if problem["type"].startswith("union_tag"):
+        return f"{explain_kind(value['kind'])}\nFound {shown}"
+    hint = hint_on_fields(value["kind"], problem["type"], field)
+    return f"{problem['msg']}; found {shown}{hint}"
 
 
 def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:

@@ -52,6 +52,7 @@ def rollout(
             or failure per conversation.
         BudgetSpentError: if another speaker is a teacher whose budget is spent.
         ConfigurationError: if a speaker raises it, or an option is impossible.
+        StoreError: if an environment keeps its episodes in a store that is lost.
     """
     for name, value in (("chunk_size", chunk_size), ("threads", threads)):
         if value < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, PredictionError, SpeakerError
+from dataenvgym.errors import BudgetSpentError, PredictionError, SpeakerError, StoreError
 from dataenvgym.interfaces import (
     Ask,
     Closes,
@@ -30,7 +30,7 @@ class Rollout:
     """One instance on its way through its environment.
 
     Its methods do not raise, they `fail` it; but what a speaker raises that the environment asks by
-    itself, and that is for the caller (see `faults`), passes through.
+    itself, and that is for the caller (see `faults`), passes through, as does a `StoreError`.
 
     Attributes:
         ask: what it waits for a reply to, of the student or of another speaker.
@@ -115,6 +115,8 @@ class Rollout:
             self.fail(str(error), error.fault)
         except (PredictionError, BudgetSpentError):
             raise  # of a speaker that the environment asked by itself: it cannot work at all
+        except StoreError:
+            raise  # what is to be kept of any instance would be lost
         except Exception as error:  # noqa: BLE001  attributed to the environment
             self.fail(describe(ENVIRONMENT, error, self.instance), ENVIRONMENT)
 

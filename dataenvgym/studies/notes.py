@@ -25,7 +25,8 @@ def study_notes(results: StudyResults) -> list[str]:
         name = "exact sign-flip test" if results.test == "sign_flip" else "paired t test"
         notes.append(
             f"Compared with {results.baseline} on the same seeds; p: {name}, two-sided; Holm: "
-            "adjusted for all strategies compared in the column, * where .05 or less."
+            "adjusted for all strategies compared in the column. *: significant (.05 or less); no "
+            "star: not significant, that is, these seeds do not tell the two apart."
         )
     for task in results.tasks:
         notes += _floor_notes(task, several_tasks=len(results.tasks) > 1)

@@ -38,8 +38,8 @@ To add a domain, write two classes:
   its first message declares `tools`, the student's calls are in `conversation[-1].tool_calls`
   (see docs/tool_use_formats.md).
   Engines write training records in the same prompts (see `prompt_template`).
-- `respond` may return `Outcome(messages=..., done=False)`: what the user or a tool says next. The
-  conversation goes on, for at most `max_turns` of the student's messages.
+- `respond` may return `Outcome(messages=..., done=False)`: the next message of a user or tool. The
+  conversation continues, for at most `max_turns` of the student's messages.
 - `respond` may ask other models, such as a user or a judge, with `yield Ask(...)`; they are the
   task's `others` (docs/speakers.md).
 - `Outcome(scores={"kind": 0.5})` names further scores. Reports have their means, overall and by

@@ -1,4 +1,4 @@
-"""Tasks of other classes as a `Task`: the one place that looks at what an outsider's task offers.
+"""Tasks of other classes as a `Task`: the one place that inspects an outsider's task.
 
 `TaskInterface` asks for `evaluate` and `generate_performance_report` alone. Strategies, checks and
 evaluation ask for more; `task_of` gives them a `Task` for any task, so that they need not look.
@@ -62,9 +62,9 @@ def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
 
 
 class AdaptedTask(Task):
-    """A task of another class, which may offer any of what a `Task` or its `Domain` has.
+    """A task of another class, which may have any method of `Task` or `Domain`.
 
-    What it lacks is refused where it is needed, with a ConfigurationError that names the method;
+    A missing method is refused where it is needed, with a ConfigurationError that names it;
     `offers` says so beforehand. The methods of a domain may be those of the task itself. A task
     with a `domain` and a `make_environment` of its own is tried in its own environments.
     """
@@ -141,7 +141,7 @@ class AdaptedTask(Task):
 
 
 class _AdaptedDomain(Domain):
-    """The domain of a task of another class, by what the task has of its own."""
+    """The domain of a task of another class, made of the task's own methods."""
 
     def __init__(self, task: TaskInterface) -> None:
         self._task: Any = task

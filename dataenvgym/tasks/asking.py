@@ -34,10 +34,10 @@ T = TypeVar("T")
 def asks_of(
     turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int
 ) -> Generator[Ask, str, T]:
-    """Pass on what `begin` or `respond` asks, with seeds; return what it returns.
+    """Pass on the asks of `begin` or `respond`, with seeds; return its result.
 
     Args:
-        turn: what a generator of a domain made.
+        turn: made by a generator of a domain.
         where: such as "MyEnvironment.respond()", for messages.
         seeds: the seed of each ask, by its number in this turn.
         most: how often it may ask.

@@ -52,7 +52,7 @@ class Task:
 
     Args:
         source: where the problems come from.
-        domain: what they are: how they are put, judged, compared and taught.
+        domain: how they are put, judged, compared and taught.
         name: of the task; None is that of the class.
         split: the split that `instances` and `evaluate` are about.
         sampling: how the predictor draws its replies.
@@ -61,7 +61,7 @@ class Task:
         others: the models that its environments ask, by name: predictors or teachers (see
             `TaskEnvironment`).
         student: the pocket student that has learned some of it, by the name of its weights in
-            `dataenvgym/pocket`; what `student=pocket` stands for.
+            `dataenvgym/pocket`; the meaning of `student=pocket`.
 
     Raises:
         ConfigurationError: if a part is missing, given twice, or of another kind, or there is no
@@ -147,7 +147,7 @@ class Task:
         return self.source is not None and self.source.has_one_source
 
     def share(self) -> str | None:
-        """What part of its source the split is, such as "2 of 20 problems (validation is 10%)".
+        """The part of its source that the split is, such as "2 of 20 problems (validation is 10%)".
 
         None if it is all of it.
         """
@@ -242,7 +242,7 @@ class Task:
     ) -> PerformanceReport:
         """Mean reward and accuracy over the instances without an error, overall and by skill.
 
-        The domain's `corpus_scores` stand among the named scores.
+        The domain's `corpus_scores` are among the named scores.
 
         Raises:
             EvaluationError: if no instance could be scored; it says the first reason.

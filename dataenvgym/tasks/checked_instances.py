@@ -1,4 +1,4 @@
-"""The check that what a task or its user gives as problems are problems."""
+"""Checks the problems that a task or its user gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training record claims: that an answer to a prompt is right, or that it is not."""
+"""The claims of a training record: an answer to a prompt is right, or it is not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Claim:
         return self.prompt[-1].content
 
     def holds(self, gives_right: bool | None) -> bool | None:
-        """Whether it is true, if the answer is right, wrong, or (None) nobody can tell."""
+        """Whether it is true, if the answer is right, wrong, or (None) unknown."""
         return None if gives_right is None else gives_right == self.is_right
 
 

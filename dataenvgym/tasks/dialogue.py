@@ -13,11 +13,11 @@ from dataenvgym.tasks.lessons import record_of
 
 
 class DialogueDomain(Domain):
-    """Problems that are solved in a conversation; a subclass says what a student says in it."""
+    """Problems that are solved in a conversation; a subclass has the gold messages."""
 
     @abstractmethod
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
-        """What a student says that solves the problem, message by message.
+        """Messages of the student that solve the problem, one by one.
 
         The conversation may end before the last one.
         """

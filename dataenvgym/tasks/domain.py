@@ -1,4 +1,4 @@
-"""A domain: what problems of one kind are, wherever they come from.
+"""A domain: how problems of one kind are put and judged, wherever they come from.
 
 A task is a source of problems and a domain. Policies, engines, quality checks and evaluation ask
 the domain; they know no scorer.
@@ -30,7 +30,7 @@ class Domain(ABC):
     """How problems are put, judged, compared and taught; `make_environment` is all it needs.
 
     Attributes:
-        prompt_template: what surrounds an instruction in a prompt.
+        prompt_template: the text around an instruction in a prompt.
         answer_form: tells a model that sees a bare question how to write its answer, so that
             `answer_class` reads it and equal answers are found (majority votes); "" if replies to
             a bare question cannot be compared.
@@ -93,11 +93,11 @@ class Domain(ABC):
 
     @property
     def told(self) -> str:
-        """What holds for all problems, as a teacher is told it once: here, the system message."""
+        """The text for a teacher that holds for all problems: here, the system message."""
         return self.prompt_template.system
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
-        """What the student said to a problem; None if it never answered.
+        """The student's reply to a problem; None if it never answered.
 
         Here, its last message.
         """
@@ -129,7 +129,7 @@ class Domain(ABC):
         return one == other
 
     def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
-        """Whether a reply gives the answer `right` of `answer_class`; None if nobody can tell."""
+        """Whether a reply gives the answer `right` of `answer_class`; None if that is unknown."""
         given = self.answer_class(instance, reply)
         return given is not None and (given == right or self.same_answer(instance, right, given))
 

@@ -45,10 +45,10 @@ Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What follows on a message of the student.
+    """The environment's response to a message of the student.
 
     Attributes:
-        messages: what the environment says next, e.g. a tool's result.
+        messages: the environment's next messages, e.g. a tool's result.
         reward: the score of the finished problem; counts only where `done`.
         done: whether the problem is finished.
         was_correct: whether the problem counts as solved; counts only where `done`.
@@ -74,7 +74,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     that is not finished after `max_turns` of the student's messages is truncated, with reward 0.
 
     Args:
-        instances: what `instance_id` refers to and what `reset` picks from.
+        instances: that `instance_id` refers to and `reset` picks from.
         max_turns: how many messages the student has at most; None is as many as the class says,
             which are also the most.
         system_prompt: a system message before the problem, or "" for none.
@@ -123,7 +123,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     # --- what a domain overrides ---
 
     def begin(self, instance: TaskInstance) -> Conversation | Generator[Ask, str, Conversation]:
-        """The conversation that the student sees first; it ends with what it is to answer.
+        """The conversation that the student sees first; it ends with the message to answer.
 
         If its first message declares tools, the student's messages come to `respond` with the
         calls that are in them (`Message.tool_calls`).
@@ -137,7 +137,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     def respond(
         self, instance: TaskInstance, conversation: Conversation
     ) -> Outcome | Generator[Ask, str, Outcome]:
-        """What follows on the student's message, the last one of `conversation`.
+        """The response to the student's message, the last one of `conversation`.
 
         An exception means that the infrastructure failed; a bad answer is an `Outcome`. It may be a
         generator, which yields an `Ask`, receives the text of the reply, and returns the outcome; a
@@ -162,7 +162,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         """Say `action` as the student.
 
         Raises:
-            InvalidActionError: if it is no text; the environment is as before.
+            InvalidActionError: if it is not text; the environment is as before.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
             ConfigurationError: if a model is asked that is not among `others`.
             SpeakerError: if one of them does not answer; the environment is as before.
@@ -264,7 +264,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
 
 
 def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
-    """What `respond` returned, if it is what that must return."""
+    """The result of `respond`, if it is an `Outcome`."""
     name = type(environment).__name__
     if not isinstance(outcome, Outcome):
         raise EvaluationError(

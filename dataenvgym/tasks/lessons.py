@@ -32,7 +32,7 @@ def record_of(
     follows on the student's last message is left out.
 
     Args:
-        prompt: what the student saw first, whose turns are not the student's; without it, all
+        prompt: the messages that the student saw first, whose turns are not its own; None: all
             turns are.
 
     Returns:
@@ -71,11 +71,11 @@ def scored_record_of(
 ) -> ScoredDatum | None:
     """The record of a try, with a weight for each of the student's turns.
 
-    What follows on the student's last message is left out.
+    Messages after the student's last one are left out.
 
     Args:
         weights: of the turns that `students_turns` finds.
-        prompt: what the student saw first; the assistant's turns in it have no weight.
+        prompt: the messages that the student saw first; the assistant's turns in it have no weight.
 
     Returns:
         None if the student said nothing, or if the conversation does not have the form of a record.
@@ -129,13 +129,13 @@ def prefix_records(
 def preference_of(
     right: CompletedTaskInstance, wrong: CompletedTaskInstance, prompt: Conversation = ()
 ) -> PreferenceDatum | None:
-    """The record that prefers what a right try does to what a wrong one does, where they part.
+    """The record that prefers a right try's messages to a wrong one's, where they differ.
 
     Two tries at the same problem are equal up to some message of the student's: what comes before
     is the prompt, and the two messages are chosen and rejected.
 
     Args:
-        prompt: what the student saw first.
+        prompt: the messages that the student saw first.
 
     Returns:
         None if they part where somebody else speaks, or nowhere, if a message is empty, or if

@@ -28,10 +28,10 @@ def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> 
     Args:
         own: the class of the task.
         base: `Task`, whose methods `own` may have replaced.
-        source, domain: what the task is given, or None.
+        source, domain: of the task, or None.
 
     Raises:
-        ConfigurationError: naming the part, and what to do.
+        ConfigurationError: naming the part, and the way out.
     """
     if source is None and own.load is base.load:
         raise _missing(own, "source", "load(split)")
@@ -67,7 +67,7 @@ class TaskAsDomain(Domain):
 
     @cached_property
     def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
-        """What the prompts of the task's first two problems have around their instructions."""
+        """The text around the instructions in the prompts of the task's first two problems."""
         return template_read_off(self.make_environment, self._task.instances[:2])
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:

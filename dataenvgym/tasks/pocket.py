@@ -1,4 +1,4 @@
-"""What the pocket families of all domains have in common.
+"""The base of the pocket families of all domains.
 
 A family has skills, each asked for in several plain-word phrasings and in symbols, and draws
 exercises without end. It can read its own questions back. The pocket student is pretrained on
@@ -38,10 +38,10 @@ from dataenvgym.tasks.source import Split
 
 @dataclass(frozen=True)
 class Exercise:
-    """A question and what a student should write on it.
+    """A question and its gold reply.
 
     Attributes:
-        phrasing: how it is worded, with `{...}` for what it is about; None in symbols.
+        phrasing: its wording, with `{...}` for its subject; None in symbols.
         output: the student's last message.
         steps: its calls and their results before that, where the family has tools.
     """
@@ -54,7 +54,7 @@ class Exercise:
 
 
 class FamilySkill(Protocol):
-    """What a family can ask for, in several phrasings."""
+    """A skill of a family, asked for in several phrasings."""
 
     @property
     def name(self) -> str: ...
@@ -65,7 +65,7 @@ class FamilySkill(Protocol):
 
 
 class FamilyProblem(Protocol):
-    """A problem of a family, not worded yet; `output` is what a student should write."""
+    """A problem of a family, not worded yet; `output` is its gold reply."""
 
     @property
     def skill(self) -> FamilySkill: ...
@@ -87,7 +87,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     Attributes:
         name: the name of its task.
-        tools: what its problems are solved with.
+        tools: for its problems.
         wordings: texts that its students read or write beside those of its exercises.
     """
 
@@ -182,7 +182,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
     def record(
         self, exercise: Exercise, domain: Domain, provenance: Provenance
     ) -> SupervisedDatum | ChatDatum:
-        """What teaches an exercise, in the prompt of the domain."""
+        """The record that teaches an exercise, in the prompt of the domain."""
         if not self.tools:
             plain = SupervisedDatum(
                 instruction=exercise.question, output=exercise.output, provenance=provenance
@@ -214,7 +214,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
 
 def split_by_hash(key: str) -> Split:
-    """The one split that what has that key belongs to (70:15:15)."""
+    """The one split of everything with that key (70:15:15)."""
     digest = hashlib.sha256(key.encode()).digest()
     share = int.from_bytes(digest[:4], "big") / 2**32
     return "train" if share < 0.7 else "validation" if share < 0.85 else "test"

@@ -18,7 +18,7 @@ class Draws(Protocol):
     def __call__(
         self, skill: str, split: Split, rng: np.random.Generator
     ) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-        """A question, and what makes the other fields of its instance; both use `rng`."""
+        """A question, and a maker of the other fields of its instance; both use `rng`."""
         ...
 
 

@@ -35,7 +35,7 @@ PromptedT = TypeVar("PromptedT", bound=SupervisedDatum | PreferenceDatum | KTODa
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """What surrounds an instruction; by default, nothing.
+    """The text around an instruction; by default, none.
 
     Attributes:
         system: a system message before it, or "" for none.
@@ -62,7 +62,7 @@ class PromptTemplate:
         return self.template.replace(INSTRUCTION, instruction)
 
     def conversation(self, instruction: str) -> Conversation:
-        """The prompt: what the student sees first."""
+        """The prompt: the messages that the student sees first."""
         messages = [Message(role="system", content=self.system)] if self.system else []
         for question, reply in self.history:
             messages.append(Message(role="user", content=question))
@@ -172,7 +172,7 @@ def _templates_of(text: str, instruction: str) -> Iterator[str]:
 
 
 def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversation]:
-    """What the student sees first of each instance."""
+    """The messages that the student sees first of each instance."""
     try:
         return [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
     finally:

@@ -1,4 +1,4 @@
-"""What the student said, as text."""
+"""The student's replies as text."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ def report_on(
     """Mean reward, accuracy, mean of each named score and corpus scores, overall and by skill.
 
     All are over the instances without an error, a named score over those that have it.
-    Skills are told apart by category and name, and sorted by them; instances without a gold skill
-    stand under "". The order of `completed` does not matter.
+    Skills with the same category and name are one, sorted by both; instances without a gold skill
+    are under "". The order of `completed` does not matter.
 
     Args:
         corpus_scores: scores that are not means over instances, such as a macro F1 (see
-            `Domain.corpus_scores`); they stand among the named ones, before a mean of that name.
+            `Domain.corpus_scores`); they are among the named ones, before a mean of that name.
 
     Raises:
         EvaluationError: if there is no instance, every one has an error, or a corpus score is not

@@ -49,7 +49,7 @@ class RowSource(Source):
             problem each), a `HubDataset`, or a mapping with its fields (`dataset` and so on).
         read: the problem in a row; None leaves out one that cannot be judged, as some sets have.
         name: of the task, for messages.
-        overlap_key: what two texts share if they put the same problem, as a `Domain` says.
+        overlap_key: equal for two texts that put the same problem (see `Domain`).
         complaints: why a domain cannot judge by an instance's gold answer, or None; for each.
         fractions: shares of the splits in a place that they have in common.
         limit: at most this many problems of each split, a seeded sample in the place's order.
@@ -191,7 +191,7 @@ class RowSource(Source):
         return problems
 
     def _mention_repeats(self, source: Path | HubDataset, problems: Sequence[Located]) -> None:
-        """Warn once of problems that stand in the source more than once."""
+        """Warn once of problems that are in the source more than once."""
         first: dict[tuple[str, str | None], str] = {}
         repeats = [
             (found.where, known)
@@ -223,7 +223,7 @@ class RowSource(Source):
         return text, instance.answer
 
     def _prefix(self, source: Path | HubDataset) -> str:
-        """What keeps ids apart if another source has the same name: the parent folder."""
+        """The parent folder, which keeps ids apart if another source has the same name."""
         names = [source_name(other) for other in set(self.places.values())]
         if isinstance(source, Path) and names.count(source_name(source)) > 1:
             return f"{source.absolute().parent.name}/"

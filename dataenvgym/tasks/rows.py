@@ -49,7 +49,7 @@ class HubDataset(Model):
     @model_validator(mode="after")
     def _split_or_files(self) -> Self:
         if self.files and {"config", "split"} & self.model_fields_set:
-            raise ValueError("files stand in place of config and split, expected only one of both")
+            raise ValueError("files are given and config or split too, expected only one of both")
         return self
 
 

@@ -38,7 +38,7 @@ class Source(ABC):
         return SPLITS
 
     def share(self, split: Split, chosen: int) -> str | None:
-        """What part of the source the `chosen` problems of a loaded split are, or None for all."""
+        """The part of the source that the `chosen` problems of a split are, or None for all."""
         return None
 
     def whole(self) -> Source:

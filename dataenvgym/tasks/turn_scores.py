@@ -37,7 +37,7 @@ def turn_weights(
 
     Args:
         dialogues: of one group.
-        normalize: by what returns are divided; where that is zero, they stay zero.
+        normalize: the divisor of returns; where it is zero, they stay zero.
 
     Raises:
         ConfigurationError: for another normalization, a discount that is not in 0..1, or a score

@@ -3,6 +3,8 @@
 - An entry of Args or Attributes that describes several names counts for each of them.
 - `Attributes` also has the fields that the docstring leaves out, with their defaults.
 - Lines with aligned columns, as in the docstrings of packages, stay as they are.
+- The name of a page, such as docs/speakers.md, is a link to it.
+- Of special methods only `__call__` is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import griffe
 
 _SECTION = re.compile(r"(?P<indent> *)(Args|Attributes):$")
 _ENTRY = re.compile(r"(?P<indent> *)(?P<names>\*{0,2}\w+(, \*{0,2}\w+)*): (?P<text>.*)")
-_COLUMNS = re.compile(r"^ *\S+(, \S+)* {2,}\S")
+_COLUMNS = re.compile(r"\S {2,}\S")
+_PAGE = re.compile(r"(?<![\w/`])docs/(\w+)\.md")
+_SPECIAL = re.compile(r"__(?!call__|init__)\w+__")
 
 
 class ReadableDocstrings(griffe.Extension):
@@ -23,12 +27,14 @@ class ReadableDocstrings(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of one object."""
+        if _SPECIAL.fullmatch(obj.name):
+            obj.docstring = None  # what has none is not shown
         if obj.docstring is None:
             return
         text = "\n".join(split(obj.docstring.value, _variadic(obj)))
         if isinstance(obj, griffe.Class):
             text = with_fields(text, _fields(obj))
-        obj.docstring.value = with_columns(text)
+        obj.docstring.value = with_links(with_columns(text))
 
 
 def split(text: str, variadic: Mapping[str, str]) -> Iterator[str]:
@@ -96,15 +102,17 @@ def with_columns(text: str) -> str:
 
 def _is_table(paragraph: str) -> bool:
     lines = paragraph.splitlines()
-    return (
-        len(lines) > 1
-        and not lines[0].startswith(" ")
-        and all(_COLUMNS.match(line) or line.startswith("  ") for line in lines)
-    )
+    aligned = sum(bool(_COLUMNS.search(line)) for line in lines)
+    return 2 * aligned > len(lines) > 1 and not lines[0].startswith(" ")
 
 
 def _literal(paragraph: str) -> str:
     return "\n".join(f"    {line}" for line in paragraph.splitlines())
+
+
+def with_links(text: str) -> str:
+    """The docstring with links to pages, from a page of the reference of interfaces."""
+    return _PAGE.sub(r"[\g<0>](../../\1.md)", text)
 
 
 def _fields(obj: griffe.Class) -> dict[str, str]:

@@ -121,9 +121,11 @@ def _option(group: str, name: str, files: Mapping[str, Path]) -> str:
 
 
 def _paragraphs(head: list[str]) -> list[str]:
-    """The first line of a file's comment, and the rest; together if the first line was full."""
-    if not head or len(head[0]) >= FULL:
-        return [" ".join(head)] if head else []
+    """The first line of a file's comment, and the rest; together if the first line goes on."""
+    if len(head) > 1 and len(head[0]) >= FULL and head[1][:1].isalnum():
+        return [" ".join(head)]
+    if not head:
+        return []
     return [text for text in (head[0], " ".join(head[1:])) if text.strip()]
 
 

@@ -5,8 +5,8 @@ The same as `dataenvgym run agent=skill_list`, in Python. Options: iterations, s
 
 import sys
 
+from dataenvgym import run_episode
 from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.episodes import run_episode
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0

@@ -18,7 +18,6 @@ config = compose(
 summary = run_episode(
     build_environment(config), build_agent(config), iterations=iterations, seed=seed
 )
-print(f"goal score, validation {10 * summary.iterations[0].val_score:.1f}", end=" ")
-print(f"-> {10 * summary.best.val_score:.1f} of 10")
-print(f"goal score, test       {10 * summary.test_score_before:.1f}", end=" ")
-print(f"-> {10 * summary.test_score_after:.1f} of 10")
+# scores are rewards: goal scores (0 to 10) divided by 10
+print(f"validation {summary.iterations[0].val_score:.3f} -> {summary.best.val_score:.3f}")
+print(f"test       {summary.test_score_before:.3f} -> {summary.test_score_after:.3f}")

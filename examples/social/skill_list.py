@@ -7,6 +7,7 @@ Options: iterations, seed.
 """
 
 import sys
+from typing import Any
 
 from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.episodes import run_episode
@@ -17,7 +18,8 @@ config = compose(
     ["task=pocket_social", "agent=skill_list", f"episode.iterations={iterations}", f"seed={seed}"]
 )
 environment = build_environment(config)
-task, student = environment.unwrapped.task, environment.unwrapped.predictor
+teaching: Any = environment.unwrapped
+task, student = teaching.task, teaching.predictor
 before = task.evaluate(student)
 summary = run_episode(environment, build_agent(config), iterations=iterations, seed=seed)
 after = task.evaluate(student)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dataenvgym import run_episode
 from dataenvgym.agents import Agent, FreePolicy, ScoredTriesEngine
 from dataenvgym.environments import OpenEnded
-from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import Reply
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.seeding import derive_rng

@@ -8,8 +8,8 @@ Options: iterations, seed.
 
 import sys
 
+from dataenvgym import run_episode
 from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.episodes import run_episode
 from dataenvgym.episodes.texts import conversation
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5

@@ -71,6 +71,36 @@ def test_it_shows_the_teachers_first_prompt(dry, agent):
     assert "(the student's answer)" in result.out
 
 
+def test_it_shows_as_many_prompts_of_the_teacher_as_asked_for_in_words_of_ones_own(dry, folder):
+    (folder / "own" / "prompt").mkdir(parents=True)
+    text = "user: |\n  Mine: {count} records of {skill}.\n\n  {examples}\n"
+    (folder / "own" / "prompt" / "strict.yaml").write_text(text)
+    own = ("--config-dir", "own", "prompt=strict", "agent=skill_list")
+    result = dry(*TEACHER, *own, "--prompts", "3")
+    assert (result.code, result.err) == (0, "")
+    titles = re.findall(r"The teacher's prompt (\d+) of (\d+) \(records\)", result.out)
+    assert [number for number, _ in titles] == ["1", "2", "3"]
+    n_in_all = int(titles[0][1])
+    asked = re.findall(r"Mine: (\d+) records of (\w+)\.", result.out)
+    assert len(asked) == 3
+    assert len(set(asked)) > 1  # each order has a prompt of its own
+    everything = dry(*TEACHER, *own, "--prompts", "999").out
+    assert everything.count("Mine: ") == n_in_all > 3
+
+
+@pytest.mark.parametrize("number", ["0", "many"])
+def test_a_number_of_prompts_that_cannot_be_is_refused(dry, number):
+    result = dry("--prompts", number)
+    assert result.code == 2
+    assert f"argument --prompts: it is {number!r}, expected a whole number" in result.err
+
+
+def test_prompts_are_shown_without_a_run_alone(dataenvgym, folder):
+    result = dataenvgym("run", "--prompts", "2")
+    assert (result.code, result.out) == (2, "")
+    assert "--prompts shows prompts without running: add --dry" in result.err
+
+
 def test_code_that_is_not_ours_is_not_called(dry, folder):
     (folder / "mine_dry.py").write_text(MINE)
     result = dry("agent=mine_dry.MyAgent", *TEACHER[1:])

@@ -68,3 +68,28 @@ def test_a_key_is_an_option_of_those_choices_alone_that_have_it():
     with pytest.raises(ConfigurationError, match="belongs to skills=saved: choose that"):
         compose(["skills.path=runs/a"])
     assert compose(["skills=saved", "skills.path=runs/a"]).skills.path == "runs/a"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: [1\n", r"agent/own.yaml is not valid YAML: line 2, column 1: .*such as records: 100"),
+        ("a: 1\na: 2\n", r"agent/own.yaml is not valid YAML: line 2, column 1: .*duplicate key a"),
+        ("- 1\n", r"agent/own.yaml has a list or a single value, expected options by name"),
+        ("x: ${nope_}\n", r"agent.x refers to another option: 'nope_' not found"),
+        (
+            "defaults:\n  - policy: edg\n  - _self_\n",
+            r"^agent/own.yaml names 'agent/policy/edg' in its defaults.*Did you mean 'edge'",
+        ),
+        (
+            "defaults:\n  - gone\n  - _self_\n",
+            "^agent/own.yaml names 'agent/gone' in its",
+        ),
+    ],
+)
+def test_a_file_of_ones_own_that_is_wrong_is_named(tmp_path, text, expected):
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "own.yaml").write_text(text)
+    with pytest.raises(ConfigurationError, match=expected) as info:
+        compose(["agent=own"], config_dir=tmp_path)
+    assert "Could not" not in str(info.value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.config import build_task, compose
-from dataenvgym.config.overrides import model_overrides, parse_overrides
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.short_names import model_overrides
 from dataenvgym.errors import ConfigurationError
 
 
@@ -65,3 +66,74 @@ def test_the_pocket_student_is_the_one_that_the_task_names(chosen):
     config = compose([*chosen, "+task.student=pocket-tools-v1"])
     assert config.predictor.student == "pocket-tools-v1"
     assert build_task(config).student == "pocket-tools-v1"
+
+
+def test_a_partner_and_a_judge_behind_an_api_are_teachers():
+    config = compose(["task=social", "partner=openai/P", "judge=openai/ft:J:1"])
+    others = config.task.others
+    assert config.task.partner == "model"
+    assert {name: others[name]._target_ for name in others} == dict.fromkeys(
+        ("partner", "judge"), "dataenvgym.llm.Teacher"
+    )
+    assert (others.partner.model, others.judge.model) == ("P", "ft:J:1")
+
+
+def test_a_partner_with_weights_is_a_predictor_with_its_adapter():
+    partner = compose(["task=social", "model=hf/A", "partner=hf/B:c"]).task.others.partner
+    assert partner._target_ == "dataenvgym.predictors.InProcessPredictor"
+    assert (partner.student, partner.adapter) == ("B", "c")
+
+
+def test_a_partner_without_a_slash_is_a_scripted_one():
+    config = compose(["task=social", "partner=tough"])
+    assert (config.task.partner, "others" in config.task) == ("tough", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "adapter"),
+    [("student", "current"), ("student/former", "former"), ("student//runs/a", "/runs/a")],
+)
+def test_the_partner_may_be_the_student_itself(text, adapter):
+    config = compose(["task=social", f"partner={text}"])
+    assert config.task.partner == "model"
+    assert config.task.others.partner == {
+        "_target_": "dataenvgym.rollouts.StudentSpeaker",
+        "adapter": adapter,
+    }
+
+
+def test_several_judges_have_numbers_and_options_of_their_own():
+    url = "task.others.judge_2.base_url=http://localhost:1"
+    config = compose(["task=social", "judge=[openai/A,'openai/B']", url])
+    assert config.task.judges == ["judge_1", "judge_2"]
+    assert [config.task.others[judge].model for judge in config.task.judges] == ["A", "B"]
+    assert config.task.others.judge_2.base_url == "http://localhost:1"
+
+
+def test_strategists_are_named_by_the_side_that_they_advise():
+    texts = ["partner_strategist=openai/T", "strategist=openai/S"]
+    by_key = {o.key: o.value for o in parse_overrides(texts)}
+    assert by_key["task.strategists"] == "[own,partner]"
+    assert parse_overrides(texts[:1])[-1].text == "task.strategists=[partner]"
+
+
+def test_a_trial_is_an_option_of_the_task():
+    assert compose(["task=social", "trial=2"]).task.trial == 2
+    with pytest.raises(ConfigurationError, match=r"no option 'task\.trial'"):
+        compose(["task=pocket_math", "trial=2"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("judge=gpt", "judge is 'gpt', expected vllm/BASE"),
+        ("judge=[openai/A,gpt]", "judge is 'gpt', expected vllm/BASE"),
+        ("partner=opnai/X", "Did you mean 'openai'"),
+        ("partner=", "student, or the name of a scripted partner"),
+        ("strategist=openai/", "strategist is 'openai/'"),
+    ],
+)
+def test_what_is_not_the_name_of_a_speaker_is_refused(text, expected):
+    with pytest.raises(ConfigurationError) as refused:
+        compose(["task=social", text])
+    assert expected in str(refused.value)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import griffe
 import pytest
 
-from docs.generate.docstrings import ReadableDocstrings, split, with_columns, with_fields
+from docs.generate.docstrings import (
+    ReadableDocstrings,
+    split,
+    with_columns,
+    with_fields,
+    with_links,
+)
 
 SOURCE = '''
 """A module.
@@ -29,6 +38,12 @@ class Point:
     x: float
     y: float = 0.5
     _hidden: int = 0
+
+    def __call__(self):
+        """Call it."""
+
+    def __repr__(self):
+        """As text."""
 
 
 def move(point, *, x, y, **options):
@@ -86,6 +101,22 @@ def test_a_class_without_attributes_in_its_docstring_gets_the_section():
 def test_aligned_columns_become_a_literal_block(module):
     assert "\n    alpha      the first part\n    beta  " in module.docstring.value
     assert with_columns("Two  words, and\nanother line.") == "Two  words, and\nanother line."
+    tree = "Teacher (teacher)   who is asked\n└── Cache (cache)     in a folder"
+    assert with_columns(tree) == "    " + tree.replace("\n", "\n    ")
+
+
+def test_a_page_that_a_docstring_names_is_linked_and_is_there():
+    assert with_links("See docs/store.md.") == "See [docs/store.md](../../store.md)."
+    root = Path(__file__).parents[2]
+    code = "\n".join(file.read_text() for file in (root / "dataenvgym").rglob("*.py"))
+    pages = set(re.findall(r"\bdocs/[\w/]+\.md", code))
+    assert len(pages) > 3
+    assert [page for page in pages if not (root / page).exists()] == []
+
+
+def test_special_methods_are_not_shown(module):
+    assert module["Point.__repr__"].docstring is None
+    assert module["Point.__call__"].docstring is not None
 
 
 def test_braces_in_a_docstring_stay():

@@ -41,6 +41,13 @@ def test_a_section_that_is_chosen_is_the_chosen_one_alone(run):
     assert config.predictor.batch_size == 8
 
 
+def test_other_speakers_need_a_task_that_is_chosen(run):
+    with pytest.raises(ConfigurationError, match="choose the task, too"):
+        compose_for_run(run, ["partner=openai/NAME"])
+    config, _ = compose_for_run(run, ["task=social", "partner=openai/NAME"])
+    assert config.task.others.partner.model == "NAME"
+
+
 def test_what_only_looks_like_a_reference_is_none(tmp_path):
     options = [r'student.path="\${odd}"', "student=hf", f"runs_dir={tmp_path}", "name=r"]
     config, _ = compose_for_run(opened(compose(options)), [])

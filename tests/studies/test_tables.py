@@ -86,6 +86,7 @@ def test_notes_name_missing_seeds_the_floor_and_what_few_seeds_cannot_show(resul
     assert (
         "base student (floor) scores validation 0.500, test 0.400; the same in all 9 run" in notes
     )
+    assert "*: significant (.05 or less); no star: not significant" in notes
     assert "With 4 pairs no sign-flip p is below 0.125" in notes
     assert "more seeds are needed" not in "\n".join(study_notes(results(n=10)))
 

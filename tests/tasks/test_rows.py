@@ -131,7 +131,7 @@ for options in ({}, {"files": ["b.jsonl"]}):
 
 
 def test_files_stand_in_place_of_a_split():
-    with pytest.raises(ValidationError, match="files stand in place of config and split"):
+    with pytest.raises(ValidationError, match="files are given and config or split too"):
         HubDataset(dataset="my/set", files=("a.jsonl",), split="test")
     assert source_name(HubDataset(dataset="my/set", files=("a.jsonl", "b.jsonl.gz"))) == "set-a+b"
 

@@ -87,7 +87,7 @@ def results_by_harness(
 def _orders(
     code: str, problem: CodeProblem, tests: Sequence[_Test], nonce: str, limits: Limits
 ) -> Iterator[bytes]:
-    """What the harness reads.
+    """The input of the harness.
 
     Raises:
         EvaluationError: if a test is longer than can be sent.
@@ -134,7 +134,7 @@ def _how_the_harness_ended(run: ExecutionResult) -> str:
 
 
 def _results(output: bytes, nonce: bytes) -> Iterator[Answer | Report]:
-    """What the harness says of the tests, in order; what cannot be read is a failed test."""
+    """The harness's results of the tests, in order; an unreadable one is a failed test."""
     for message in pipes.unpacked(output):
         if not message.startswith(nonce):
             return

@@ -1,4 +1,4 @@
-"""Judging programs by what they write: a run for each test that gives stdin."""
+"""Judging programs by their output: a run for each test that gives stdin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing what a solution gave with what was expected; here, outside the sandbox.
+"""Compares a solution's results with the expected ones; here, outside the sandbox.
 
 Results of calls are compared as JSON. A whole number that is expected wants the very value: 5.0 is
 5, as in Python, and 4999999999.0 is not 5000000000. Outputs of programs are compared as contests

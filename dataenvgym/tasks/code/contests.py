@@ -164,7 +164,7 @@ def _apps_call(function: str, arguments: Any, output: Any) -> dict[str, Any]:
         arguments = [*map(_with_numbers, arguments[:1]), *arguments[1:]]
     if not isinstance(output, list):
         return _call(function, arguments, _with_numbers(output), [])
-    # it may stand in a list of its own, and in some rows does not
+    # it may be in a list of its own, and in some rows is not
     output = [*map(_with_numbers, output[:1]), *output[1:]]
     return _call(function, arguments, output, output[:1])
 

@@ -57,7 +57,7 @@ class CodeDomain(Domain):
         known: gives problems whose tests judge the records that put them, such as those of a
             training split; asked when a record is first judged.
         sandbox: its backend, see `open_sandbox`.
-        workers: how many runs may go on at the same time.
+        workers: how many runs may be active at the same time.
         packages: whether code may import the packages installed beside the interpreter, where the
             backend keeps them out otherwise (see `BubblewrapSandbox`).
         limits, max_turns, feedback, message_limit, system_prompt, template: see
@@ -143,7 +143,7 @@ class CodeDomain(Domain):
         return self._known_problems.get(question)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        """What replies to that instance have in common that do the same; None without code.
+        """Equal for replies to that instance that do the same; None without code.
 
         Where the instance's tests call the code or give it input, it is a hash of what the code
         gave; elsewhere of the code itself, without comments and layout.

@@ -43,7 +43,7 @@ class CodeEnvironment(TaskEnvironment):
         limits: of each run: a stdin test by itself, all other tests of the problem together; but
             `seconds` is of each test (see `judge`).
         max_turns: how often the student may try.
-        feedback: what it is told after a failure, in which `{failure}` stands for the reason.
+        feedback: the message after a failure, in which `{failure}` stands for the reason.
         message_limit: the longest reason, in characters; 0 tells only that a test failed.
         instances, system_prompt, template, render_mode: see `TaskEnvironment`.
     """
@@ -113,7 +113,7 @@ class CodeEnvironment(TaskEnvironment):
             self._sandbox.close()
 
     def _failure(self, verdict: Verdict | None) -> str:
-        """What the student is told of why its code failed."""
+        """The reason for the student why its code failed."""
         if verdict is None:
             return NO_CODE
         if (failed := verdict.public_failure) is None:
@@ -126,7 +126,7 @@ class CodeEnvironment(TaskEnvironment):
 def make_default(
     instances: Sequence[TaskInstance] | None = None, **options: Any
 ) -> CodeEnvironment:
-    """What `gymnasium.make("dataenvgym/Code-v0")` makes: by default, pocket code (validation).
+    """Make `dataenvgym/Code-v0`: by default, with pocket code (validation).
 
     Args:
         options: those of `CodeEnvironment`.

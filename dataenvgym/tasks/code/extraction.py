@@ -7,7 +7,7 @@ one first; and any of them that is the transcript of a session. The first piece 
 entry point, with something in it, is the code, and what it needs of the other fences comes along
 (see `helpers`). Else it is a piece as the body of the starter code; else the first that has as much
 as the entry point's head; else the last fence. A program is the first piece that writes something.
-Nothing is run here; what comes out need not be right, or even Python.
+Nothing is run here; the result need not be right, or even Python.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _defines(entry_point: str, code: str) -> bool:
 
 
 def _announces(entry_point: str, code: str) -> bool:
-    """Whether the head of that function or class stands in the code, which need not parse."""
+    """Whether the head of that function or class is in the code, which need not parse."""
     owner, _, name = entry_point.rpartition(".")
     places = [rf"^[ \t]*class[ \t]+{re.escape(owner)}\b"] if owner else []
     places.append(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b")
@@ -196,7 +196,7 @@ def _is_empty(body: list[ast.stmt]) -> bool:
 
 
 def _transcripts(text: str, entry_point: str | None) -> Iterator[str]:
-    """The text's code if it is the transcript of a session, which is no Python itself."""
+    """The text's code if it is the transcript of a session, which is not Python itself."""
     if ">>>" in text and parsed(text) is None:
         code = code_of_transcript(text, with_shown=entry_point is None)
         yield from [code] if code is not None else []

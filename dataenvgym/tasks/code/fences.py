@@ -2,7 +2,7 @@
 
 CommonMark's fences, with these differences:
 
-    what is a fence inside a docstring belongs to the code, and opens and closes nothing
+    a fence inside a docstring belongs to the code, and opens and closes nothing
     marks behind the last line of code close the fence as well
     marks that name Python, in a fence that was never closed, begin a new one
 """

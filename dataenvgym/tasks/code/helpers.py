@@ -1,4 +1,4 @@
-"""What a piece of code needs from the other pieces of a reply: functions, classes, imports.
+"""Finds the functions, classes and imports that a piece of code needs from the rest of a reply.
 
 Some replies give a helper in one fence and the function that calls it in the next.
 """

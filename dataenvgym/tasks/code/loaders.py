@@ -42,7 +42,7 @@ def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance
     """The task instance in a row; None for a row of APPS without tests, as it has some.
 
     Raises:
-        InvalidInstanceError: if the row is not in the format, naming where and what is amiss.
+        InvalidInstanceError: if the row is not in the format, naming the place and the fault.
         ConfigurationError: if there is no such format.
     """
     detected = _detect(row) if format == "auto" else format

@@ -104,7 +104,7 @@ class PocketCodeDomain(CodeDomain):
 
 @dataclass(frozen=True)
 class PocketCodeSkill:
-    """One function: what it returns, and how one asks for it.
+    """One function: its result, and the wordings that ask for it.
 
     `expression` and `wants` hold `{a}` for the argument and `{k}` for a digit, where there is one;
     `arguments` makes a random argument to call it with.
@@ -123,7 +123,7 @@ class PocketCodeSkill:
 
     @property
     def phrasings(self) -> tuple[str, ...]:
-        """The frames filled with what is wanted; `{f}`, `{a}` and `{k}` are left open."""
+        """The frames filled with the wanted result; `{f}`, `{a}` and `{k}` are left open."""
         return tuple(
             frame.replace("{wanted}", wanted)
             for frame, wanted in zip(_FRAMES, self.wants, strict=True)
@@ -140,7 +140,7 @@ class PocketCodeProblem:
 
     @property
     def output(self) -> str:
-        """What a student should write: the whole function."""
+        """The gold reply: the whole function."""
         f, a = self.signature
         expression = self.skill.expression.format(a=a, k=self.digit)
         return f"def {f}({a}):\n    return {expression}"
@@ -256,7 +256,7 @@ def _judged_by(problem: PocketCodeProblem, rng: np.random.Generator) -> CodeProb
 
 
 def _evaluated(expression: str, argument: str, value: Any) -> Any:
-    """What an expression of our own skills gives."""
+    """The value of an expression of our own skills."""
     return eval(expression, {argument: value})
 
 

@@ -1,10 +1,10 @@
-"""A code problem: what the student's program has to do, and the tests that say whether it does.
+"""A code problem: the task of the student's program, and the tests that check it.
 
-It stands in `TaskInstance.data`, as JSON: `problem_of(instance)` reads it. Tests are of four kinds:
+It is in `TaskInstance.data`, as JSON: `problem_of(instance)` reads it. Tests are of four kinds:
 
     CallTest     the entry point, called with arguments, returns the expected value
     ProgramTest  a program with asserts (HumanEval's `check(candidate)`, MBPP's `test_list`)
-    DoctestTest  an interactive session, as it stands in a docstring
+    DoctestTest  an interactive session, as it is in a docstring
     StdioTest    the whole program reads stdin and writes stdout (APPS, LiveCodeBench)
 
 Public tests may be shown to the student, hidden ones never are; both count.
@@ -44,14 +44,14 @@ class ProgramTest(Model):
 
 
 class DoctestTest(Model):
-    """A text with `>>>` examples; what stands between them is ignored."""
+    """A text with `>>>` examples; the text between them is ignored."""
 
     kind: Literal["doctest"] = "doctest"
     text: Text = Field(min_length=1)
 
 
 class StdioTest(Model):
-    """What the program reads, and what it has to write."""
+    """The program's input, and the expected output."""
 
     kind: Literal["stdio"] = "stdio"
     input: Text = ""
@@ -74,7 +74,7 @@ Test = Annotated[
 
 
 class CodeProblem(Model):
-    """What is needed to judge a solution.
+    """The data that judging a solution needs.
 
     Attributes:
         entry_point: the function that tests call; a method of a class `Solution` (made without
@@ -143,5 +143,5 @@ def problem_of(instance: TaskInstance) -> CodeProblem:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the problem as a whole"
         raise InvalidInstanceError(
-            f"instance {instance.id!r} is no code problem: data field {where}: {first['msg']}"
+            f"instance {instance.id!r} is not a code problem: data field {where}: {first['msg']}"
         ) from None

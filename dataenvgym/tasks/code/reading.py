@@ -1,4 +1,4 @@
-"""Reading code and questions without running anything: what they define, call and demand."""
+"""Parses code and questions without running anything: their definitions, calls and demands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Assig
 
 
 def problem_in(question: str) -> CodeProblem | None:
-    """The problem that a question puts, by the tests that stand in it; None if there are none.
+    """The problem that a question puts, by the tests in it; None without any.
 
     Tests are lines that begin with `assert`, or else examples behind `>>>`; all of them count as
     public. A function that the question begins is the starter code.
@@ -92,7 +92,7 @@ def called_function(tests: str, solution: str | None = None) -> str | None:
 
 
 def surroundings(code: str, entry_point: str) -> str:
-    """What code defines besides the entry point: imports, helpers, constants."""
+    """Definitions of code besides the entry point: imports, helpers, constants."""
     tree = parsed(code)
     nodes = [node for node in tree.body if isinstance(node, _KEPT)] if tree is not None else []
     return "\n".join(ast.unparse(n) for n in nodes if getattr(n, "name", None) != entry_point)
@@ -110,7 +110,7 @@ def emptied(code: str, entry_point: str) -> str | None:
 
 
 def normalised(code: str) -> str:
-    """Code without comments, docstrings and layout; as it is, where it is no Python."""
+    """Code without comments, docstrings and layout; as it is, where it is not Python."""
     if (tree := parsed(code)) is None:
         return code.strip()
     for node in ast.walk(tree):

@@ -1,10 +1,10 @@
 """The texts of a reply in which its code may stand, the likeliest one first.
 
-    what stands before a mark that ends the student's turn, without what was thought
+    the text before a mark that ends the student's turn, without its thinking
     the same without the marks of a quotation (`> `)
     all of the reply, for models that answer while they think or write such marks into their code
 
-Thinking is what stands between `<think>` at the beginning of a line and `</think>` at the beginning
+Thinking is the text between `<think>` at the beginning of a line and `</think>` at the beginning
 or the end of one, or before a fence; also all before a closing tag that nothing opened, and all
 behind an opening one that nothing closes. Everything here takes time in proportion to the reply.
 """
@@ -48,7 +48,7 @@ def texts_of(reply: str) -> Iterator[str]:
 
 
 def visible(reply: str) -> str:
-    """The reply without characters that nobody sees: byte-order marks, spaces of no width.
+    """The reply without invisible characters: byte-order marks, spaces of no width.
 
     Spaces that break no line, which Python does not take, become spaces.
     """

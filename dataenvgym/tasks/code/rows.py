@@ -1,4 +1,4 @@
-"""What every format of code data sets is read into, before it becomes an instance."""
+"""Rows of code data sets: the common form of every format, before it becomes an instance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def text_in(row: Row, field: str, *, default: str | None = None) -> str:
     """The text in that field; the default, if there is one, where the field is absent or null.
 
     Raises:
-        InvalidInstanceError: if there is no text.
+        InvalidInstanceError: without text.
     """
     value = row.values.get(field)
     if value is None and default is not None:
@@ -87,7 +87,7 @@ def json_of(text: str, where: str) -> Any:
     """The value that a JSON text stands for; whole numbers may have any number of digits.
 
     Raises:
-        InvalidInstanceError: if it is no JSON.
+        InvalidInstanceError: if it is not JSON.
     """
     try:
         return json.loads(text, parse_int=_whole)  # orjson makes floats of long whole numbers

@@ -17,15 +17,15 @@ class SharedSandbox:
     """Shared by a task, its copies, their environments and all threads.
 
     A copy in another process (by pickling, or after a fork) opens a sandbox of its own. What is
-    open is closed by `close`, or else when nobody holds this any more, at exit at the latest.
+    open is closed by `close`, or else with the last reference to this, at exit at the latest.
 
     Args:
         backend: see `open_sandbox`.
-        workers: how many runs may go on at the same time.
+        workers: how many runs may be active at the same time.
         options: the backend's own.
 
     Raises:
-        ConfigurationError: if there is no such backend, or workers is no number of them.
+        ConfigurationError: if there is no such backend, or workers is not a number of them.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class SharedSandbox:
             ConfigurationError: if the backend cannot work here; it says the ways out.
             SandboxError: after `close`.
         """
-        if self._owner != os.getpid():  # after a fork: what is open, and the lock, are the parent's
+        if self._owner != os.getpid():  # after a fork: sandbox and lock are the parent's
             self._forget()
         with self._lock:
             if self._closed:

@@ -6,7 +6,7 @@ import ast
 
 
 def parsed(code: str) -> ast.Module | None:
-    """The code's syntax tree, or None if it is no Python."""
+    """The code's syntax tree, or None if it is not Python."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""What judging gives: a result for each test, and a verdict of all."""
+"""The result of judging: one for each test, and a verdict of all."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ENDED = {
 
 
 class TestResult(Model):
-    """Whether a test passed; if not, why, for whoever may see the test.
+    """Whether a test passed; if not, the reason, for those who may see the test.
 
     Attributes:
         message: control characters and lone surrogates are escaped, as code may send any text.
-        got: what the solution gave, in canonical form, where the test is a call or gives stdin.
-        is_no_data: whether the test failed as the solution gave what is no plain data, at which no
-            test can look.
+        got: the solution's result, in canonical form, where the test is a call or gives stdin.
+        is_no_data: True if the solution returned an object that cannot be compared outside its
+            process.
     """
 
     __test__ = False  # it is no test of pytest's

@@ -48,7 +48,7 @@ class MathEnvironment(TaskEnvironment):
 def make_default(
     instances: Sequence[TaskInstance] | None = None, **options: Any
 ) -> MathEnvironment:
-    """What `gymnasium.make("dataenvgym/Math-v0")` makes: by default, pocket math (validation).
+    """Make `dataenvgym/Math-v0`: by default, with pocket math (validation).
 
     Args:
         options: those of `TaskEnvironment`.

@@ -32,7 +32,7 @@ def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance
     """The task instance in a row.
 
     Raises:
-        InvalidInstanceError: if the row is not in the format, naming where and what is amiss.
+        InvalidInstanceError: if the row is not in the format, naming the place and the fault.
         UnparsableAnswerError: if it has no gold answer.
     """
     detected = _detect(row) if format == "auto" else format

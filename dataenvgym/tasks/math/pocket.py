@@ -128,7 +128,7 @@ class PocketSkill:
 
 @dataclass(frozen=True)
 class PocketProblem:
-    """A skill and what it is about."""
+    """A skill and its numbers."""
 
     skill: PocketSkill
     numbers: Numbers
@@ -186,7 +186,7 @@ def split_of(numbers: Numbers) -> Split:
 
 
 def operands_of(text: str) -> Numbers:
-    """The sorted integers in `text`: what makes two problems the same up to their wording."""
+    """The sorted integers in `text`: two problems with the same ones differ only in wording."""
     return tuple(sorted(_numbers_in(text)))
 
 

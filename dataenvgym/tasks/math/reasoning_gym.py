@@ -6,7 +6,7 @@ question that another split has is passed over (test chooses first, then validat
 so that no question occurs twice.
 
 The score is the family's own, between 0 and 1; 1 is correct. Families that score by evaluating
-the answer as Python code are refused: what a student writes is not run here.
+the answer as Python code are refused: a student's code is not run here.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class ReasoningGymDomain(Domain):
 class ReasoningGymEnvironment(TaskEnvironment):
     """One problem of a `ReasoningGymTask`, answered once, scored by its family.
 
-    The answer is what stands in the last <answer> tag, or else what is marked as final answer in
+    The answer is the text in the last <answer> tag, or else the text marked as final answer in
     one of the ways of `extract_final_answer`; a message without either scores as no answer. An
     answer of more than 10,000 characters, or with an exponent of five digits or more, is wrong.
     The options are those of `TaskEnvironment`.
@@ -273,7 +273,7 @@ def _key(question: str) -> str:
 
 
 def _answer_in(text: str) -> str | None:
-    """What stands in the last <answer> tag, or else is marked as final answer."""
+    """The text in the last <answer> tag, or else the text marked as final answer."""
     head, mark, _ = text.rpartition("</answer>")
     _, begun, answer = head.rpartition("<answer>")
     if not mark or not begun:

@@ -17,7 +17,8 @@ partners       scripted negotiators of several temperaments
 villagers      scripted partners of small scenes
 problem        a scene to be played from one seat, as the data of an instance
 rule_scores    the dimensions that a scene's rules score
-seat_scores    the scores of a seat: by rule, or by a judge
+seat_scores    how a seat did: by rule, or by judges
+recording      episodes and events of scenes that are played, kept in a store
 strategies     advice before each turn, which only the advised seat notices
 environment    Social-v0: the student's seat; the others are asked or scripted
 aec            SocialAECEnv: all seats, as a PettingZoo environment (the extra `pettingzoo`)

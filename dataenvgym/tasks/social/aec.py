@@ -40,11 +40,11 @@ from dataenvgym.tasks.social.actions import (
     InvalidActionText,
     read_action,
 )
-from dataenvgym.tasks.social.environment import SOLVED, checked_dimensions
+from dataenvgym.tasks.social.environment import SOLVED
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.problem import problem_of
 from dataenvgym.tasks.social.scene import SceneState
-from dataenvgym.tasks.social.seat_scores import seat_scores, to_judge
+from dataenvgym.tasks.social.seat_scores import Scoring, SeatScores
 from dataenvgym.tasks.social.turns import Rules
 from dataenvgym.tasks.social.views import dialogue, seat_conversation
 
@@ -117,7 +117,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self.others = speakers_of(others)
         self._every_seat = every_seat or self.rules.order == "simultaneous"
         self.metadata = {**type(self).metadata, "is_parallelizable": self._every_seat}
-        self._dimensions = checked_dimensions(dimensions)
+        self._scoring = Scoring(tuple(dimensions))
         seats = max(problem_of(instance).scene.seats for instance in self.instances)
         self.possible_agents = [f"seat_{seat}" for seat in range(seats)]
         observation = {
@@ -260,11 +260,11 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
             self.infos[agent]["ending"] = self.scene.ending
 
     def _scores(self, scene: SceneState, seat: int) -> dict[str, float]:
-        asking: Any = seat_scores(scene, seat, self._dimensions)
+        asking: Any = self._scoring.of_seat(scene, seat)
         seeds = partial(_seed_of_ask, scene.seed, seat)
         asks = asks_of(asking, f"{type(self).__name__}.step()", seeds=seeds, most=_MOST_ASKS)
-        scores: dict[str, float] = answered(asks, self.others, self)
-        return scores
+        found: SeatScores = answered(asks, self.others, self)
+        return found.scores
 
     # --- which scene ---
 
@@ -297,7 +297,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         if "judge" in self.others:
             return
         for seat in range(scene.seats):
-            if missing := to_judge(scene, seat, self._dimensions):
+            if missing := self._scoring.to_judge(scene, seat):
                 raise ConfigurationError(
                     f"instance {instance.id!r}: no rule of the scene scores {', '.join(missing)} "
                     f"of seat {seat}, and there is no judge: make the environment with "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from dataenvgym.interfaces import SamplingParameters
@@ -11,12 +11,15 @@ from dataenvgym.records import (
     Conversation,
     TaskInstance,
 )
+from dataenvgym.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tasks.social.actions import Action, ActionKind, write_action
 from dataenvgym.tasks.social.environment import PARTNER_SAMPLING, SocialEnvironment
 from dataenvgym.tasks.social.partners import rounded, written
 from dataenvgym.tasks.social.problem import MODEL, problem_of
+from dataenvgym.tasks.social.recording import SceneRecorder
+from dataenvgym.tasks.social.seat_scores import Scored
 from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.turns import MOST_TURNS, Rules
 
@@ -27,8 +30,11 @@ class SocialDomain(DialogueDomain):
     """Scenes played from one seat.
 
     Args:
-        rules, dimensions, partner_sampling, strategies, template, system_prompt: see
-            `SocialEnvironment`.
+        rules, dimensions, partner_sampling, strategies: see `SocialEnvironment`.
+        judges, scored, template, system_prompt: see there.
+
+    Attributes:
+        recorder: keeps the scenes that are played, once it is given a store.
     """
 
     def __init__(
@@ -37,18 +43,24 @@ class SocialDomain(DialogueDomain):
         *,
         dimensions: Sequence[str] = ("goal",),
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        judges: Sequence[str] = ("judge",),
+        scored: Scored = "student",
         strategies: Strategies | None = None,
         system_prompt: str = "",
         template: str = INSTRUCTION,
     ) -> None:
         self.prompt_template = PromptTemplate(system_prompt, template)
         self._kinds = (rules or Rules()).kinds
+        self.judges, self.scored = tuple(judges), scored
+        self.recorder: SceneRecorder | None = None
         self._strategies = strategies or Strategies()
         self._environment = partial(
             SocialEnvironment,
             rules=rules,
             dimensions=dimensions,
             partner_sampling=partner_sampling,
+            judges=judges,
+            scored=scored,
             strategies=strategies,
             system_prompt=system_prompt,
             template=template,
@@ -56,7 +68,20 @@ class SocialDomain(DialogueDomain):
         self.make_environment()  # an impossible option is refused here
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> SocialEnvironment:
-        return self._environment(instances)
+        return self._environment(instances, recorder=self.recorder)
+
+    def record_in(
+        self, store: Store, models: Mapping[str, str] | None = None, *, events: bool = True
+    ) -> None:
+        """Keep the scenes that are played from now on in this store, too.
+
+        Args:
+            models: who is who (see `SceneRecorder`).
+            events: also tell of each action when it happens.
+        """
+        self.recorder = self.recorder or SceneRecorder()
+        self.recorder.models |= models or {}
+        self.recorder.keep_in(store, events=events)
 
     def prompt(self, instance: TaskInstance) -> Conversation:
         """What the student sees first, without what a model says before it."""

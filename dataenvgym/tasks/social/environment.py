@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, SpeakerError, did_you_mean
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.social.actions import Action, InvalidActionText, read_action
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.problem import MODEL, SocialProblem, problem_of
+from dataenvgym.tasks.social.recording import SceneRecord, SceneRecorder
 from dataenvgym.tasks.social.scene import Event, SceneState
-from dataenvgym.tasks.social.seat_scores import seat_scores
+from dataenvgym.tasks.social.seat_scores import Scored, Scoring
 from dataenvgym.tasks.social.strategies import (
     PARTNER_STRATEGIST,
     SPEAKER,
@@ -52,6 +53,9 @@ class SocialEnvironment(TaskEnvironment):
             all are, `overall` is their mean.
         partner_sampling: how the speakers "partner" and "speaker" draw their replies.
         strategies: whether the student is a strategist, and who else has one.
+        judges: the speakers that score what the scene's rules do not.
+        scored: "student": the student's seat; "all": every seat, for the record.
+        recorder: keeps the scenes that are played; None keeps none.
         options: those of `TaskEnvironment`.
     """
 
@@ -65,13 +69,18 @@ class SocialEnvironment(TaskEnvironment):
         rules: Rules | None = None,
         dimensions: Sequence[str] = ("goal",),
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
+        judges: Sequence[str] = ("judge",),
+        scored: Scored = "student",
+        recorder: SceneRecorder | None = None,
         strategies: Strategies | None = None,
         **options: Any,
     ):
         super().__init__(instances, **options)
         self._rules = rules or Rules()
-        self._dimensions = checked_dimensions(dimensions)
+        self._scoring = Scoring(tuple(dimensions), judges, scored)
         self._partner_sampling = SamplingParameters.model_validate(partner_sampling)
+        self._recorder = recorder
+        self._record: SceneRecord | None = None
         self._strategies = strategies or Strategies()
 
     @property
@@ -82,6 +91,9 @@ class SocialEnvironment(TaskEnvironment):
     def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
         problem = problem_of(instance)
         self._strategies.check_partner(problem.partner)
+        self._record = None
+        if self._recorder is not None:
+            self._record = self._recorder.record(instance.id, problem, self._episode_seed)
         state = SceneState.begin(problem.cast, self._rules, seed=problem.seed)
         state = yield from self._until_student_acts(problem, state)
         if not state.acting:
@@ -115,7 +127,9 @@ class SocialEnvironment(TaskEnvironment):
         if state.ending is None and problem.seat in state.present:
             self._state = state
             return Outcome(messages, done=False)
-        scores = yield from seat_scores(state, problem.seat, self._dimensions)
+        if self._record is not None:
+            self._record.ended(state)
+        scores = yield from self._scores(problem, state)
         self._state = state  # only now: a speaker that fails leaves it as it was
         goal = scores["goal"]
         return Outcome(
@@ -124,6 +138,11 @@ class SocialEnvironment(TaskEnvironment):
             was_correct=goal >= SOLVED,
             scores=scores,
         )
+
+    def close(self) -> None:
+        if self._record is not None:
+            self._record.close()
+        super().close()
 
     # --- a turn ---
 
@@ -157,7 +176,10 @@ class SocialEnvironment(TaskEnvironment):
             if "partner" in self._strategies.strategists:
                 state = yield from self._advised(PARTNER_STRATEGIST, state, seat)
             actions[seat] = yield from self._acts("partner", state, seat)
-        return state.after(actions, notes)
+        state = state.after(actions, notes)
+        if self._record is not None:
+            self._record.went_on(state)
+        return state
 
     def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, SceneState]:
         """The scene after a strategist has advised the seat."""
@@ -181,20 +203,20 @@ class SocialEnvironment(TaskEnvironment):
             return ()
         return (Message(role="user", content=news(lines)),)
 
+    def _scores(
+        self, problem: SocialProblem, state: SceneState
+    ) -> Generator[Ask, str, dict[str, float]]:
+        """The dimensions of the student's seat; what is scored goes into the record.
 
-def checked_dimensions(dimensions: Sequence[str]) -> tuple[str, ...]:
-    """The dimensions, if they exist and `goal`, the reward, is one of them."""
-    for name in dimensions:
-        if name not in DIMENSIONS:
-            raise ConfigurationError(
-                f"dimensions names {name!r}.{did_you_mean(str(name), DIMENSIONS)} There are: "
-                f"{', '.join(DIMENSIONS)}"
-            )
-    if "goal" not in dimensions:
-        raise ConfigurationError(
-            f"dimensions are {list(dimensions)}, without 'goal', which is the reward: add it"
-        )
-    return tuple(dimensions)
+        Raises:
+            SpeakerError: if the judges give no verdict.
+        """
+        found = yield from self._scoring.of_seats(state, problem.seat)
+        if self._record is not None:
+            self._record.scored(found)
+        of_student = found[problem.seat]
+        assert of_student is not None
+        return of_student.scores
 
 
 def make_default(

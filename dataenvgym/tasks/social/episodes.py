@@ -33,6 +33,7 @@ class Episode(Model):
         models: of the judge or environment first and then of each seat, as Sotopia has them.
         turns: what was said, turn by turn.
         scores: one for each seat, None if it was not scored; empty if nothing was scored yet.
+        by_judge: of each seat, the scores of each judge by dimension; not in Sotopia's files.
         reasoning: the judge's.
         judge_prompt: what the judge was shown.
     """
@@ -44,6 +45,7 @@ class Episode(Model):
     models: tuple[Text, ...] = ()
     turns: tuple[tuple[Utterance, ...], ...] = ()
     scores: tuple[SeatScore | None, ...] = ()
+    by_judge: tuple[dict[str, dict[str, Finite]], ...] = ()
     reasoning: Text = ""
     judge_prompt: Text = ""
 

@@ -76,11 +76,13 @@ class JudgedCharacter:
 
     Attributes:
         scores: of each dimension that was judged; empty if too few judges gave a verdict.
+        by_judge: of each dimension, each judge's.
         reasons: of each dimension, by judge.
         unscored: why there is no verdict, of the judges that gave none.
     """
 
     scores: Mapping[str, float]
+    by_judge: Mapping[str, Mapping[str, float]]
     reasons: Mapping[str, Mapping[str, str]]
     unscored: Mapping[str, str]
 
@@ -125,12 +127,16 @@ def judge_character(
     )
     judged = yield from panel_ask(asked, verdict, who=judges, **asking)
     found = {n: judged.score(f"{n}.score", aggregation, min_judges=min_judges) for n in names}
+    by_judge = {
+        name: {judge: float(getattr(v, name).score) for judge, v in judged.verdicts.items()}
+        for name in names
+    }
     reasons = {
         name: {judge: getattr(v, name).reason for judge, v in judged.verdicts.items()}
         for name in names
     }
     scores = {name: score for name, score in found.items() if score is not None}
-    return JudgedCharacter(scores, reasons, judged.unscored)
+    return JudgedCharacter(scores, by_judge, reasons, judged.unscored)
 
 
 def judge_turns(

@@ -31,6 +31,7 @@ class SceneSource(Source):
         partner: "model", or a temperament (see `partners`).
         casts_per_scene: how many casts of each scene are played at most.
         fractions: shares of the scenes.
+        trial: which repetition this is: another one has other seeds of the problems.
 
     Raises:
         ConfigurationError: for a subset, seat or partner that does not exist, for shares that
@@ -50,6 +51,7 @@ class SceneSource(Source):
         casts_per_scene: int = 1,
         fractions: Mapping[Split, float],
         seed: int = 0,
+        trial: int = 0,
     ) -> None:
         if seats not in get_args(Seats):
             raise ConfigurationError(
@@ -58,6 +60,8 @@ class SceneSource(Source):
             )
         if casts_per_scene < 1:
             raise ConfigurationError(f"casts_per_scene is {casts_per_scene}, expected 1 or more")
+        if trial < 0:
+            raise ConfigurationError(f"trial is {trial}, expected 0 or more")
         shares = [fractions.get(split, 0.0) for split in SPLITS]
         if min(shares) < 0 or not sum(shares) > 0 or not fractions.keys() <= set(SPLITS):
             raise ConfigurationError(
@@ -75,7 +79,7 @@ class SceneSource(Source):
             )
         self._profiles, self._name, self._seats, self._partner = profiles, name, seats, partner
         self._casts_per_scene, self._fractions = casts_per_scene, fractions
-        self._seed, self._is_whole = seed, False
+        self._seed, self._trial, self._is_whole = seed, trial, False
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         scenes = self._scenes if self._is_whole else self._split(split)
@@ -105,6 +109,7 @@ class SceneSource(Source):
         return [scene for scene in self._scenes if scene.id in chosen]
 
     def _instances(self, scene: Scene) -> Iterator[TaskInstance]:
+        of_trial = ("trial", self._trial) if self._trial else ()
         found = islice(casts(self._profiles, scene), self._casts_per_scene)
         for number, cast in enumerate(found):
             for seat in self._seats_in(scene):
@@ -114,7 +119,7 @@ class SceneSource(Source):
                     characters=tuple(self._profiles.characters[id] for id in cast),
                     seat=seat,
                     partner=self._partner,
-                    seed=derive_seed(self._seed, "problem", id),
+                    seed=derive_seed(self._seed, "problem", id, *of_trial),
                 )
                 yield to_instance(problem, id=id, task=self._name)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
 from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION
@@ -18,6 +19,7 @@ from dataenvgym.tasks.social.problem import MODEL
 from dataenvgym.tasks.social.procedural import ProceduralScenes
 from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
 from dataenvgym.tasks.social.procedural_skills import SKILLS
+from dataenvgym.tasks.social.seat_scores import Scored
 from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
 from dataenvgym.tasks.social.turns import Order, rules_of
 from dataenvgym.tasks.source import Source, Split
@@ -43,7 +45,10 @@ class SocialTask(Task):
         rules: "sotopia" or "epo" (see `turns.rules_of`).
         order, turn_limit, most_stale: see `turns.Rules`.
         dimensions: that are scored (see `SocialEnvironment`); those that the rules of a scene do
-            not score need the speaker "judge".
+            not score need the judges.
+        judges, scored: see `SocialEnvironment`.
+        trial: which repetition this is: another one has other seeds wherever there are any, and
+            the same scenes.
         partner_sampling: how the speakers "partner" and "speaker" draw their replies.
         role: the student's: "speaker", or "strategist" (the speaker "speaker" acts for it).
         strategists: who advises besides, "own" and "partner": the speakers "strategist" and
@@ -70,6 +75,9 @@ class SocialTask(Task):
         turn_limit: int = 20,
         most_stale: int = 2,
         dimensions: Sequence[str] = ("goal",),
+        judges: Sequence[str] = ("judge",),
+        scored: Scored = "student",
+        trial: int = 0,
         system_prompt: str = "",
         template: str = INSTRUCTION,
         partner_sampling: SamplingParameters = PARTNER_SAMPLING,
@@ -93,6 +101,8 @@ class SocialTask(Task):
         how: dict[str, Any] = {
             "dimensions": dimensions,
             "partner_sampling": partner_sampling,
+            "judges": judges,
+            "scored": scored,
             "strategies": strategies,
             "system_prompt": system_prompt,
             "template": template,
@@ -117,5 +127,14 @@ class SocialTask(Task):
                 casts_per_scene=casts_per_scene,
                 fractions=fractions,
                 seed=seed,
+                trial=trial,
             )
-        super().__init__(source, domain, name=name, sampling=sampling, **options)
+        super().__init__(source, domain, name=name, sampling=_of_trial(sampling, trial), **options)
+
+
+def _of_trial(sampling: SamplingParameters, trial: int) -> SamplingParameters:
+    """The sampling with the seed of a repetition; that of trial 0 is its own."""
+    sampling = SamplingParameters.model_validate(sampling)
+    if not trial:
+        return sampling
+    return sampling.model_copy(update={"seed": derive_seed(sampling.seed, "trial", trial)})

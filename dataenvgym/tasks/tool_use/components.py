@@ -27,12 +27,12 @@ from dataenvgym.tasks.tool_use.world import World
 
 Evaluates = Callable[[ToolUseProblem, "Ending"], bool | None]
 Components = Mapping[Component, Evaluates]
-"""How each component is evaluated; None is what it gives if it cannot be."""
+"""How each component is evaluated; None if it cannot be."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What a conversation came to.
+    """The end of a conversation.
 
     Attributes:
         world: in its final state.

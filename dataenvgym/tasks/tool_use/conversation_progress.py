@@ -18,7 +18,7 @@ class Progress:
     """What has happened so far in one conversation.
 
     Attributes:
-        unheard: what the student said beside calls, and the user has not answered yet.
+        unheard: the student's words beside calls that the user has not answered yet.
         n_words: messages to the user since the last call.
     """
 
@@ -46,7 +46,7 @@ class Progress:
         return restore
 
     def say(self, words: str) -> str:
-        """What the user hears of these words: before them, what was said beside calls."""
+        """The text for the user: the student's words beside calls, then these words."""
         self.said.append(words)
         self.n_words += 1
         heard = "\n".join((*self.unheard, words))
@@ -59,5 +59,5 @@ class Progress:
         self.unheard.append(words.strip())
 
     def ending(self) -> Ending:
-        """What it has come to."""
+        """Its ending."""
         return Ending(self.world, self.prepared.gold_state, self.said, self.calls)

@@ -1,4 +1,4 @@
-"""The domain of tool use: a conversation is judged by what it did to the world, and said."""
+"""The domain of tool use: a conversation is judged by its effects on the world, and its words."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ToolUseDomain(DialogueDomain):
     def prompt(self, instance: TaskInstance) -> Conversation:
         """The conversation that the student sees first.
 
-        What a model that plays the user says first is not in it.
+        The first words of a model that plays the user are not in it.
         """
         prepared = self.prepared(instance)
         if instance.instruction or not isinstance(prepared.problem.user, ModelUser):
@@ -166,9 +166,9 @@ class ToolUseDomain(DialogueDomain):
         return problem if solved and _heard(solved) == _heard(record) else None
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
-        """What a student says that solves the problem: the gold calls, one at a time, and words.
+        """Messages of the student that solve the problem: the gold calls, one at a time, and words.
 
-        The words are the answer of the instance, or what has to be said.
+        The words are the answer of the instance, or the required facts.
         """
         problem = self.prepared(instance).problem
         for call in problem.gold:

@@ -99,7 +99,7 @@ class ToolUseEnvironment(TaskEnvironment):
         return self._user_begins(prepared, seat)
 
     def opening(self, prepared: Prepared, words: str) -> Conversation:
-        """What the student sees first, if the user begins with these words."""
+        """The messages that the student sees first, if the user begins with these words."""
         first, *rest = self.prompt_template.conversation(words)
         return (first.model_copy(update={"tools": prepared.tools}), *rest)
 
@@ -159,7 +159,7 @@ class ToolUseEnvironment(TaskEnvironment):
             raise
 
     def _called(self, said: Message) -> Outcome | Generator[Ask, str, Outcome] | None:
-        """What follows on the message's calls, those that cannot be read included; None without."""
+        """The results of the message's calls, malformed ones included; None without calls."""
         malformed = malformed_call(said.content) if said.content else None
         if not said.tool_calls and malformed is None:
             return None
@@ -273,7 +273,7 @@ def _first_words(spoken: Spoken) -> str:
 def make_default(
     instances: Sequence[TaskInstance] | None = None, **options: Any
 ) -> ToolUseEnvironment:
-    """What `gymnasium.make("dataenvgym/ToolUse-v0")` makes: by default, the shop (validation).
+    """Make `dataenvgym/ToolUse-v0`: by default, with the shop (validation).
 
     Args:
         options: those of `ToolUseEnvironment`.

@@ -135,7 +135,7 @@ def call_scores(
     lenient: bool = False,
     tools: Sequence[Tool] = (),
 ) -> dict[str, float]:
-    """How far calls are right, in shares of what there is in either of the two.
+    """How far calls are right, as shares of all calls in either of the two.
 
     Returns:
         `names_matched`: of the tools' names, each as often as it is called; 1.0 if there are none.

@@ -134,7 +134,7 @@ class PocketToolsDomain(ToolUseDomain):
 
 @dataclass(frozen=True)
 class PocketToolsProblem:
-    """A skill and what it is about; the operands are sorted by name."""
+    """A skill and its operands, which are sorted by name."""
 
     skill: PocketToolsSkill
     operands: Operands
@@ -150,7 +150,7 @@ class PocketToolsProblem:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What an instance of it holds: a `ToolUseProblem`."""
+        """The data of its instance: a `ToolUseProblem`."""
         steps, said = self._solution
         gold = [call.model_dump() for message in steps for call in message.tool_calls]
         basis = ["state"] if said is None else ["state", "said"]
@@ -188,7 +188,7 @@ class PocketToolsProblem:
 
     @cached_property
     def _solution(self) -> tuple[Conversation, str | None]:
-        """The gold calls with their results, and what has to be said."""
+        """The gold calls with their results, and the required words."""
         village = VILLAGE.at(VILLAGE.state.patched(self._changes))
         solving, steps = self.skill.solve(**self.operands), []
         call: ToolCall = next(solving)

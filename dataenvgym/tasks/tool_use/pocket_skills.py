@@ -1,4 +1,4 @@
-"""The skills of pocket tools: what one asks for in the village, and which calls do it.
+"""The skills of pocket tools: requests in the village, and the calls that fulfill them.
 
 A phrasing names its operands: `{a}`, `{b}`, `{c}` are goods, `{x}` and `{y}` places, `{k}`, `{m}`
 and `{n}` digits. A solution is a generator: it yields calls, receives their results, and returns
@@ -23,7 +23,7 @@ Solving = Generator[ToolCall, str, str | None]
 
 @dataclass(frozen=True)
 class PocketToolsSkill:
-    """What one may ask for, in three phrasings and, tersely, as `symbol` and its operands."""
+    """A kind of request, in three phrasings and, tersely, as `symbol` and its operands."""
 
     name: str
     category: str

@@ -1,4 +1,4 @@
-"""A problem of tool use: what `TaskInstance.data` holds, as JSON."""
+"""A problem of tool use: the content of `TaskInstance.data`, as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Component = Literal["state", "assertions", "said", "calls"]
 
 
 class Assertion(Model):
-    """A check of the world, and what it should return at the end."""
+    """A check of the world, and its expected result at the end."""
 
     check: Text = Field(min_length=1)
     arguments: dict[str, Json] = {}
@@ -27,18 +27,18 @@ class Assertion(Model):
 
 
 class ToolUseProblem(Model):
-    """What a conversation begins with, and what it should come to.
+    """The beginning of a conversation, and its expected end.
 
     Attributes:
         world: the name of the world.
         state: changes to the world's initial state: field -> value, or id -> row of a table, where
             None deletes the row.
-        user: who speaks to the student; None if nobody answers it.
+        user: who speaks to the student; None if no user answers it.
         gold: the assistant's calls that solve the problem, in order.
         user_gold: the user's calls that do, which come after them.
         basis: the components whose product is the reward.
-        assertions: what has to hold in the end, for the component `assertions`.
-        said: what the student has to say to the user, for the component `said`.
+        assertions: that have to hold in the end, for the component `assertions`.
+        said: the facts that the student has to tell the user, for the component `said`.
         said_by: who decides whether it was said: "text", by its words (see `said`), or the speaker
             "judge", so that it may be said in other words.
     """

@@ -1,4 +1,4 @@
-"""Whether a text says what a user has to know: words, and numbers by their value.
+"""Whether a text tells a user the required facts: words, and numbers by their value.
 
 `says` reads both texts as tokens, and looks for the wanted ones side by side:
 

@@ -23,12 +23,12 @@ from dataenvgym.records import Tool
 
 _ARGUMENTS = re.compile(r"^Args:[ \t]*$", re.MULTILINE)
 _ARGUMENT = re.compile(r"(\w+)(?: *\([^)]*\))?:\s*(.*)$")
-_MOST_SHOWN = 60  # characters of what a student gave
+_MOST_SHOWN = 60  # characters of a student's value
 _MOST_BYTES = 200_000  # of the arguments of a call
 
 
 class Arguments:
-    """The arguments of one tool: their JSON schema, and the check of what a student gives.
+    """The arguments of one tool: their JSON schema, and the check of a student's values.
 
     Types are checked as JSON has them: an int may be given for a float, "5" not for an int, a date
     as text. All together have at most 200,000 bytes.
@@ -96,7 +96,7 @@ class Arguments:
         return f"argument {name!r} is {_short(repr(first['input']))}: {first['msg']}"
 
     def schema(self, descriptions: Mapping[str, str]) -> dict[str, Any]:
-        """The JSON schema, with what the docstring says of each argument."""
+        """The JSON schema, with the docstring's description of each argument."""
         schema = _without_titles(self._schema)
         properties = schema.setdefault("properties", {})
         for name, text in descriptions.items():
@@ -139,7 +139,7 @@ def tool_of(method: Callable[..., Any], arguments: Arguments) -> Tool:
 
 
 def _descriptions(docstring: str) -> dict[str, str]:
-    """What the section `Args:` says of each argument: `name: text` or `name (type): text`."""
+    """The descriptions in the section `Args:`: `name: text` or `name (type): text`."""
     section = _ARGUMENTS.search(docstring)
     if section is None:
         return {}

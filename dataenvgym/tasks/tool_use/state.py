@@ -181,12 +181,12 @@ class Table(MutableMapping[str, RowT], Generic[RowT]):
 
 
 class State(BaseModel):
-    """What is true in a world; subclasses have fields, `Table`s above all.
+    """The facts of a world; subclasses have fields, `Table`s above all.
 
     A value that is assigned is checked against the field's type.
 
     Attributes:
-        now: the world's clock. It stands still unless a tool moves it.
+        now: the world's clock. It does not move unless a tool moves it.
     """
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
@@ -234,7 +234,7 @@ class State(BaseModel):
         return self.__pydantic_private__ == other.__pydantic_private__
 
     def settled(self) -> Self:
-        """The same state, cheap to fork: what a tool or `initial` has built row by row."""
+        """The same state, cheap to fork, after a tool or `initial` has built it row by row."""
         twin = self.fork()
         twin.__dict__.update({name: twin.__dict__[name].settled() for name in self._tables})
         return twin

@@ -1,4 +1,4 @@
-"""What teachers read of a world, and how what they write becomes a problem of it.
+"""A world's description for teachers, and how their records become problems of it.
 
 A teacher writes a request, and as its output the calls that fulfill it with the last words:
 
@@ -38,7 +38,7 @@ def shown_world(system: str, world: World[Any]) -> str:
 
 
 def shown_try(completed: CompletedTaskInstance) -> str | None:
-    """What was said from the student's first message on; None if it never answered."""
+    """The conversation from the student's first message on; None if it never answered."""
     turns = completed.transcript
     at = next((i for i, message in enumerate(turns) if message.role == "assistant"), None)
     return None if at is None else "\n".join(_lines(turns[at:]))

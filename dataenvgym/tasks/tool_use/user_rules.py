@@ -1,4 +1,4 @@
-"""What a user played by a model has to keep, as far as rules can decide it.
+"""Rules that a user played by a model has to keep.
 
 A user that breaks one is at fault, and the student is not judged. At once:
 
@@ -18,7 +18,7 @@ At the end of a conversation that is not solved:
     lingers      all components hold, and it has not left although the student, without calling
                  anything more, has spoken to it `MOST_WORDS` times (of scripts too)
 
-What rules cannot decide, a judge may (see `user_judge`).
+Where rules cannot decide, a judge may (see `user_judge`).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Conduct:
         self._asked: set[int] = set()
         self._told = {i for i, fact in enumerate(user.facts) if says(opening, fact.tell)}
         self._has_spoken = bool(opening)
-        self._same: list[str] = []  # what the user heard before each of its equal messages
+        self._same: list[str] = []  # the words heard before each of its equal messages
         self._last = ""
 
     def complaint(self, heard: str, text: str, *, stops: bool) -> str | None:
-        """What is wrong with its answer to what it heard; None if it kept to the rules."""
+        """The rule that its answer breaks, as a sentence; None if it keeps all."""
         if not text:
             if not stops:
                 return "the reply is empty, expected words"

@@ -33,7 +33,7 @@ _FACTS = "What you know, and tell only when you are asked for it:"
 
 
 class Spoken(NamedTuple):
-    """What the user says, and whether it leaves with it."""
+    """The user's words, and whether it leaves with them."""
 
     text: str
     stops: bool
@@ -56,7 +56,7 @@ class ScriptSeat:
         return restore
 
     def answer(self, heard: str) -> Spoken:
-        """What it says to that; "" asks for its first message."""
+        """Its answer to that; "" asks for its first message."""
         line, state = self._script.line(self._state, heard)
         for call in line.calls:
             result = self._world.call(call, "user")
@@ -72,7 +72,7 @@ class ModelSeat:
     Args:
         opening: its first message; "" if it speaks first.
         sampling: how its replies are drawn.
-        before: what was said before the conversation, as it sees it.
+        before: the words before the conversation, as it sees them.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ModelSeat:
         return tuple(self._view)
 
     def saved(self) -> Callable[[], None]:
-        """Brings its view back to what it is now."""
+        """Restores its view as it is now."""
         n_seen = len(self._view)
 
         def restore() -> None:
@@ -113,7 +113,7 @@ class ModelSeat:
         return restore
 
     def answer(self, heard: str) -> Generator[Ask, str, Spoken]:
-        """What it says to that; "" asks for its first message.
+        """Its answer to that; "" asks for its first message.
 
         Raises:
             SpeakerError: if it breaks a rule (see `user_rules`).

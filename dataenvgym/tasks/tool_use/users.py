@@ -1,4 +1,4 @@
-"""Who speaks to the student: a script, a model, or nobody. Only data; see `user_seat`.
+"""Users who speak to the student: a script, a model, or none. Only data; see `user_seat`.
 
     {"kind": "script", "states": {"start": [{"asked": ["which"], "say": "The lamp."},
                                             {"asked": ["done"], "say": "Thanks.", "stop": true},
@@ -20,11 +20,11 @@ from dataenvgym.records import Model, Text, ToolCall
 
 Words = Annotated[str, Field(min_length=1)]
 STOP = "###STOP###"
-"""What a user played by a model says when it has nothing more to say."""
+"""The last words of a user played by a model."""
 
 
 class Line(Model):
-    """What a scripted user does next.
+    """The next step of a scripted user.
 
     Attributes:
         asked: it fits if one of these is in the student's message, whatever the case; without any,
@@ -72,7 +72,7 @@ class ScriptedUser(Model):
         return tuple(c for lines in self.states.values() for line in lines for c in line.calls)
 
     def line(self, state: str | None, heard: str) -> tuple[Line, str]:
-        """What it says to that message in that state (None: the first), and the next state."""
+        """Its answer to that message in that state (None: the first), and the next state."""
         state = next(iter(self.states)) if state is None else state
         heard = heard.casefold()
         for line in self.states[state]:
@@ -86,7 +86,7 @@ class Fact(Model):
 
     Attributes:
         asked: it is asked for if one of these is in the student's message, whatever the case.
-        tell: what the user's words then have to say (see `said`), now or later.
+        tell: facts that the user's words then have to tell (see `said`), now or later.
     """
 
     asked: tuple[Words, ...] = Field(min_length=1)
@@ -94,12 +94,12 @@ class Fact(Model):
 
 
 class ModelUser(Model):
-    """A user played by the speaker "user" (see `user_rules` for what it has to keep).
+    """A user played by the speaker "user" (see `user_rules` for its rules).
 
     Attributes:
-        instructions: who it is, what it wants and knows.
-        facts: what it has to tell when asked; its instructions need not repeat them.
-        must_not_say: what only the assistant may say, such as the result that it has to find.
+        instructions: its identity, wishes and knowledge.
+        facts: that it has to tell when asked; its instructions need not repeat them.
+        must_not_say: words that only the assistant may say, such as the result that it has to find.
         guidelines: how to play a user, before the instructions, in place of the house's own words.
         stops: it leaves by saying one of these; guidelines of your own have to name them.
     """

@@ -58,10 +58,10 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class CallResult:
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
-        content: what the caller reads.
+        content: for the caller.
         error: why the call failed, or None; the state is then unchanged.
     """
 

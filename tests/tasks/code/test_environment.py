@@ -153,7 +153,7 @@ def test_impossible_options_are_refused(options, reason):
 
 
 def test_an_instance_without_tests_cannot_be_put(bubblewrap):
-    with pytest.raises(InvalidInstanceError, match="'open' is no code problem"):
+    with pytest.raises(InvalidInstanceError, match="'open' is not a code problem"):
         begun(bubblewrap, TaskInstance(id="open", task="t", instruction="Warum?"))
 
 

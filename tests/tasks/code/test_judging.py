@@ -161,7 +161,7 @@ def test_a_test_that_cannot_be_run_at_all_is_an_error_and_no_wrong_answer(judged
     code = "def f(x):\n    return x\n"
     with pytest.raises(EvaluationError, match="set tests_share_process"):
         judged(code, box, hidden=[program("assert f(lambda: 1)")])
-    with pytest.raises(EvaluationError, match="it is no Python"):
+    with pytest.raises(EvaluationError, match="it is not Python"):
         judged(code, box, hidden=[program("assert f(")])
 
 

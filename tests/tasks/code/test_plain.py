@@ -135,7 +135,7 @@ def loop():
     [object(), len, lambda: 1, [object()], {1: object()}, Fraction, Own, Steps, [1, type(None)]],
 )
 def test_anything_else_is_refused(value):
-    with pytest.raises(plain.NotPlainError, match="which is no plain data"):
+    with pytest.raises(plain.NotPlainError, match="which is not plain data"):
         plain.dumps(value)
 
 

@@ -5,7 +5,7 @@
 
 Both sides use it: the harness, where time and memory are bounded, and our own process again. The
 student's code can send anything. What has another shape or size than it should is an `OddError`,
-and counts against whoever sent it.
+and counts against its sender.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class Answer:
 
     Attributes:
         value: the result, where `raised` and `no_data` are None.
-        raised: what the function raised.
+        raised: the exception of the function.
         no_data: why the result cannot be passed on.
-        changed: what it changed in its arguments, not checked (see `in_place.put_back`).
-        printed: what it wrote to stdout.
+        changed: its changes of its arguments, not checked (see `in_place.put_back`).
+        printed: its output on stdout.
     """
 
     __slots__ = ("changed", "no_data", "printed", "raised", "value")
@@ -93,11 +93,11 @@ class Answer:
 
 
 class Report:
-    """What came of a test that is a program.
+    """The result of a test that is a program.
 
     Attributes:
         failure: None if the test passed, else what is wrong.
-        no_data: whether a result was no plain data.
+        no_data: whether a result was not plain data.
         missing: the module that could not be imported, where that ended the test, or "".
         unfit: why the test cannot be run this way, or None.
         gone: None, or that the candidate's process is gone, and how, if that is known.
@@ -116,7 +116,7 @@ class Report:
         self.gone = _text(told["gone"]) if "gone" in told else None
 
     def told(self) -> dict[str, Any]:
-        """What `Report` reads, to be sent."""
+        """The message that `Report` reads."""
         told = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in told.items() if value is not None} | {
             "failure": self.failure
@@ -142,7 +142,7 @@ def read_report(message: bytes) -> Report:
 
 
 def read_loaded(message: bytes) -> Raised | None:
-    """What loading the code raised, if anything.
+    """The exception at loading the code, or None.
 
     Raises:
         OddError: if the message says neither.

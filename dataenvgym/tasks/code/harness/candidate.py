@@ -27,7 +27,7 @@ _MOST_PRINTED = 65536
 
 
 def serve(inbox: int, outbox: int) -> NoReturn:
-    """Load the code of the first message and answer calls until nobody asks; never returns."""
+    """Load the code of the first message and answer calls until the link ends; never returns."""
     status = 1
     try:
         _seal(inbox, outbox)
@@ -57,7 +57,7 @@ def _seal(inbox: int, outbox: int) -> None:
 
 
 def _loaded(module: types.ModuleType, code: str, file: str) -> dict[str, Any]:
-    """Run code as a part of the module; what was raised, if anything."""
+    """Run code as a part of the module; return its exception, or None."""
     try:
         exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
@@ -127,7 +127,7 @@ def _find(module: types.ModuleType, name: str) -> Any:
 
 
 class _Sink(io.RawIOBase):
-    """Keeps the beginning of what is written."""
+    """Keeps the beginning of the output."""
 
     def __init__(self) -> None:
         self.kept = bytearray()

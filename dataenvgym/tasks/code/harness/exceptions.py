@@ -29,7 +29,7 @@ def told(error: BaseException, file: str) -> dict[str, Any]:
         message = ""
     try:
         arguments = plain.loads(plain.dumps(list(error.args)))
-    except BaseException:  # an argument that is no plain data
+    except BaseException:  # an argument that is not plain data
         arguments = [message]
     return {
         "class": type(error).__name__,

@@ -1,4 +1,4 @@
-"""What a function changes in its arguments, carried from its copies of them to the originals.
+"""Changes of a function to its arguments, carried from its copies of them to the originals.
 
 Lists, dicts and other containers in the arguments are numbered, alike in both processes. After the
 call those are told that hold other items than before: `[number, items, places, keys]`, where
@@ -25,7 +25,7 @@ class Before:
         self._copies = [container.copy() for container in self._containers]
 
     def changes(self) -> list[list[Any]]:
-        """What has changed since."""
+        """The changes since."""
         numbers = {id(container): number for number, container in enumerate(self._containers)}
         told = []
         for container, copy in zip(self._containers, self._copies, strict=True):
@@ -70,7 +70,7 @@ def put_back(arguments: Any, changes: Any) -> None:
 
 
 def _containers(value: Any) -> list[Any]:
-    """The containers in a value, in the order in which they stand in it."""
+    """The containers in a value, in their order."""
     found: list[Any] = []
     left = [value]
     while left:

@@ -10,7 +10,7 @@ from dataenvgym.tasks.code.harness.candidate import serve
 
 
 class Trouble(BaseException):
-    """What no `except` of a test should take for an exception of the student's function."""
+    """An exception that no `except` of a test should take for one of the student's function."""
 
 
 class GoneError(Trouble):
@@ -52,7 +52,7 @@ class Candidate:
             raise self.troubled(GoneError()) from None
 
     def receive(self) -> bytes:
-        """What it sends.
+        """Its message.
 
         Raises:
             GoneError: if it sends nothing any more.
@@ -81,9 +81,9 @@ class Candidate:
         """Its answer to a test's call of the function `name`.
 
         Raises:
-            UnfitError: if the arguments are no plain data; they are the test's doing, as results
+            UnfitError: if the arguments are not plain data; they are the test's doing, as results
                 are plain data, and an exception of the student's is told apart.
-            GoneError: if there is no answer.
+            GoneError: without an answer.
         """
         try:
             order = plain.dumps({"call": name, "args": args, "kwargs": kwargs, "from_test": True})
@@ -108,7 +108,7 @@ class Candidate:
             raise self.troubled(GoneError(str(error))) from None
 
     def end(self) -> str:
-        """How it ended; waits for that. Nobody else may hold its pipes."""
+        """How it ended; waits for that. No other process may hold its pipes."""
         for fd in self.descriptors:  # if it has closed its ends, it would wait for ours
             os.close(fd)
         _, status = os.waitpid(self._pid, 0)

@@ -84,7 +84,7 @@ def _results(candidate: Candidate, orders: int, setup: dict[str, Any]) -> Iterat
         yield _report(gone=str(error) or candidate.end())
     except answers.OddError as error:
         yield _report(gone=str(error))
-    except Exception as error:  # what it sent cannot be handled: nested too deeply, or too long
+    except Exception as error:  # its message cannot be handled: nested too deeply, or too long
         yield _report(gone=programs.in_short(error))
 
 

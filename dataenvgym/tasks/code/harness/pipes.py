@@ -18,7 +18,7 @@ _DESCRIPTORS = 4096
 
 
 class ClosedError(Exception):
-    """The other side is gone, or sends what is no message."""
+    """The other side is gone, or sends data that is not a message."""
 
 
 def packed(message: bytes) -> bytes:
@@ -41,7 +41,7 @@ def send(fd: int, message: bytes) -> None:
     """Write a message.
 
     Raises:
-        ClosedError: if nobody reads any more.
+        ClosedError: if the reader is gone.
     """
     left = memoryview(packed(message))
     try:

@@ -49,7 +49,7 @@ _TYPES = {"Counter": Counter, "OrderedDict": OrderedDict, "defaultdict": default
 
 
 class NotPlainError(TypeError):
-    """A value that is no plain data."""
+    """A value that is not plain data."""
 
 
 class NestedError(NotPlainError):
@@ -91,7 +91,7 @@ def dumps(value: Any) -> bytes:
     """The value as ASCII JSON.
 
     Raises:
-        NotPlainError: if something in it is no plain data, or (`NestedError`) nested too deeply.
+        NotPlainError: if something in it is not plain data, or (`NestedError`) nested too deeply.
     """
     try:
         return json.dumps(encode(value)).encode("ascii")
@@ -112,7 +112,7 @@ def loads(data: bytes) -> Any:
 
 
 def encode(value: Any) -> Any:
-    """The value as what JSON knows."""
+    """The value in JSON's types."""
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
@@ -149,11 +149,11 @@ def encode(value: Any) -> Any:
             return {name: _all_encoded(value)}
     if is_array(value):
         return encode(value.tolist())
-    raise NotPlainError(f"a value of type {type(value).__name__}, which is no plain data")
+    raise NotPlainError(f"a value of type {type(value).__name__}, which is not plain data")
 
 
 def decode(value: Any) -> Any:
-    """What `encode` made it of; raises what the constructors raise."""
+    """The inverse of `encode`; raises the errors of the constructors."""
     if isinstance(value, list):
         raise ValueError("a list without its type")
     if not isinstance(value, dict):
@@ -230,7 +230,7 @@ def _class(name: str) -> type:
 
 def _encoded_class(kind: type) -> dict[str, str]:
     if vars(builtins).get(kind.__name__) is not kind:
-        raise NotPlainError(f"the class {kind.__name__}, which is no plain data")
+        raise NotPlainError(f"the class {kind.__name__}, which is not plain data")
     return {"type": kind.__name__}
 
 

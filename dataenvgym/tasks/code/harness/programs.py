@@ -20,7 +20,7 @@ def run(kind: str, code: str, namespace: dict[str, Any]) -> dict[str, Any]:
     """Run a "program" of asserts or a "doctest".
 
     Raises:
-        BaseException: what is neither an `Exception` nor `SystemExit`.
+        BaseException: if it is neither an `Exception` nor `SystemExit`.
     """
     random.seed(0)  # the same verdict every time
     if kind == "doctest":
@@ -41,7 +41,7 @@ def failed(failure: str, error: BaseException) -> dict[str, Any]:
 
 
 def _described(error: BaseException, code: str) -> str:
-    """The line of the tests at which it was raised, and what it was."""
+    """The line of the tests at which it was raised, and the exception."""
     lines = code.splitlines()
     numbers = [line for file, line in places(error) if file == _NAME]
     source = lines[numbers[-1] - 1].strip() if numbers and numbers[-1] <= len(lines) else ""

@@ -1,4 +1,4 @@
-"""What a test sees: names of the preamble, and functions that stand for the student's."""
+"""The names that a test sees: those of the preamble, and proxies of the student's functions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Proxies:
     """Makes functions that ask the candidate.
 
     Attributes:
-        last_call: what was last asked, and answered, for messages.
-        got_no_data: whether an answer was that the result is no plain data.
+        last_call: the last call and its answer, for messages.
+        got_no_data: whether an answer said that the result is not plain data.
     """
 
     def __init__(self, candidate: Candidate):
@@ -39,7 +39,7 @@ class Proxies:
         A missing name that is a module of the standard library, and used like one, is that module.
 
         Raises:
-            UnfitError: if the test is no Python.
+            UnfitError: if the test is not Python.
             Exception: if the preamble raises it.
         """
         namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -92,7 +92,7 @@ def _missing_names(code: str, kind: str) -> tuple[set[str], set[str]]:
         tree = compile(code, "<tests>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         nodes = list(_nodes_of(tree))
     except (SyntaxError, ValueError) as error:
-        raise UnfitError(f"it is no Python: {error}") from None
+        raise UnfitError(f"it is not Python: {error}") from None
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = {n.id for n in names if not isinstance(n.ctx, ast.Load)} | set(dir(builtins))
     for node in nodes:

@@ -63,7 +63,7 @@ def _told(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) -> 
         return {"unfit": str(error)}
     except GoneError as error:
         return {"gone": str(error)}
-    except Exception as error:  # what was sent cannot be handled: nested too deeply, or too long
+    except Exception as error:  # its message cannot be handled: nested too deeply, or too long
         return {"gone": programs.in_short(error)}
     if report["failure"] is not None:
         report["failure"] = f"{report['failure']}\n{proxies.last_call}".strip()

@@ -13,7 +13,7 @@
 
 `audit` tries all of it and lists the violations; `audited` refuses problems that have any.
 
-violations    Violation and Audit: what was tried, and what does not hold
+violations    Violation and Audit: the checks made, and those that failed
 world         `audit` and `audited`: all problems of a world
 problem       the checks on one problem
 legal_values  arguments that a student might give

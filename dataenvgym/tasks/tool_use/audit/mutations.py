@@ -37,7 +37,7 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to work on a problem: what an `Ending` holds."""
+    """One way to work on a problem: the content of an `Ending`."""
 
     world: World[Any]
     gold: State

@@ -48,7 +48,7 @@ class ProblemAudit:
     differs: bool = False
 
     def attempts(self) -> Iterator[Attempt]:
-        """All attempts at the problem; what does not hold is noted meanwhile."""
+        """All attempts at the problem; violations are noted meanwhile."""
         yield from self._gold()
         yield self._graded("nothing", (), ("",), 0.0, "who does nothing")
         words = self._words
@@ -180,7 +180,7 @@ class ProblemAudit:
     def _play(
         self, calls: Sequence[ToolCall], words: Sequence[str], *, by_user: bool = True
     ) -> _Played:
-        """Make the calls, and those of the user; the attempt, and what came of each."""
+        """Make the calls, and those of the user; return the attempt and the result of each."""
         world = self.prepared.world.at(self.prepared.state.fork())
         results = [self._call(world, call) for call in calls]
         if by_user:

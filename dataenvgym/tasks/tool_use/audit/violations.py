@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Results of an audit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Violation:
     Attributes:
         check: its name; see the module.
         problem: the id of the problem, or "" if it is about the world.
-        detail: what was seen.
+        detail: of the observation.
     """
 
     check: str
@@ -28,7 +28,7 @@ class Violation:
 
 @dataclass
 class Audit:
-    """What was tried on a world, and what did not hold.
+    """The checks made on a world, and those that failed.
 
     Attributes:
         world: its name.

@@ -65,7 +65,7 @@ class _Called(Model):
 
     @property
     def said(self) -> str:
-        """What the API answered."""
+        """The API's answer."""
         if self.result.exception is not None:
             return f"Error: {self.result.exception}"
         output = self.result.output

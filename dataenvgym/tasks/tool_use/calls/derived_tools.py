@@ -1,4 +1,4 @@
-"""Descriptions of tools that nobody describes, from calls of them."""
+"""Descriptions of undescribed tools, derived from calls of them."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class CallsDomain(Domain):
         return problem.instance(id=source.id or "record", task="records", skill=source.skill)
 
     def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The same as `problem_of_record`: without its calls, a record's question is no problem."""
+        """As `problem_of_record`: without its calls, a record's question is not a problem."""
         return self.problem_of_record(record)
 
     @cached_property
@@ -212,7 +212,7 @@ class CallsDomain(Domain):
         return as_text(messages, () if self._catalog else tools)
 
     def _read(self, record: TrainingDatum) -> tuple[Conversation, tuple[Tool, ...], Message] | None:
-        """What was said before the record's last answer, the tools, and the answer."""
+        """The messages before the record's last answer, the tools, and the answer."""
         plain = self.unframe(record)
         if not isinstance(plain, SupervisedDatum) or plain.system or plain.history:
             return None

@@ -23,7 +23,7 @@ class CallsEnvironment(TaskEnvironment):
     Where no call is to be made, a message without calls is right. Where the gold answer is a reply
     to the user instead, the reward is ROUGE-L against it (0.0 if tools are called), and the reply
     is right from `reply_threshold` on. The student has one message; a message that only searches
-    for tools is answered, and it goes on.
+    for tools is answered, and the conversation continues.
 
     Scores: `names_matched` and `arguments_matched` (see `matching.call_scores`), and `rouge_l`
     where there is a gold reply, also beside calls.
@@ -71,7 +71,7 @@ class CallsEnvironment(TaskEnvironment):
         return self.prompt(self._problem.messages, self._problem.tools)
 
     def prompt(self, messages: Conversation, tools: Sequence[Tool]) -> Conversation:
-        """What the student sees of a conversation with these tools."""
+        """The student's view of a conversation with these tools."""
         *before, last = messages
         if last.role == "user":
             framed = self.prompt_template.conversation(last.content)
@@ -112,7 +112,7 @@ class CallsEnvironment(TaskEnvironment):
 
 
 def _note(said: Message, problem: CallsProblem) -> str:
-    """What was called, and what was to be called."""
+    """The calls made, and the expected ones."""
     given, wanted = (
         ", ".join(f"{call.name}({to_json(call.arguments)})" for call in calls) or "no call"
         for calls in (said.tool_calls, [gold.call for gold in problem.gold])

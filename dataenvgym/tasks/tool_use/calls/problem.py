@@ -1,4 +1,4 @@
-"""What an instance of these tasks holds in `data`, checked."""
+"""The checked `data` of an instance of these tasks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NO_CALL = "None of the tools can do this."
 
 
 class CallsProblem(Model):
-    """Tools, what was said so far, and what the student is to do.
+    """Tools, the conversation so far, and the expected answer.
 
     Attributes:
-        tools: what the student may call.
-        messages: what was said so far; a user or a tool spoke last.
+        tools: that the student may call.
+        messages: the conversation so far; a user or a tool spoke last.
         gold: the calls to make.
-        reply: what a gold answer says to the user, beside its calls or in place of them; "" where
+        reply: the gold answer's words to the user, beside its calls or in place of them; "" where
             that is not compared.
     """
 
@@ -61,7 +61,7 @@ class CallsProblem(Model):
         return calls or self.reply or NO_CALL
 
     def instance(self, **fields: Any) -> TaskInstance:
-        """The instance with that problem; its instruction is what the user has said so far."""
+        """The instance with that problem; its instruction is the user's words so far."""
         said = (message.content for message in self.messages if message.role == "user")
         data = self.model_dump(mode="json", exclude_defaults=True)
         return TaskInstance(instruction="\n".join(said), answer=self.answer, data=data, **fields)

@@ -22,7 +22,7 @@ TOOL_SEARCHER = Tool(
         "required": ["keywords"],
     },
 )
-"""What a student that has to search for its tools is given."""
+"""The tool of a student that has to search for its tools."""
 MOST_FOUND = 3
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

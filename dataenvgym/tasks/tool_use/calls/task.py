@@ -179,5 +179,5 @@ class APIBankTask(CallsTask):
 
 
 def _opening(text: str) -> str:
-    """What the problems of one dialogue have in common: the words that it begins with."""
+    """Equal for the problems of one dialogue: the words that it begins with."""
     return " ".join(words_of(text.partition("\n")[0]))

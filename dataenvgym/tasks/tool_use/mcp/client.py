@@ -37,7 +37,7 @@ from dataenvgym.tasks.tool_use.world import CallResult
 
 T = TypeVar("T")
 _MOST_SHOWN = 200
-_MARGIN_S = 5.0  # for what a time limit of the package does not see
+_MARGIN_S = 5.0  # for hangs that a time limit of the package does not see
 _MODES = ("legacy", "auto")  # sessions first; a server whose protocol has none is asked without
 _OTHER_MODE = (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND)
 
@@ -81,7 +81,7 @@ class Session:
         self._server = server
         self._loop = loop
         self._ended = asyncio.Event()
-        self._said: IO[str] = StringIO()  # what the program writes to stderr
+        self._said: IO[str] = StringIO()  # the program's output on stderr
         if server.command:
             self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._last_words = ""
@@ -97,7 +97,7 @@ class Session:
 
     @property
     def instructions(self) -> str:
-        """What the server says about its tools."""
+        """The server's description of its tools."""
         return redact(self._client.instructions or "")
 
     def tools(self) -> list[Tool]:
@@ -110,7 +110,7 @@ class Session:
             return self._wait(self._list_tools)
 
     def call(self, call: ToolCall) -> CallResult:
-        """Call a tool. What the tool or the server finds wrong with the call is for the caller.
+        """Call a tool. An error that the tool or the server reports on the call is for the caller.
 
         Raises:
             EvaluationError: if the server fails, or does not answer in time.
@@ -182,7 +182,7 @@ class Session:
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
-        """Say of what fails here that it is the server's failure."""
+        """Attribute failures in the block to the server."""
         try:
             yield
         except DataEnvGymError:

@@ -97,7 +97,7 @@ class _Session:
         except EvaluationError as error:
             _log.warning("%s", error, exc_info=error)
             raise MCPError(
-                INTERNAL_ERROR, f"tool {call.name} failed; that is no fault of the call"
+                INTERNAL_ERROR, f"tool {call.name} failed; that is not a fault of the call"
             ) from None
         finally:
             self._waiting -= 1

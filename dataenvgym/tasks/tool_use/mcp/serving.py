@@ -130,7 +130,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def _without_streams(app: ASGIApp) -> ASGIApp:
-    """Refuse GET, as the protocol allows: nobody waits for messages that a world never sends.
+    """Refuse GET, as the protocol allows: a world never sends messages by itself.
 
     So a session costs no connection while it is idle, and ends when it has been idle long enough.
     """

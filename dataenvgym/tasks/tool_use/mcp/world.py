@@ -18,7 +18,7 @@ _OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf",
 class McpWorld(World[State]):
     """The tools of a server; each conversation has a session of its own, opened by its first call.
 
-    What is true behind the tools is not known here, so no problem's basis may have `state`. A
+    The state behind the tools is not known here, so no problem's basis may have `state`. A
     subclass may have tools and checks of its own beside the server's; a check can call tools.
 
     Args:
@@ -96,7 +96,7 @@ def _read_tool(tool: Any) -> Tool:
 
 
 def _complaint(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-    """What is wrong with the names of the arguments; their values are for the server to check."""
+    """The fault of the arguments' names; their values are for the server to check."""
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in arguments:

@@ -30,7 +30,7 @@ class PlansDomain(Domain):
         known: gives problems whose gold plans judge the records that put them, such as those of a
             training split; asked when a record is first judged.
         form: how the student writes plans, "json" or "code".
-        correct_by: what a right plan has in common with the gold one: "tools" (their list),
+        correct_by: the part in which a right plan equals the gold one: "tools" (their list),
             "argument_names" (also), or "argument_values" (also).
         system_prompt: the system message, in which `{tools}` stands for the tool list, a line each;
             None is the list and how to write a plan in this form.

@@ -26,8 +26,8 @@ class PlansEnvironment(TaskEnvironment):
     Args:
         instances: see `TaskEnvironment`.
         form: how plans are written.
-        correct_by: what a right plan has in common with the gold one.
-        prompt_template: what surrounds a request.
+        correct_by: the part in which a right plan equals the gold one.
+        prompt_template: the text around a request.
     """
 
     max_turns = 1

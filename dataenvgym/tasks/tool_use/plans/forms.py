@@ -16,7 +16,7 @@ class Form:
     """How plans are written, and read out of replies.
 
     Attributes:
-        how_to_write: what the student is told.
+        how_to_write: the instructions for the student.
         read: the plan in a reply; raises nothing.
         write: the plan as the gold answer of a record; raises `PlanError` if the form cannot have
             it.

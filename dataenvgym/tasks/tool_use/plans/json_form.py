@@ -1,7 +1,7 @@
 """A plan as JSON: `[{"id": 0, "name": "tool", "args": {...}}, ...]`.
 
 In a reply, the list may have words or a code fence around it, or be the `nodes` or the `plan` of an
-object. The last plan with steps counts, and what the student thought before does not.
+object. The last plan with steps counts, and the student's thinking before it does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ A value is text. It refers to the result of an earlier step as <node-k>.NAME: <n
 result `text` of the step with id 0. Use as few tools as possible."""
 
 _OPENS = re.compile(r"[\[{]")
-# What is not a token of JSON ends the search for the closing bracket; the next begins behind it.
+# Text that is not JSON ends the search for the closing bracket; the next begins behind it.
 # Behind a string that is never closed, every quote follows a backslash, which is not a token: so no
 # part of a text is looked at more than twice.
 _TOKEN = re.compile(
@@ -75,7 +75,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _end(text: str, start: int) -> tuple[int | None, int]:
-    """Where the brackets that open at `start` close, or None; and where to go on searching."""
+    """Where the brackets that open at `start` close, or None; and where to continue the search."""
     at, depth = start, 0
     while token := _TOKEN.match(text, at):
         at = token.end()

@@ -108,7 +108,7 @@ def _gold_plan(steps: Any, row: Row, field: str, tools: Collection[str]) -> Plan
 
 
 def _value(row: Row, field: str) -> Any:
-    """The field's value; a text as what it holds, in JSON or as Python writes it."""
+    """The field's value; a text is parsed as JSON, or as Python writes it."""
     value = row.values[field]
     if not isinstance(value, str):
         return value

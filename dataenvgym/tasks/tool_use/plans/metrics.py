@@ -1,4 +1,4 @@
-"""What plans are compared by, after m&m's evaluation.
+"""The metrics of plans, after m&m's evaluation.
 
 A plan has labels of four kinds:
 

@@ -30,12 +30,12 @@ Plan = tuple[Step, ...]
 
 
 class PlanError(ValueError):
-    """Something that is not a plan; the message says what was found and what was expected."""
+    """The text is not a plan; the message says what was found and what was expected."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reply says.
+    """The content of a reply.
 
     Attributes:
         plan: empty if the reply has none that can be read.

@@ -1,4 +1,4 @@
-"""The tool list: a JSON file with what plans may call.
+"""The tool list: a JSON file with the tools that plans may call.
 
 Either a list of objects with `name`, and perhaps `description`, `args` and `returns` (lists of
 names), or an object from names to such objects, as m&m's has it: there `input.arg_name` and
@@ -20,7 +20,7 @@ from dataenvgym.tasks.tool_use.plans.steps import tool_name
 
 @dataclass(frozen=True)
 class PlanTool:
-    """A tool as the student is told of it: names of arguments and results, and a description."""
+    """A tool as the student sees it: names of arguments and results, and a description."""
 
     name: str
     args: tuple[str, ...] = ()

@@ -81,12 +81,12 @@ class Tau2Problem(ToolUseProblem):
 
     @property
     def initial_state(self) -> InitialState:
-        """What it begins with."""
+        """Its initial state."""
         return InitialState.model_validate(self.state.get("initial_state") or {})
 
 
 class Tau2Prepared(Prepared):
-    """A problem with its world; the gold state is what tau2 compares with."""
+    """A problem with its world; tau2 compares with its gold state."""
 
     @cached_property
     def gold_state(self) -> State:

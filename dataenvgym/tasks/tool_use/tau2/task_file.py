@@ -1,6 +1,6 @@
 """The form of tau2's tasks.
 
-What says how a task is evaluated, or what it begins with, is read strictly: a field that is not
+Fields on a task's evaluation or initial state are read strictly: a field that is not
 known here is refused. Notes for people are passed over.
 """
 
@@ -47,7 +47,7 @@ class FunctionCall(_Loose):
 
 
 class EnvAssertion(FunctionCall):
-    """Such a call, and what it has to return at the end."""
+    """Such a call, and its expected result at the end."""
 
     assert_value: bool = True
 
@@ -76,7 +76,7 @@ class InitializationData(Model):
 
 
 class InitialState(Model):
-    """What a task begins with; all of it is optional."""
+    """The initial state of a task; all of it is optional."""
 
     initialization_data: InitializationData | None = None
     initialization_actions: tuple[FunctionCall, ...] | None = None
@@ -84,7 +84,7 @@ class InitialState(Model):
 
 
 class EvaluationCriteria(Model):
-    """What a task should come to."""
+    """The expected end of a task."""
 
     actions: tuple[Action, ...] | None = None
     env_assertions: tuple[EnvAssertion, ...] | None = None
@@ -94,7 +94,7 @@ class EvaluationCriteria(Model):
 
 
 class Instructions(_Loose):
-    """Who the user is and what it wants, in parts."""
+    """The user's identity and wishes, in parts."""
 
     domain: Text
     reason_for_call: Text

@@ -32,7 +32,7 @@ class Made(NamedTuple):
 
 
 class Tau2State(State):
-    """An environment of tau2, and what has been called in it.
+    """An environment of tau2, and the calls made in it.
 
     A state is not changed after it was forked: each call that may write has one of its own.
 

@@ -1,4 +1,4 @@
-"""What Mara wants of her calendar."""
+"""Mara's requests to her calendar."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _facts(w: Writer) -> None:
 
 
 def _refuse(w: Writer) -> None:
-    """What a rule forbids: nothing changes, and the rule is named."""
+    """Forbidden by a rule: nothing changes, and the rule is named."""
     requests = (
         (1, "Team breakfast", 'Take "Team breakfast" of this morning out of the calendar.'),
         (1, "Year-end closing", 'Add Lee Park to "Year-end closing" of last week.'),

@@ -165,7 +165,7 @@ def _facts(w: Writer) -> None:
 
 
 def _refuse(w: Writer) -> None:
-    """What a rule forbids: nothing changes, and the rule is named."""
+    """Forbidden by a rule: nothing changes, and the rule is named."""
     requests = (
         (1, 13, "I am Gus. Give my money back for the mirror, I return it today."),
         (1, 21, "Bob here. Cancel the kettle that you delivered in December."),

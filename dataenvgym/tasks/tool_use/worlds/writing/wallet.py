@@ -1,4 +1,4 @@
-"""What Noor wants of her wallet."""
+"""Noor's requests to her wallet."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def _facts(w: Writer) -> None:
 
 
 def _refuse(w: Writer) -> None:
-    """What a rule forbids: nothing changes, and the rule is named."""
+    """Forbidden by a rule: nothing changes, and the rule is named."""
     requests: tuple[tuple[int, str, tuple[Call, ...]], ...] = (
         (1, "Pay 1,450 to Hillside Rent.", (_find(3),)),
         (1, "Maple School gets 1,001 today.", (_find(14),)),

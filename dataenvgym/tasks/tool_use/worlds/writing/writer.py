@@ -16,8 +16,8 @@ class Writer:
     """Collects the rows of one world.
 
     Attributes:
-        rng: what choices are drawn with.
-        rows: what is written so far.
+        rng: for choices.
+        rows: written so far.
     """
 
     def __init__(self) -> None:
@@ -45,8 +45,8 @@ class Writer:
             category: the area of the world.
             phrases: ways to ask, with `{words}` in braces; the problems of a skill take turns.
             gold: the calls.
-            basis: of the score; by default the state, and what is said if anything is to be.
-            assertions: check, arguments, and what it returns in the end.
+            basis: of the score; by default the state, and the words if any are required.
+            assertions: check, arguments, and its expected result in the end.
         """
         number = self._counts[skill]
         self._counts[skill] += 1

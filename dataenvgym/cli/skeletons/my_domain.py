@@ -1,0 +1,89 @@
+"""A domain with a source of problems: what problems of one kind are, and where they come from.
+
+Change the environment (what happens in a conversation), the domain (how answers are compared and
+what a right answer looks like) and the source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from dataenvgym import Message, Outcome, Task, TaskEnvironment, TaskInstance
+from dataenvgym.tasks import Domain, Source
+from dataenvgym.tasks.source import Split
+
+
+class MyEnvironment(TaskEnvironment):
+    """The student has two tries; after the first wrong one it reads what is wrong."""
+
+    max_turns = 2
+
+    def respond(self, instance: TaskInstance, conversation: tuple[Message, ...]) -> Outcome:
+        """Score the student's message, or answer it."""
+        said = read_number(conversation[-1].content)
+        if said == instance.answer:
+            n_tries = sum(message.role == "assistant" for message in conversation)
+            return Outcome(reward=1.0 / n_tries, was_correct=True, scores={"tries": n_tries})
+        if said is None:
+            return self.again("Reply with a number.")
+        return self.again("Too small." if int(said) < int(instance.answer or 0) else "Too large.")
+
+    def again(self, hint: str) -> Outcome:
+        """Another try; at `max_turns` the problem ends unsolved."""
+        return Outcome(messages=(Message(role="user", content=hint),), done=False)
+
+
+class MyDomain(Domain):
+    """Sums, answered with a number."""
+
+    answer_form = "Reply with the number only."
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MyEnvironment:
+        """A new environment for one problem at a time."""
+        return MyEnvironment(instances)
+
+    def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
+        """The answer that a reply gives, so that equal answers are found."""
+        return read_number(reply)
+
+    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+        """Replies that solve the problem, the best one first: gold records have it."""
+        if instance.answer is not None:
+            yield instance.answer
+
+
+class MySource(Source):
+    """Sums of two numbers; each split has its own."""
+
+    def load(self, split: Split) -> Sequence[TaskInstance]:
+        """The problems of a split, the same ones each time."""
+        pairs = [(a, b) for a in range(30) for b in range(10)]
+        random.Random(0).shuffle(pairs)
+        first, last = {"train": (0, 200), "validation": (200, 250), "test": (250, 300)}[split]
+        return [self.make(a, b) for a, b in pairs[first:last]]
+
+    def make(self, a: int, b: int) -> TaskInstance:
+        """One problem."""
+        return TaskInstance(
+            id=f"{a}+{b}",
+            task="my_domain",
+            instruction=f"What is {a} + {b}?",
+            answer=str(a + b),
+            skill="carry" if a % 10 + b > 9 else "no carry",
+        )
+
+
+class MyTask(Task):
+    """The source and the domain together."""
+
+    name = "my_domain"
+
+    def __init__(self, split: Split = "validation") -> None:
+        super().__init__(MySource(), MyDomain(), split=split)
+
+
+def read_number(text: str) -> str | None:
+    """The last whole number in a text, or None."""
+    words = text.replace(".", " ").split()
+    return next((str(int(word)) for word in reversed(words) if word.isdecimal()), None)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from dataenvgym import Agent, SkillList, run_episode
+from dataenvgym.agents import FreePolicy, GoldEngine
+from dataenvgym.cli.skeletons.my_domain import MyTask
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Conversation
+
+
+def answer(conversation: Conversation) -> str:
+    """A student that is right every time."""
+    _, _, a, _, b = conversation[0].content.rstrip("?").split()
+    return str(int(a) + int(b))
+
+
+def answer_late(conversation: Conversation) -> str:
+    """One that is right in its second try."""
+    return answer(conversation) if len(conversation) > 1 else "none"
+
+
+def test_answers_are_judged_and_a_second_try_earns_less() -> None:
+    task = MyTask()
+    for student, reward in ((answer, 1.0), (answer_late, 0.5), (lambda c: "0 or so", 0.0)):
+        completed = task.evaluate(ScriptedPredictor(student))
+        solved = [c for c in completed if c.instance.answer != "0"]
+        assert {c.reward for c in solved} == {reward}
+
+
+def test_every_training_problem_has_a_gold_record() -> None:
+    task = MyTask()
+    problems = task.on("train").instances
+    assert all(task.domain.gold_record(problem) is not None for problem in problems)
+
+
+def test_equal_answers_are_equal_however_they_are_written() -> None:
+    task = MyTask()
+    (first, *_) = task.instances
+    assert task.domain.answer_class(first, "It is 7.") == task.domain.answer_class(first, "07")
+
+
+def test_an_episode_on_it_runs(tmp_path: Path) -> None:
+    task, student = MyTask(), ScriptedPredictor(lambda conversation: "0")
+    environment = SkillList(task, student, directory=tmp_path / "run")
+    gold = Agent(FreePolicy(), GoldEngine(task), name="gold")
+    summary = run_episode(environment, gold, iterations=1, progress=False)
+    assert summary.status == "finished"
+    assert summary.iterations[1].n_records == len(task.on("train").instances)

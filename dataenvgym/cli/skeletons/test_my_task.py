@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from dataenvgym import Agent, SkillList, run_episode
+from dataenvgym.agents import FreePolicy, GoldEngine
+from dataenvgym.cli.skeletons.my_task import MyTask
+from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.records import Conversation
+
+
+def answer(conversation: Conversation) -> str:
+    """A student that is right every time."""
+    number = int(conversation[-1].content.split()[1])
+    return "odd" if number % 2 else "even"
+
+
+def test_right_and_wrong_answers_are_told_apart() -> None:
+    task = MyTask()
+    assert all(c.was_correct for c in task.evaluate(ScriptedPredictor(answer)))
+    assert not any(c.was_correct for c in task.evaluate(ScriptedPredictor(lambda c: "maybe")))
+
+
+def test_no_two_splits_share_a_problem() -> None:
+    ids = [p.id for split in ("train", "validation", "test") for p in MyTask(split=split).instances]
+    assert len(ids) == len(set(ids))
+
+
+def test_an_episode_on_it_runs(tmp_path: Path) -> None:
+    task, student = MyTask(), ScriptedPredictor(lambda conversation: "even")
+    environment = SkillList(task, student, directory=tmp_path / "run")
+    gold = Agent(FreePolicy(), GoldEngine(task), name="gold")
+    summary = run_episode(environment, gold, iterations=1, progress=False)
+    assert summary.status == "finished"
+    assert summary.iterations[1].n_records == len(task.on("train").instances)

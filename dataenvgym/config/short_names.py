@@ -1,0 +1,119 @@
+"""Short names of models: what `model=...`, `partner=...` and `judge=...` stand for.
+
+    vllm/<base>[:<adapter>]   a vLLM server that is started for it
+    hf/<base>[:<adapter>]     transformers, in this process
+    openai/<name>             a model behind an OpenAI-compatible API (it cannot be trained)
+
+<base> is "pocket" (the pocket student that the task names), a folder, or a name on the Hugging Face
+hub; <adapter> is a folder. `model=...` names the student. These name other speakers of its task:
+
+    partner=...              plays the other characters: task.others.partner; a name without a slash
+                             is that of a scripted partner: task.partner
+    judge=...                task.others.judge; several are judge=[openai/ONE,openai/TWO], which
+                             are task.others.judge_1 and task.others.judge_2
+    strategist=...           advises the student's character: task.others.strategist
+    partner_strategist=...   advises the other characters: task.others.partner_strategist
+
+`partner=student` is the student itself, and `student/former`, `student/untouched` or
+`student/FOLDER` with another adapter (see `rollouts.StudentSpeaker`).
+Their further options are those of `task.others.NAME`, such as task.others.judge.base_url=URL.
+`trial=...` is task.trial.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
+
+SPEAKERS = ("partner", "judge", "strategist", "partner_strategist")
+"""Speakers of a task that have short names."""
+_SIDES = {"strategist": "own", "partner_strategist": "partner"}
+
+_STUDENT = "student"
+_POCKET = "${oc.select:task.student,pocket}"  # as in student/pocket.yaml
+_PREDICTORS = {"vllm": "vllm", "hf": "in_process", "openai": "openai"}
+
+
+def model_overrides(text: str) -> list[str]:
+    """The overrides that a short name of the student stands for.
+
+    Raises:
+        ConfigurationError: if it is none.
+    """
+    kind, base, adapter = _parts("model", text)
+    if kind == "openai":
+        return ["predictor=openai", f"predictor.model={_quoted(base)}"]
+    return [
+        f"predictor={_PREDICTORS[kind]}",
+        f"student={'pocket' if base == 'pocket' else 'hf'}",
+        f"student.path={_POCKET if base == 'pocket' else _quoted(base)}",
+        f"student.adapter={_quoted(adapter) if adapter else 'null'}",
+    ]
+
+
+def speaker_overrides(who: str, text: str) -> list[str]:
+    """The overrides that `who=text` stands for.
+
+    Raises:
+        ConfigurationError: if it is not the short name of a model.
+    """
+    text = _unquoted(text)
+    if who == "partner" and text and "/" not in text and text != _STUDENT:
+        return [f"task.partner={_quoted(text)}"]
+    if who == "judge" and text.startswith("["):
+        models = [_unquoted(part) for part in text.strip("[]").split(",") if part.strip()]
+        names = [f"judge_{number}" for number in range(1, len(models) + 1)]
+        each = [o for name, model in zip(names, models, strict=True) for o in _asked(name, model)]
+        return [*each, f"task.judges=[{','.join(names)}]"]
+    overrides = _asked(who, text)
+    if who == "partner":
+        overrides.append("task.partner=model")
+    return overrides
+
+
+def strategists_override(named: Collection[str]) -> list[str]:
+    """The override that lets those strategists advise that have been named; none if none has."""
+    sides = [side for who, side in _SIDES.items() if who in named]
+    return [f"task.strategists=[{','.join(sides)}]"] if sides else []
+
+
+def _asked(who: str, text: str) -> list[str]:
+    """A speaker: a teacher if it is behind an API, with its cache and its budget."""
+    at = f"task.others.{who}"
+    if text.partition("/")[0] == _STUDENT:
+        adapter = text.partition("/")[2] or "current"
+        return [f"+speaker@{at}=student", f"{at}.adapter={_quoted(adapter)}"]
+    kind, base, adapter = _parts(who.rstrip("_0123456789"), text)
+    if kind == "openai":
+        return [f"+teacher@{at}=openai", f"{at}.model={_quoted(base)}"]
+    return [
+        f"+predictor@{at}={_PREDICTORS[kind]}",
+        f"{at}.student={_POCKET if base == 'pocket' else _quoted(base)}",
+        f"{at}.adapter={_quoted(adapter) if adapter else 'null'}",
+    ]
+
+
+def _parts(option: str, text: str) -> tuple[str, str, str]:
+    """The kind, the base (or the name behind an API), and the adapter or ""."""
+    kind, _, rest = text.partition("/")
+    base, colon, adapter = rest.partition(":")
+    if kind not in _PREDICTORS or not base or (colon and not adapter):
+        meant = "" if kind in _PREDICTORS else did_you_mean(kind, _PREDICTORS)
+        scripted = ", student, or the name of a scripted partner" if option == "partner" else ""
+        raise ConfigurationError(
+            f"{option} is {text!r}, expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE, "
+            f"hf/BASE:ADAPTER or openai/NAME{scripted}.{meant}"
+        )
+    return (kind, rest, "") if kind == "openai" else (kind, base, adapter)
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().strip("'\"")
+
+
+def _quoted(value: str) -> str:
+    """The value as Hydra's grammar has it: a backslash is itself unless a quote comes next."""
+    escaped = re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + m[2].replace('"', '\\"'), value)
+    return f'"{escaped}"'

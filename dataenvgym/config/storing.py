@@ -1,0 +1,75 @@
+"""The store of a configuration, and who is who in the episodes that it keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from dataenvgym.config.identity import short_name
+from dataenvgym.config.targets import build_section
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.store import Store
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+@runtime_checkable
+class RecordsEpisodes(Protocol):
+    """A domain whose problems are episodes that a store can keep."""
+
+    def record_in(self, store: Store, models: dict[str, str], *, events: bool = True) -> None:
+        """Keep what is played from now on in this store, too."""
+        ...
+
+
+def record_in_store(config: DictConfig, task: TaskInterface) -> None:
+    """Have the task keep its episodes in the store of `config.store`, if there is one.
+
+    Raises:
+        ConfigurationError: if the task has no episodes to keep, or the store cannot be.
+    """
+    if "store" not in config or config.store.get("_target_") is None:
+        return
+    store = build_section(config, "store")
+    if (domain := recording_domain(task)) is None:
+        raise ConfigurationError(
+            f"store keeps episodes of several characters, such as those of task=social, and task "
+            f"{short_name(config.task)!r} has none: leave store out"
+        )
+    domain.record_in(store, model_names(config))
+
+
+def recording_domain(task: TaskInterface) -> RecordsEpisodes | None:
+    """The domain of the task, if its problems are episodes that a store can keep."""
+    domain = getattr(task, "domain", None)
+    return domain if isinstance(domain, RecordsEpisodes) else None
+
+
+def model_names(config: DictConfig) -> dict[str, str]:
+    """Who is who: the student, then the speakers that the task asks, each by its model's name.
+
+    Several judges are one, "judge"; a scripted partner has the name of its temperament.
+    """
+    task = config.task
+    others = task.get("others") or {}
+    judges = [name for name in task.get("judges", ["judge"]) if name in others]
+    names = {"student": _name(config.predictor)} if "predictor" in config else {}
+    if task.get("partner") is not None:
+        names["partner"] = str(task.partner)
+    names |= {who: _name(others[who]) for who in others if who not in judges}
+    if judges:
+        names["judge"] = " + ".join(_name(others[judge]) for judge in judges)
+    return names
+
+
+def _name(section: Any) -> str:
+    """The name of a model: on its server, or its path with its adapter; else that of its class."""
+    if model := section.get("model"):
+        return str(model)
+    if str(section.get("_target_")).endswith(".StudentSpeaker"):
+        return f"student/{section.adapter}"
+    if path := section.get("student"):
+        adapter = section.get("adapter")
+        return f"{path}:{adapter}" if adapter else str(path)
+    return short_name(section)

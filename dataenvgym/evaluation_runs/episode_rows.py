@@ -1,0 +1,161 @@
+"""`episodes.jsonl`: a row for each episode of an evaluation of scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
+from dataenvgym.evaluation.samples import Sample
+from dataenvgym.records import Model, TaskInstance
+from dataenvgym.seeding import derive_seed
+from dataenvgym.store import Store
+from dataenvgym.tasks.purposes import Purpose
+from dataenvgym.tasks.social.episodes import Episode
+from dataenvgym.tasks.social.evaluators import overall
+from dataenvgym.tasks.social.kinds import EPISODES
+from dataenvgym.tasks.social.problem import problem_of
+from dataenvgym.tasks.social.recording import SceneRecorder, episode_id
+
+_WAY_OUT = "remove the file, and the same command writes it again"
+
+
+class EpisodeRow(Model):
+    """An episode of an evaluation.
+
+    Attributes:
+        id: of the episode in a store.
+        instance: the problem; `sample` says which try at it.
+        subsets: of the scene, such as "hard".
+        cast: the ids of the characters, seat by seat.
+        seats: the student's; those that the evaluation is about.
+        models: of the judge, then of each seat.
+        scores: of each seat, by dimension; None for a seat without scores.
+        by_judge: of each seat, the scores of each judge by dimension.
+        turns: that were played; None of a scene that broke off.
+        dialogue: (turn, who, to whom, what), from turn 0.
+        error, fault: why there are no scores, and whose fault that is.
+    """
+
+    id: str
+    instance: str
+    sample: int
+    trial: int
+    scene: str
+    subsets: tuple[str, ...]
+    cast: tuple[str, ...]
+    seats: tuple[int, ...]
+    models: tuple[str, ...]
+    scores: tuple[dict[str, float] | None, ...]
+    by_judge: tuple[dict[str, dict[str, float]], ...] = ()
+    turns: int | None
+    dialogue: tuple[tuple[int, str, str, str], ...] = ()
+    error: str | None = None
+    fault: str | None = None
+
+
+def rows_of(
+    files: EvaluationFiles,
+    samples: int,
+    store: Store,
+    recorder: SceneRecorder,
+    *,
+    trial: int = 0,
+    are_seats_alike: bool = False,
+    judges: Collection[str] = ("judge",),
+) -> list[EpisodeRow]:
+    """A row for each of the first so many samples of every instance, in their order.
+
+    Args:
+        store: with the episodes.
+        recorder: knows who is who.
+        are_seats_alike: whether every seat is the student's.
+        judges: the speakers whose failure leaves an episode that is over.
+    """
+    instances = {instance.id: instance for instance in files.read_instances()}
+    drawn = list(files.read_samples(samples))
+    run = files.directory.name
+    ids = [_episode_of(sample, run) for sample in drawn]
+    kept = store.get_many(EPISODES, ids)
+    return [
+        _row(
+            id,
+            sample,
+            instances[sample.instance_id],
+            episode,
+            recorder=recorder,
+            trial=trial,
+            are_seats_alike=are_seats_alike,
+            judges=judges,
+        )
+        for id, sample, episode in zip(ids, drawn, kept, strict=True)
+    ]
+
+
+def write_rows(path: Path, rows: Iterable[EpisodeRow]) -> None:
+    """One row a line, atomically."""
+    write_models(path, rows)
+
+
+def read_rows(path: Path) -> list[EpisodeRow]:
+    """The rows of a file.
+
+    Raises:
+        RunDirectoryError: if it is damaged.
+    """
+    return read_models(path, EpisodeRow, _WAY_OUT)
+
+
+def _episode_of(sample: Sample, run: str) -> str:
+    """The id that the sample's episode was kept under (see `rollouts.instance_rollout`)."""
+    seed = derive_seed(sample.seed, "rollout", sample.instance_id)
+    return episode_id(Purpose(run, f"sample-{sample.sample:03d}"), sample.instance_id, seed)
+
+
+def _row(
+    id: str,
+    sample: Sample,
+    instance: TaskInstance,
+    episode: Episode | None,
+    *,
+    recorder: SceneRecorder,
+    trial: int,
+    are_seats_alike: bool,
+    judges: Collection[str],
+) -> EpisodeRow:
+    problem = problem_of(instance)
+    seats = problem.cast.seats
+    if sample.error is not None and sample.fault not in judges:
+        episode = None  # it broke off; what is there is of an earlier try
+    scores: list[dict[str, float] | None] = [None for _ in seats]
+    if sample.error is None:
+        scores[problem.seat] = dict(sample.scores)
+        for seat, score in enumerate(episode.scores if episode else ()):
+            if score is not None and seat != problem.seat:
+                mean = overall(score.dimensions)
+                scores[seat] = score.dimensions | ({} if mean is None else {"overall": mean})
+    return EpisodeRow(
+        id=id,
+        instance=instance.id,
+        sample=sample.sample,
+        trial=trial,
+        scene=problem.scene.id,
+        subsets=problem.scene.subsets,
+        cast=tuple(c.id for c in problem.characters),
+        seats=tuple(seats) if are_seats_alike else (problem.seat,),
+        models=recorder.models_of(problem),
+        scores=tuple(scores),
+        by_judge=episode.by_judge if episode else (),
+        turns=len(episode.turns) - 1 if episode else None,
+        dialogue=_dialogue(episode) if episode else (),
+        error=sample.error,
+        fault=sample.fault,
+    )
+
+
+def _dialogue(episode: Episode) -> tuple[tuple[int, str, str, str], ...]:
+    return tuple(
+        (turn, said.sender, said.recipient, said.text)
+        for turn, utterances in enumerate(episode.turns[1:])
+        for said in utterances
+    )

@@ -1,0 +1,184 @@
+"""What an evaluation of scenes between characters does besides: `dataenvgym eval task=social`.
+
+- With a judge, all seven dimensions are scored, unless `task.dimensions` says which.
+- Each scene is played from both seats, unless the same model with the same strategist is in all of
+  them: then it is played once, from the first seat, and every seat is scored from that episode.
+- Each episode is kept: `episodes/` in the folder of the evaluation is a store of files, and
+  `episodes.jsonl` has a row for each (see `episode_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.storing import model_names, recording_domain
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation_runs.dimension_table import DimensionTable, dimension_table
+from dataenvgym.evaluation_runs.episode_rows import read_rows, rows_of, write_rows
+from dataenvgym.interfaces import TaskInterface
+from dataenvgym.records import TaskInstance
+from dataenvgym.rollouts.student_speaker import CURRENT, StudentSpeaker
+from dataenvgym.storage import write_json
+from dataenvgym.store import FileStore
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.social.evaluators import DIMENSIONS
+from dataenvgym.tasks.social.problem import MODEL, problem_of
+from dataenvgym.tasks.social.recording import SceneRecorder
+from dataenvgym.tasks.social.seat_scores import Scoring
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+CHUNK = 32
+"""How many problems a killed evaluation of scenes plays again at most, if `chunk` does not say."""
+_API = "openai"
+
+
+class Scenes:
+    """The scenes of an evaluation, and who is in their seats.
+
+    Args:
+        names: who is who (see `config.storing.model_names`).
+        section: that of the task.
+        are_seats_alike: whether each scene is played once, with the same model in every seat.
+    """
+
+    def __init__(
+        self, names: Mapping[str, str], section: Mapping[str, Any], *, are_seats_alike: bool
+    ) -> None:
+        self.are_seats_alike = are_seats_alike
+        self._names, self._trial = dict(names), int(section["trial"])
+        self._scoring = Scoring(tuple(section["dimensions"]), tuple(section["judges"]))
+
+    def check(self, task: Task, instances: Sequence[TaskInstance]) -> None:
+        """Refuse scenes that could not be played or scored, before any model is asked.
+
+        Raises:
+            ConfigurationError: naming the speaker that is missing.
+        """
+        for problem in map(problem_of, instances):
+            if problem.partner == MODEL and "partner" not in task.others:
+                raise ConfigurationError(
+                    "task.partner is 'model', and there is no such speaker: name it with "
+                    "partner=openai/NAME, or take a scripted one (partner=fair)"
+                )
+            seats = problem.cast.seats if self.are_seats_alike else (problem.seat,)
+            unscored = [n for seat in seats for n in self._scoring.to_judge(problem.scene, seat)]
+            missing = [judge for judge in self._scoring.judges if judge not in task.others]
+            if unscored and missing:
+                names = ", ".join(dict.fromkeys(unscored))
+                raise ConfigurationError(
+                    f"no rule scores {names} in scene {problem.scene.id!r}, and there is no "
+                    f"speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
+                )
+
+    def keep_episodes(self, task: TaskInterface, directory: Path) -> None:
+        """Keep the episodes that are played from now on in the evaluation's folder, too."""
+        if (domain := recording_domain(task)) is not None:
+            domain.record_in(_episodes(directory), self._names, events=False)
+
+    def sum_up(self, files: EvaluationFiles, samples: int, *, was_drawn: bool) -> DimensionTable:
+        """Write `episodes.jsonl` and `dimensions.json`.
+
+        Args:
+            was_drawn: whether nothing was played now; then rows that are there stand, also in a
+                folder that has another name now.
+        """
+        path = files.directory / "episodes.jsonl"
+        rows = read_rows(path) if was_drawn and path.exists() else []
+        rows = [row for row in rows if row.sample < samples]
+        if len(rows) != samples * len(files.read_instances()):
+            rows = rows_of(
+                files,
+                samples,
+                _episodes(files.directory),
+                SceneRecorder(self._names),
+                trial=self._trial,
+                are_seats_alike=self.are_seats_alike,
+                judges=self._scoring.judges,
+            )
+            write_rows(path, rows)
+        table = dimension_table(rows, self._names)
+        write_json(files.directory / "dimensions.json", table.model_dump(mode="json"))
+        return table
+
+
+def scenes_of(
+    config: DictConfig, overrides: Sequence[str] | None, adapter: Path | None
+) -> Scenes | None:
+    """Prepare the evaluation of scenes; None if the task's problems are not scenes.
+
+    Changes the configuration: which dimensions are scored, from which seats scenes are played, and
+    how many of them a file has.
+
+    Args:
+        overrides: that the configuration was made with. A task that they do not choose, as it is
+            that of a run, and one that was composed (None) have the dimensions that they say.
+        adapter: the folder of what the student has learned.
+    """
+    task = config.task
+    if not {"seats", "scored", "dimensions", "judges", "trial"} <= {*task}:
+        return None
+    others = task.get("others") or {}
+    keys = None if overrides is None else [o.key for o in parse_overrides(overrides)]
+    is_open = keys is not None and "task" in keys and "task.dimensions" not in keys
+    if is_open and any(judge in others for judge in task.judges):
+        task.dimensions = list(DIMENSIONS)
+    alike = task.seats == "both" and _are_seats_alike(config, adapter)
+    if alike:
+        task.seats, task.scored = "first", "all"
+    names = model_names(config)
+    if adapter is not None:
+        names["student"] = f"{names['student']}:{adapter}"
+    if config.chunk is None:
+        config.chunk = CHUNK
+    return Scenes(names, task, are_seats_alike=alike)
+
+
+def _episodes(directory: Path) -> FileStore:
+    return FileStore(directory / "episodes")
+
+
+def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
+    task = config.task
+    others: Any = task.get("others") or {}
+    if task.partner != MODEL or "partner" not in others:
+        return False
+    if task.get("role", "speaker") != "speaker":
+        return False
+    # the student's prompt may be another one than the partner's
+    if task.system_prompt or task.template != "{instruction}":
+        return False
+    if any(task.sampling[name] != task.partner_sampling[name] for name in ("temperature", "top_p")):
+        return False
+    is_itself = _is_student(others.partner)
+    if not is_itself and _who(config.predictor, adapter) != _who(others.partner):
+        return False
+    sides = task.get("strategists") or ()
+    advisers = [
+        _who(others[who]) if side in sides and who in others else None
+        for side, who in (("own", "strategist"), ("partner", "partner_strategist"))
+    ]
+    return advisers[0] == advisers[1]
+
+
+def _is_student(section: Any) -> bool:
+    """Whether a speaker is the student, as it is now."""
+    its_class = str(section.get("_target_")).rpartition(".")[2]
+    return its_class == StudentSpeaker.__name__ and section.get("adapter", CURRENT) == CURRENT
+
+
+def _who(section: Any, adapter: Path | None = None) -> Any:
+    """What a predictor or teacher is known by: the model and its server, or its weights."""
+    from omegaconf import OmegaConf
+
+    if section.get("model") is not None:
+        url = str(section.get("base_url")).rstrip("/").removesuffix("/v1")
+        return _API, section.model, url
+    if "student" in section:
+        return "weights", section.student, str(adapter or section.get("adapter"))
+    return OmegaConf.to_container(section, resolve=True)

@@ -1,0 +1,58 @@
+"""The kinds of training records and their fields, in words for errors."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from dataenvgym.errors import did_you_mean
+from dataenvgym.records.training import TrainingDatum
+
+KINDS: dict[str, type[BaseModel]] = {
+    model.model_fields["kind"].default: model for model in get_args(get_args(TrainingDatum)[0])
+}
+"""The model of each kind."""
+
+_WRONG_FIELD = ("missing", "extra_forbidden")
+
+
+def explain_kind(kind: Any) -> str:
+    """What is wrong with a kind that there is not, and the kinds that there are."""
+    meant = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
+    return f"there is no kind {kind!r}.{meant} {all_kinds()}"
+
+
+def all_kinds() -> str:
+    """Every kind with its fields, a line for each."""
+    return "The kinds of records:" + "".join(f"\n  {kind}: {fields_of(kind)}" for kind in KINDS)
+
+
+def fields_of(kind: str) -> str:
+    """`instruction, output; optional: input, system, history`."""
+    fields = KINDS[kind].model_fields
+    names = [name for name in fields if name not in ("kind", "provenance")]
+    needed = [name for name in names if fields[name].is_required()]
+    optional = [name for name in names if name not in needed]
+    text = ", ".join(needed)
+    return f"{text}; optional: {', '.join(optional)}" if optional else text
+
+
+def hint_on_fields(kind: str, problem: str, field: str | None) -> str:
+    """The fields of a kind, where the problem is that one is missing or unknown; "" elsewhere.
+
+    Args:
+        problem: the type of the error, as pydantic names it.
+        field: the field that is meant, of the record itself.
+    """
+    if problem not in _WRONG_FIELD or kind not in KINDS or "." in (field or ""):
+        return ""
+    extra = problem == "extra_forbidden"
+    meant = did_you_mean(field or "", KINDS[kind].model_fields) if extra else ""
+    others = [
+        other
+        for other, model in KINDS.items()
+        if extra and other != kind and field in model.model_fields
+    ]
+    which = f' It belongs to kind "{others[0]}".' if others and not meant else ""
+    return f".{meant}{which} A record of kind {kind!r} has {fields_of(kind)}, provenance"

@@ -1,0 +1,251 @@
+"""Scenes kept in stores: each as an `Episode` once it is over, and as events while it is played.
+
+What is played for a run or an evaluation is kept (see `tasks.purposes`).
+
+An episode is written when its scene ends, and again with its scores. So a judge that fails leaves
+what was said, and a scene that breaks off leaves no episode. The events of a run are one stream
+under the run's name; its secrets are redacted:
+
+    {"event": "began", "episode": ID, "scene": ID, "characters": [...], "models": [...]}
+    {"event": "turn", "episode": ID, "turn": 0, "from": NAME, "to": [...], "kind": ..., "text": ...}
+    {"event": "ended", "episode": ID, "turns": 20, "why": "20 turns are over"}
+    {"event": "scored", "episode": ID, "scores": [...]}
+    {"event": "failed", "episode": ID}     # instead: a partner or the judge did
+
+A scene that is played again, because its run was killed, begins again under the same id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import fsum
+
+from dataenvgym.errors import StoreError
+from dataenvgym.store import Store
+from dataenvgym.tasks.purposes import Purpose, current_purpose
+from dataenvgym.tasks.social.actions import Action, ActionKind
+from dataenvgym.tasks.social.episodes import Episode, SeatScore, Utterance
+from dataenvgym.tasks.social.kinds import EPISODES
+from dataenvgym.tasks.social.problem import MODEL, SocialProblem
+from dataenvgym.tasks.social.scene import Event, SceneState
+from dataenvgym.tasks.social.seat_scores import SeatScores
+
+ENVIRONMENT = "Environment"
+"""Sotopia's name for whoever is told of actions in public, and tells of the scene."""
+_LONGEST_ID = 150
+
+
+class SceneRecorder:
+    """Keeps the scenes that are played.
+
+    Args:
+        models: who is who, such as {"student": "openai/NAME", "partner": ..., "judge": ...}; also
+            "strategist", "partner_strategist" and "speaker", where there are any.
+
+    Attributes:
+        is_lost: whether a store could not be written.
+    """
+
+    def __init__(self, models: Mapping[str, str] | None = None) -> None:
+        self.models = dict(models or {})
+        self.is_lost = False
+        self._documents: list[Store] = []
+        self._events: list[Store] = []
+
+    def keep_in(self, store: Store, *, events: bool = True) -> None:
+        """Keep what is played from now on in this store, too.
+
+        Args:
+            events: also tell of each action when it happens.
+        """
+        self._documents.append(store)
+        if events:
+            self._events.append(store)
+
+    def put(self, episode: Episode) -> None:
+        """Keep an episode."""
+        for store in self._documents:
+            with self._losing():
+                store.put(EPISODES, episode.id, episode)
+
+    def tell(self, stream: str, event: Mapping[str, object]) -> None:
+        """Add an event to a stream."""
+        for store in self._events:
+            with self._losing():
+                store.add_event(stream, event)
+
+    @contextmanager
+    def _losing(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError:
+            self.is_lost = True
+            raise
+        except OSError as error:
+            self.is_lost = True
+            raise StoreError(
+                f"the store of episodes cannot be written: {error}. Once it can, the same command "
+                "continues"
+            ) from error
+
+    def record(
+        self, instance_id: str, problem: SocialProblem, seed: int | None
+    ) -> SceneRecord | None:
+        """The record of a scene that begins; None outside of `attempts_for`, as for gold records.
+
+        Args:
+            seed: of the environment's episode.
+
+        Raises:
+            StoreError: if a store cannot be written.
+        """
+        purpose = current_purpose()
+        if not purpose.run:
+            return None
+        episode = Episode(
+            id=episode_id(purpose, instance_id, seed),
+            scene=problem.scene.id,
+            characters=tuple(c.id for c in problem.characters),
+            tag=purpose.run,
+            models=self.models_of(problem),
+        )
+        return SceneRecord(episode, self)
+
+    def models_of(self, problem: SocialProblem) -> tuple[str, ...]:
+        """The judge ("rules" without one), then who acts in each seat, and with whose advice."""
+        named = self.models
+        student = _advised(named.get("student", "student"), named.get("strategist"))
+        if speaker := named.get("speaker"):
+            student = _advised(speaker, named.get("student", "student"))
+        other = problem.partner
+        if other == MODEL:
+            other = _advised(named.get("partner", MODEL), named.get("partner_strategist"))
+        seats = (student if seat == problem.seat else other for seat in problem.cast.seats)
+        return (named.get("judge", "rules"), *seats)
+
+
+class SceneRecord:
+    """One scene in the stores; `SceneRecorder.record` makes it.
+
+    Every method raises a StoreError if a store cannot be written; what is there is whole.
+    """
+
+    def __init__(self, episode: Episode, recorder: SceneRecorder) -> None:
+        self._episode, self._recorder = episode, recorder
+        self._n_told, self._is_over = 0, False
+        self._tell(
+            "began",
+            scene=episode.scene,
+            characters=list(episode.characters),
+            models=list(episode.models),
+        )
+
+    def went_on(self, state: SceneState) -> None:
+        """Tell of what happened since the last call."""
+        new, self._n_told = state.events[self._n_told :], len(state.events)
+        for event in new:
+            said = utterance(state, event)
+            self._tell(
+                "turn",
+                turn=event.turn,
+                **{"from": said.sender},
+                to=[] if said.recipient == ENVIRONMENT else said.recipient.split("; "),
+                kind=_kind(event),
+                text=event.note or event.action.argument,
+            )
+
+    def ended(self, state: SceneState) -> None:
+        """Keep the episode, without scores."""
+        self._put(turns=turns_of(state))
+        self._tell("ended", turns=state.n_turns, why=state.ending or "the student left")
+
+    def scored(self, seats: Sequence[SeatScores | None]) -> None:
+        """Keep the episode with its scores.
+
+        Args:
+            seats: None for a seat that is not scored.
+        """
+        found = tuple(None if seat is None else seat_score(seat.scores) for seat in seats)
+        self._put(
+            scores=found,
+            by_judge=tuple({} if seat is None else seat.by_judge for seat in seats),
+            reasoning="\n\n".join(seat.reasoning for seat in seats if seat and seat.reasoning),
+        )
+        self._tell("scored", scores=[s and s.model_dump(mode="json") for s in found])
+        self._is_over = True
+
+    def close(self) -> None:
+        """Tell that there will be no scores, if there are none yet."""
+        if not self._is_over and not self._recorder.is_lost:
+            self._is_over = True
+            self._tell("failed")
+
+    def _put(self, **changed: object) -> None:
+        self._episode = self._episode.model_copy(update=changed)
+        self._recorder.put(self._episode)
+
+    def _tell(self, event: str, **content: object) -> None:
+        told = {"event": event, "episode": self._episode.id, **content}
+        self._recorder.tell(self._episode.tag, told)
+
+
+def episode_id(purpose: Purpose, instance_id: str, seed: int | None) -> str:
+    """The id of an episode: the same whenever the same attempt is made again."""
+    made = hashlib.sha256(repr((purpose.run, purpose.phase, instance_id, seed)).encode())
+    names = ".".join(filter(None, (purpose.run, purpose.phase, instance_id)))
+    readable = names.encode("ascii", "replace").decode().replace("?", "_")
+    return f"{readable[:_LONGEST_ID]}.{made.hexdigest()[:8]}"
+
+
+def turns_of(state: SceneState) -> tuple[tuple[Utterance, ...], ...]:
+    """What was said, as Sotopia logs it: each character is told of the scene, then turn by turn.
+
+    A turn in which nobody did anything is empty.
+    """
+    names = [c.name for c in state.cast.characters]
+    told = tuple(
+        Utterance(sender=ENVIRONMENT, recipient=name, text=state.cast.scene.scenario)
+        for name in names
+    )
+    turns: list[list[Utterance]] = [[] for _ in range(state.n_turns)]
+    for event in state.events:
+        turns[event.turn].append(utterance(state, event))
+    return (told, *map(tuple, turns))
+
+
+def utterance(state: SceneState, event: Event) -> Utterance:
+    """An event as Sotopia writes it."""
+    characters = state.cast.characters
+    who = characters[event.seat].name
+    if event.note:
+        return Utterance(sender=ENVIRONMENT, recipient=who, text=event.note)
+    to = "; ".join(characters[seat].name for seat in event.to)
+    return Utterance(sender=who, recipient=to or ENVIRONMENT, text=_in_words(event.action))
+
+
+def seat_score(scores: Mapping[str, float]) -> SeatScore:
+    """The scores of a seat as an episode has them."""
+    dimensions = {name: value for name, value in scores.items() if name != "overall"}
+    mean = fsum(dimensions.values()) / len(dimensions)
+    return SeatScore(overall=scores.get("overall", mean), dimensions=dimensions)
+
+
+def _kind(event: Event) -> str:
+    if event.note:
+        return "strategy" if event.strategist == "wrote" else "note"
+    return event.action.kind.value
+
+
+def _in_words(action: Action) -> str:
+    if action.kind is ActionKind.SPEAK:
+        return f'said: "{action.argument}"'
+    if action.kind is ActionKind.LEAVE:
+        said = f', saying: "{action.argument}"' if action.argument else ""
+        return f"left the conversation{said}"
+    return f"[{action.kind.value}] {action.argument}"
+
+
+def _advised(who: str, strategist: str | None) -> str:
+    return f"{who} advised by {strategist}" if strategist else who

@@ -1,0 +1,110 @@
+"""`dataenvgym new`: what it writes works at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.cli.new import KINDS
+from dataenvgym.storage import read_json
+
+NAMES = {"agent": "weak_skills", "task": "evenness_task", "domain": "sums"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_module_a_test_and_a_yaml_file_are_written_under_the_name(dataenvgym, folder, kind):
+    name = NAMES[kind]
+    result = dataenvgym("new", kind, name)
+    assert (result.code, result.err) == (0, "")
+    group = KINDS[kind]
+    files = {str(p.relative_to(folder / name)) for p in (folder / name).rglob("*") if p.is_file()}
+    assert files == {f"{name}.py", f"test_{name}.py", f"configs/{group}/{name}.yaml"}
+    for file in files:
+        assert file in result.out
+        text = (folder / name / file).read_text()
+        assert "skeletons" not in text
+        assert "My" not in text
+        assert "my_" not in text
+    assert f"python -m pytest test_{name}.py" in result.out
+    assert f"--config-dir configs {group}={name}" in result.out
+
+
+def test_a_class_is_named_after_the_name_once(dataenvgym, folder):
+    dataenvgym("new", "task", "evenness_task")
+    assert "class EvennessTask(Task)" in (folder / "evenness_task/evenness_task.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("agnet", "x"), "'agnet' cannot be made. Did you mean 'agent'? Expected one of: agent,"),
+        (("agent", "WeakSkills"), "the name is 'WeakSkills', expected a name of a Python module"),
+        (("agent", "a-b"), "the name is 'a-b', expected"),
+        (("agent", "../a"), "the name is '../a', expected"),
+        (("agent", "class"), "the name is 'class', expected"),
+        (("agent", "random"), "agent=random is there already"),
+        (("task", "json"), "there is a Python module 'json' already"),
+        (("agent",), "required: NAME"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(dataenvgym, folder, arguments, expected):
+    before = sorted(folder.iterdir())
+    result = dataenvgym("new", *arguments)
+    assert result.code == 2
+    assert expected in result.err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_is_there_is_not_overwritten(dataenvgym, folder):
+    assert dataenvgym("new", "agent", "mine_own").code == 0
+    module = folder / "mine_own" / "mine_own.py"
+    module.write_text("changed")
+    result = dataenvgym("new", "task", "mine_own")
+    assert result.code == 2
+    assert "mine_own is there already: choose another name, or remove it" in result.err
+    assert module.read_text() == "changed"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tests_of_the_skeletons_pass_as_they_are_in_the_package(tmp_path, kind):
+    module = import_module(f"dataenvgym.cli.skeletons.test_my_{kind}")
+    tests = {name: test for name, test in vars(module).items() if name.startswith("test_")}
+    assert len(tests) >= 2
+    for test in tests.values():
+        test(*[tmp_path][: test.__code__.co_argcount])
+
+
+def run(*command: str, folder: Path) -> str:
+    paths = os.pathsep.join(p for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_own_test_passes_and_a_small_run_with_it(dataenvgym, folder, kind):
+    name = NAMES[kind]
+    dataenvgym("new", kind, name)
+    (folder / name / "pupils.py").write_text((folder / "pupils.py").read_text())
+    assert " passed" in run("pytest", "-q", f"test_{name}.py", folder=folder / name)
+    options = ["predictor=custom", "predictor._target_=pupils.Pupil", "episode.iterations=1"]
+    sizes = ["task.n_train=100", "task.n_validation=20", "task.n_test=20"]
+    options += sizes if kind == "agent" else ["agent=gold"]
+    choice = ["--config-dir", "configs", f"{KINDS[kind]}={name}", "name=r"]
+    run("dataenvgym.cli.main", "run", *choice, *options, folder=folder / name)
+    summary = read_json(folder / name / "runs" / "r" / "summary.json")
+    assert summary["status"] == "finished"
+    assert summary["iterations"][1]["n_records"] > 0
