@@ -202,7 +202,7 @@ class _Pretraining:
         return decoded
 
     def _pieces(self, exercise: Exercise) -> list[str]:
-        """The exercise as texts in turn: what is said to the student, and what it should write."""
+        """The exercise as texts in turn: the messages to the student, and its gold replies."""
         pieces = [""]
         for message in self._conversation(exercise):
             if message.role == "assistant":
@@ -238,7 +238,7 @@ def _length(row: Sequence[list[int]]) -> int:
 
 
 def _padded(rows: Sequence[Sequence[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, attention mask and labels (of what the student writes), each (rows, longest row)."""
+    """Ids, attention mask and labels (of the student's tokens), each (rows, longest row)."""
     import torch
 
     ids = torch.zeros(len(rows), max(map(_length, rows)), dtype=torch.long)

@@ -1,4 +1,4 @@
-"""What a pocket student is pretrained on, and how much of it.
+"""The curriculum of a pocket student: its exercises, and how many of each.
 
 Every skill of its families is practiced in symbols; the strong skills are practiced in
 plain words too. The weak skills appear in plain words so rarely that the student half knows what
@@ -80,7 +80,7 @@ class Curriculum:
                 self.weak_rates[name] = min(rate, self.highest_rate)
 
     def _shares(self, skills: Collection[str], *, hard: float) -> NDArray[np.float64]:
-        """What part of the rows each skill gets: by family, hard skills `hard` times as often."""
+        """The share of rows of each skill: by family, hard skills `hard` times as often."""
         student = self.student
         weights = np.array([hard if name in student.hard else 1.0 for name in skills])
         families = np.array([student.family_of[name].name for name in skills])

@@ -49,8 +49,8 @@ class PocketStudent:
 
     Attributes:
         name: of its weights.
-        subject: what it is pretrained on, for its card.
-        shares: its families, and what part of the rows each gets.
+        subject: of its pretraining, for its card.
+        shares: its families, and the share of rows of each.
         stages: the parts of its pretraining; the skills that the last one does not name as strong
             stay half known in plain words.
         hard: skills that are slow to learn even in symbols: practiced three times as often.

@@ -6,7 +6,7 @@ adapted_student   ... its base model, tokenizer and the adapter that it answers 
 prompts           ... conversations -> the tokens that a student is given
 generation        ... tokens -> the tokens of the reply, many at once
 sampling          ... how the next token is drawn
-checkpoints       ... what it has learned, as a folder, and the way there
+checkpoints       ... its adapter or weights as a folder, and how records become one
 vllm              a vLLM server, and adapters that change while it runs
 former_adapter    what a student was before its last training, for self-play
 openai            any model behind an OpenAI-compatible API, not to be trained

@@ -1,4 +1,4 @@
-"""A student in this process: tokenizer, base model, and what it has learned since."""
+"""A student in this process: tokenizer, base model, and adapter."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class BaseStudent:
 
 
 class AdaptedStudent:
-    """A base student, and what it has learned since.
+    """A base student with its adapter.
 
     An adapter is put on a copy that shares the base model's weights. In float32 it is then summed
     into copies of the weights that it adapts, which makes the student as fast as the base, while

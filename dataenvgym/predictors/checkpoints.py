@@ -1,4 +1,4 @@
-"""What a student has learned, as a folder; and the way from records to such a folder.
+"""Checkpoints of a student as folders, and the way from records to a checkpoint.
 
 Such a folder is one of three: an adapter in PEFT's format, a whole student in Hugging Face's (from
 a training of all weights), or the note that nothing has been learned.
@@ -33,7 +33,7 @@ _NOTHING = "untouched.json"
 
 
 def kind_of(folder: Path) -> Kind | None:
-    """What the folder holds; None if it is nothing that a student could answer with."""
+    """The kind of checkpoint in the folder; None if a student could not answer with it."""
     if all((folder / name).is_file() for name in ADAPTER_FILES):
         return "adapter"
     if (folder / _NOTHING).is_file():
@@ -44,7 +44,7 @@ def kind_of(folder: Path) -> Kind | None:
 
 
 def require_kind(folder: Path) -> Kind:
-    """What the folder holds.
+    """The kind of checkpoint in the folder.
 
     Raises:
         AdapterError: if it is nothing that a student could answer with.
@@ -59,7 +59,7 @@ def require_kind(folder: Path) -> Kind:
 
 
 def initial_folder(adapter: str | Path | None) -> Path | None:
-    """The folder with what a student has learned before an episode.
+    """The folder with a student's checkpoint from before an episode.
 
     Raises:
         ConfigurationError: if there is nothing in it that a student could answer with.
@@ -114,7 +114,7 @@ def train_on(
     initial: Path | None = None,
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Path:
-    """Write the dataset and the training's file, and have the trainer train; what was learned.
+    """Write the dataset and the training's file, and have the trainer train; return the checkpoint.
 
     All of it goes into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the trainer's
     logs. If something whole is already there, because the run was interrupted after the training,
@@ -123,9 +123,9 @@ def train_on(
 
     Args:
         student: the untouched student's folder, or its name on the hub.
-        current: the folder with what the student has learned so far, None for nothing; asked only
+        current: the folder with the student's checkpoint so far, None without one; asked only
             if `run.start` is "adapter".
-        initial: the folder with what it had learned before the episode; where "base" starts.
+        initial: the folder with its checkpoint from before the episode; where "base" starts.
         tool_format: writes tools and calls into the dataset as text.
 
     Raises:

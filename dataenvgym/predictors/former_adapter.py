@@ -1,4 +1,4 @@
-"""What a student was before its last training, for those that play against it."""
+"""The adapter of a student before its last training, for self-play."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class RemembersFormer:
     _former: Path | Literal["unknown"] | None = None
 
     def former_adapter(self) -> Path | None:
-        """The folder with what it had learned before its last training; None for nothing.
+        """The folder with its adapter before its last training; None without one.
 
         Raises:
-            ConfigurationError: if nobody said it after `load`.
+            ConfigurationError: if it is unknown after `load`.
         """
         if self._former == "unknown":
             raise ConfigurationError(

@@ -19,7 +19,7 @@ from dataenvgym.predictors.stopping import StopTexts
 
 # A batch is rearranged once this share of it has ended.
 _ENDED = 0.25
-_NONE = -1  # stands where a reply has no token
+_NONE = -1  # marks places of a reply without a token
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def generate(
     live = torch.ones_like(rows, dtype=torch.bool)
     for step in range(max(limits)):
         tokens = draw(inputs.next_logits(), rows, step)
-        # until the batch is rearranged, ended sequences go on; `_cut` takes that off again
+        # until the batch is rearranged, ended sequences continue; `_cut` removes the rest
         replies[rows, step] = tokens
         live = live & ~torch.isin(tokens, ends) & (limit[rows] > step + 1)
         if stops is not None:
@@ -88,7 +88,7 @@ def _cut(tokens: list[int], ends: set[int]) -> Generated:
 
 
 class _Inputs:
-    """What the model is given at each step, and its cache."""
+    """The model's input at each step, and its cache."""
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]) -> None:
         self._model = model
@@ -96,7 +96,7 @@ class _Inputs:
         self._cache = DynamicCache(config=model.config)
         longest = max(map(len, prompts))
         gaps = [longest - len(prompt) for prompt in prompts]
-        # any token may stand in a gap: it is masked
+        # any token may be in a gap: it is masked
         rows = [[0] * gap + list(prompt) for gap, prompt in zip(gaps, prompts, strict=True)]
         self._tokens = torch.tensor(rows, device=model.device)
         self._mask = torch.tensor(
@@ -119,14 +119,14 @@ class _Inputs:
         return logits
 
     def append(self, tokens: torch.Tensor) -> None:
-        """Go on with these tokens, one for each row."""
+        """Continue with these tokens, one for each row."""
         self._tokens = tokens.unsqueeze(-1)
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(tokens), 1)], dim=-1)
         # a sequence that has ended may have reached the last position that there is
         self._positions = (self._positions[:, -1:] + 1).clamp(max=self._last_position)
 
     def keep(self, live: torch.Tensor) -> None:
-        """Go on with these rows only."""
+        """Continue with these rows only."""
         rows = live.nonzero().squeeze(-1)
         self._cache.batch_select_indices(rows)
         self._tokens, self._mask = self._tokens[rows], self._mask[rows]
@@ -140,6 +140,6 @@ def context_length(model: Any) -> int | None:
 
 
 def _parameters(model: Any) -> set[str]:
-    """The names of what the model can be given."""
+    """The names of the model's inputs."""
     bare = model.get_base_model() if hasattr(model, "get_base_model") else model
     return set(inspect.signature(bare.forward).parameters)

@@ -46,7 +46,7 @@ class InProcessPredictor(RemembersFormer):
             Hugging Face format, or a name on its hub. It must have a chat template.
         trainer: who trains (anything with `train`, see `TrainerInterface`); the in-process trainer
             with its default options if None.
-        adapter: the folder of what the student has learned already; `reset` goes back to it.
+        adapter: the folder of the student's initial adapter; `reset` goes back to it.
         batch_size: how many conversations are answered at the same time, at most.
         threads: CPU cores to compute on, one batch on each.
         device: "cpu", "cuda", or "auto" for CUDA where there is some.
@@ -81,7 +81,7 @@ class InProcessPredictor(RemembersFormer):
             )
         self.student = resolve_student(student)
         self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
-        options_of(self.trainer)  # what is not a trainer is refused here
+        options_of(self.trainer)  # an object that is not a trainer is refused here
         self.adapter = initial_folder(adapter)
         self.batch_size = batch_size
         self.threads = threads
@@ -142,7 +142,7 @@ class InProcessPredictor(RemembersFormer):
 
     @property
     def _student(self) -> AdaptedStudent:
-        """The student, with what it had learned already."""
+        """The student with its initial adapter."""
         with self._lock:
             if self._is_fresh and self.adapter is not None:
                 self._loaded.load(self.adapter)
@@ -150,7 +150,7 @@ class InProcessPredictor(RemembersFormer):
             return self._loaded
 
     def _current(self, run: TrainingRun) -> Path | None:
-        """The folder with what is answered with now; written if it is gone."""
+        """The folder with the current adapter; written if it is gone."""
         if self._student.is_untouched:
             return None
         folder = self._student.folder
@@ -180,7 +180,7 @@ class InProcessPredictor(RemembersFormer):
             self._is_fresh, self._former = False, "unknown"
 
     def with_adapter(self, folder: Path | None) -> PredictorInterface:
-        """A predictor that answers with what is in `folder`; None for the untouched student.
+        """A predictor that answers with the adapter in `folder`; None for the untouched student.
 
         It shares the base model's weights, also in float32 (where two tokens that are about as
         likely may change places with `load`); a whole student has weights of its own. The student
@@ -197,7 +197,7 @@ class InProcessPredictor(RemembersFormer):
         return _Beside(self, student)
 
     def reset(self) -> None:
-        """Be the untouched student again, with what it had learned already."""
+        """Be the untouched student again, with its initial adapter."""
         with self._lock:
             self._loaded.reset()
             self._is_fresh = self.adapter is not None
@@ -241,7 +241,7 @@ def resolve_student(student: str | Path) -> str:
 
 
 def own_tool_format(student: str) -> str:
-    """How a student (see `resolve_student`) writes calls, unless it is told otherwise."""
+    """How a student (see `resolve_student`) writes calls by default."""
     from dataenvgym.pocket import tool_format_of
 
     return tool_format_of(student) or DEFAULT

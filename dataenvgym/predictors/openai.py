@@ -29,8 +29,8 @@ class OpenAIPredictor:
             of the other `tool_formats`.
 
     Raises:
-        ConfigurationError: for a value that cannot be; when it is first asked, if there is no
-            key.
+        ConfigurationError: for an impossible value; without a key, when it is first
+            asked.
     """
 
     def __init__(

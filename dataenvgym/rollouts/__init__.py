@@ -6,7 +6,7 @@ instance_rollout  one instance on its way through its environment: a generator o
 driver            brings all of them to their end, many at once
 speakers          a model that is asked: the student, or another one
 others            the other ones, such as a user or a judge: predictors or teachers, by name
-student_speaker   the student itself, or what it was before, as one of them: self-play
+student_speaker   the student itself, now or with a former adapter, as one of them: self-play
 faults            who is to blame: an instance's error is never a wrong answer
 
 A speaker with `submit(conversation, sampling) -> Future` is asked at once, and each conversation

@@ -98,7 +98,7 @@ class Driver:
                 yield from zip(chunk, replies, strict=True)
 
     def _chunks(self, waiting: Sequence[int]) -> Iterator[tuple[Speaker, list[int]]]:
-        """What each speaker is asked at the same time."""
+        """The questions to each speaker at the same time."""
         for name, speaker in self._speakers.items():
             chunks: dict[tuple[int, str], list[int]] = {}
             for i in waiting:

@@ -43,7 +43,7 @@ def rollout(
         sampling: how to draw the student's replies; its `seed` also seeds the environments, and by
             that what they ask others.
         others: the models that environments ask (see `dataenvgym.tasks.Ask`), by name; a
-            `StudentSpeaker` is the predictor itself, or what it was before.
+            `StudentSpeaker` is the predictor itself, now or with a former adapter.
         chunk_size: how many conversations one `predict` call gets at most.
         threads: how many environments step at the same time.
 
@@ -61,7 +61,7 @@ def rollout(
         models = {**answering, STUDENT: predictor}
         for model in models.values():
             if isinstance(model, Connects):
-                # here, where Ctrl-C arrives; what it raises is not one instance's failure
+                # here, where Ctrl-C arrives; its errors are not one instance's failure
                 model.connect()
         speakers = [Speaker(name, model) for name, model in models.items()]
         rollouts = [Rollout(i, make_environment, sampling) for i in instances]

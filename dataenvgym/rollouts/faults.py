@@ -1,4 +1,4 @@
-"""Who is at fault: what is one instance's error, and what is for the caller of `rollout`.
+"""Who is at fault: which errors are one instance's, and which are for the caller of `rollout`.
 
 An exception from a speaker (the student, or another one) or a `Failure`, and an exception from the
 environment, end the instances that they belong to with an `error`, never with a wrong answer. If
@@ -25,9 +25,9 @@ from dataenvgym.records import TaskInstance
 STUDENT = "predictor"
 """The student's name among the speakers, and in errors."""
 TO_THE_CALLER = (PredictionError, ConfigurationError, BudgetSpentError)
-"""What a speaker raises that is no instance's error."""
+"""Exceptions of a speaker that are not an instance's error."""
 OF_ALL = (OSError,)
-"""What a speaker raises that no other conversation would change: connections, time limits."""
+"""Exceptions of a speaker that concern all conversations: connections, time limits."""
 _OUTAGES = ("Timeout", "Connect", "Cancelled")  # httpx's, openai's, asyncio's are no OSErrors
 _log = logging.getLogger(__name__)
 

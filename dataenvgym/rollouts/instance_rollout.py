@@ -71,7 +71,7 @@ class Rollout:
             reply.text.encode()
         except UnicodeEncodeError as error:  # so nothing could keep it
             where = f"{error.reason} at position {error.start}"
-            reason = f"{self.ask.who}: the reply is no Unicode text: {where}"
+            reason = f"{self.ask.who}: the reply is not Unicode text: {where}"
             self.fail(reason, self._fault_of_asked)
         else:
             self._advance(reply.text)

@@ -39,7 +39,7 @@ def speakers_of(
 
 
 def describe_speakers(others: Mapping[str, PredictorInterface]) -> dict[str, Any]:
-    """Who they are, for the run directory: what their `describe()` says, or their class."""
+    """Who they are, for the run directory: the result of their `describe()`, or their class."""
     return {name: _described(model) for name, model in sorted(others.items())}
 
 
@@ -54,7 +54,7 @@ class TeacherSpeaker:
     """A teacher as a predictor, with its cache, budget and transcript.
 
     Args:
-        purpose: what the calls are for, in the transcript: the speaker's name.
+        purpose: of the calls, for the transcript: the speaker's name.
     """
 
     def __init__(self, teacher: TeacherInterface, purpose: str) -> None:

@@ -15,7 +15,7 @@ _MOST_IN_VAIN = 3
 
 
 class Speaker:
-    """Asks a predictor for rollouts; what raises for one of them is a `Failure` under its name."""
+    """Asks a predictor for rollouts; an exception for one of them is a `Failure` under its name."""
 
     def __init__(self, name: str, predictor: PredictorInterface) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Speaker:
         return future
 
     def result(self, future: Future[Reply | Failure], rollout: Rollout) -> Reply | Failure:
-        """What came of `submit`."""
+        """The result of `submit`."""
         try:
             reply = future.result()
         except TO_THE_CALLER:
@@ -84,7 +84,7 @@ class Speaker:
         return replies
 
     def _checked(self, reply: Any, method: str) -> Reply | Failure:
-        """What the predictor's `method` gave, if it is what that must give."""
+        """The result of the predictor's `method`, if it is a reply or a failure."""
         if not isinstance(reply, Reply | Failure):
             raise PredictionError(
                 f"{self._title}.{method} gave {reply!r}, expected a Reply or a Failure"

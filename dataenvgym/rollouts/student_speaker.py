@@ -64,14 +64,14 @@ class StudentSpeaker:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> NoReturn:
-        """Raise ConfigurationError: without `rollout`, nobody knows who the student is."""
+        """Raise ConfigurationError: outside `rollout`, the student is unknown."""
         raise ConfigurationError(
             "a StudentSpeaker was asked by an environment that is stepped by itself, which knows "
             "no student: use rollout() or task.attempt(), or give the speaker a predictor"
         )
 
     def describe(self) -> dict[str, Any]:
-        """Who it is: a folder by what is in it."""
+        """Who it is: a folder by its content."""
         adapter = self.adapter if self.folder is None else hash_files(self.folder)[:16]
         return {"name": type(self).__name__, "adapter": adapter}
 

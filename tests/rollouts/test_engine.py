@@ -101,7 +101,7 @@ def test_a_reply_that_is_no_text_is_a_failed_call_and_harms_no_other(make):
     completed = rollout(make(answer), instances(4), Fragile, sampling=SAMPLING, chunk_size=4)
     assert [c.error for c in completed] == [
         None,
-        "predictor: the reply is no Unicode text: surrogates not allowed at position 0",
+        "predictor: the reply is not Unicode text: surrogates not allowed at position 0",
         "environment: OSError: no file \\ud800",
         None,
     ]

@@ -127,7 +127,7 @@ def test_a_failure_of_another_speaker_is_an_error_under_its_name_and_no_wrong_an
         None,
         "user: HTTP 503",
         "user: ValueError: too long",
-        "user: the reply is no Unicode text: surrogates not allowed at position 0",
+        "user: the reply is not Unicode text: surrogates not allowed at position 0",
         None,
     ]
     assert [(c.was_correct, c.reward) for c in completed[1:4]] == [(False, 0.0)] * 3

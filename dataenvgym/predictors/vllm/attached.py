@@ -19,7 +19,7 @@ class AttachedServer(VllmServer):
     """A server that somebody else started, and may restart: adapters are then loaded again.
 
     Args:
-        student: what it has to serve.
+        student: that it has to serve.
         rank: of the adapters that will be loaded; None for none.
         start_timeout: seconds that it may be away for a restart.
 

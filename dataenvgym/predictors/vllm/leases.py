@@ -61,7 +61,7 @@ class Lease:
 
     @property
     def log(self) -> Path:
-        """What the server prints."""
+        """The server's output."""
         return self.folder / "log.txt"
 
     @contextmanager
@@ -119,7 +119,7 @@ class Lease:
 
 
 def _left_of(server: RunningServer) -> list[psutil.Process]:
-    """What a server that has ended started, and what has not: the rest of its session.
+    """Processes that an ended server has left: the rest of its session.
 
     No process gets the number of a session that is not empty: if the server's number is another
     process's by now, nothing was left.
@@ -148,7 +148,7 @@ def _kill(processes: list[psutil.Process]) -> None:
 
 
 def end_left_over() -> None:
-    """End servers that nobody uses any more."""
+    """End servers without users."""
     for folder in sorted(_root().glob("*/")):
         lease = Lease(folder.name)
         if lease.running() is not None and not lease.users():

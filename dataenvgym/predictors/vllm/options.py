@@ -1,4 +1,4 @@
-"""What a student in a vLLM server can be told, and what is refused before any server is needed."""
+"""Options of a student in a vLLM server, checked before any server is needed."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class VllmOptions(TypedDict, total=False):
     """The options of `VllmPredictor`; `DEFAULTS` has their defaults.
 
     Attributes:
-        adapter: the folder of what the student has learned already; `reset` goes back to it.
+        adapter: the folder of the student's initial adapter; `reset` goes back to it.
         base_url: a server that runs already, with the student as its base model; None starts one.
             It must be able to read the adapters' folders.
         api_key_variable: the environment variable with that server's key, if it wants one.
         command: the words that start a server, such as "python -m
             vllm.entrypoints.openai.api_server"; None takes the pinned environment
             (`dataenvgym external install vllm`).
-        variant: "cpu" or "cuda"; None takes what the machine has.
+        variant: "cpu" or "cuda"; None detects it.
         port: where a server that is started listens; None picks a free one. A server with the same
             options that others use already is shared where it is, with a warning.
         dtype: "auto" takes the type of the student's weights.
         max_lora_rank: of adapters; None takes the smallest that holds those of the trainer.
         max_loras: adapters that one batch can have; with more in use they take turns.
         max_model_len: tokens of prompt and reply together; None is the student's own limit.
-        gpus: numbers of the GPUs (CUDA_VISIBLE_DEVICES); None leaves it to what is visible.
+        gpus: numbers of the GPUs (CUDA_VISIBLE_DEVICES); None uses the visible ones.
         tensor_parallel_size: GPUs that one copy of the model is spread over.
         gpu_memory_utilization: share of each GPU's memory; None is vLLM's default.
         cpu_cache_gib: memory for the cache on CPU.
@@ -192,7 +192,7 @@ def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
 
 
 def check_tools(options: VllmOptions) -> None:
-    """Refuse a parser that has nothing to read, and calls that nobody reads."""
+    """Refuse a parser without calls to read, and calls without a parser."""
     form, parser = options["tool_format"] or DEFAULT, options["tool_parser"]
     tool_format(form)
     if parser is not None and form != "native":

@@ -40,7 +40,7 @@ class OwnServer(VllmServer):
 
     Raises:
         ConfigurationError: if the port is taken.
-        ServerError: if it does not come up, with what it said last.
+        ServerError: if it does not come up, with its last output.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class OwnServer(VllmServer):
 
     @property
     def log(self) -> Path:
-        """What the server prints."""
+        """The server's output."""
         return self._lease.log
 
     def load(self, name: str, folder: Path) -> None:
@@ -126,12 +126,12 @@ class OwnServer(VllmServer):
             self.untouched = _UNTOUCHED
 
     def _follow(self, running: RunningServer) -> None:
-        """Go on with a server that was started again."""
+        """Continue with a server that was started again."""
         self.running = running
         if running.base_url != self.base_url:
             raise ServerError(
                 f"the vLLM server has moved from {self.base_url} to {running.base_url}: run "
-                "the same command again, and it goes on there"
+                "the same command again, and it continues there"
             )
         self._come_up()
 

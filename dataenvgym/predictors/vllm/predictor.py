@@ -56,7 +56,7 @@ class VllmPredictor(RemembersFormer):
     adapters of its own. If it dies, it is started again with its adapters, and what was not yet
     answered is asked again; if it dies again before the next adapter, that is a ServerError.
 
-    All methods may be called from any thread. `submit` lets each conversation go on when its own
+    All methods may be called from any thread. `submit` lets each conversation continue when its own
     reply is there. Which conversations are computed together is up to the server, so that replies
     may differ between runs where two tokens are about as likely.
 
@@ -99,9 +99,9 @@ class VllmPredictor(RemembersFormer):
         else:
             check_nothing_to_start(options)
         self._server: VllmServer | None = None
-        self._base = self.student  # what the server has as its model
+        self._base = self.student  # the server's model
         self._disconnect: Callable[[], object] = _nothing
-        self._folder: Path | None = self.adapter  # what has been learned
+        self._folder: Path | None = self.adapter  # the current adapter
         self._name: str | None = None  # its name on the server
         self._lock = threading.RLock()
 
@@ -190,7 +190,7 @@ class VllmPredictor(RemembersFormer):
                 copy_checkpoint(folder, path)
 
     def load(self, path: Path) -> None:
-        """Answer with the adapter in `path`; the server goes on meanwhile.
+        """Answer with the adapter in `path`; the server runs on meanwhile.
 
         A whole student (from a training of all weights) means another server.
 
@@ -228,7 +228,7 @@ class VllmPredictor(RemembersFormer):
             return BesideAdapter(server, folder)
 
     def reset(self) -> None:
-        """Be the untouched student again, with what it had learned already."""
+        """Be the untouched student again, with its initial adapter."""
         with self._lock:
             self.remember_former(None)
             if self._server is None:
@@ -253,7 +253,7 @@ class VllmPredictor(RemembersFormer):
     # --- the server ---
 
     def _take_up(self, folder: Path | None) -> None:
-        """Answer with what is in `folder`, or with nothing learned; if it raises, as before."""
+        """Answer with the adapter in `folder`, or without one; if it raises, as before."""
         is_whole = folder is not None and kind_of(folder) == "student"
         model = self.student if folder is None or not is_whole else str(folder.resolve())
         was_connected = self._server is not None and self._base == model
@@ -278,7 +278,7 @@ class VllmPredictor(RemembersFormer):
                 self._hang_up()
         if self._server is None:
             self._server, self._base = self._find(model), model
-            # also when nobody calls close(), and when the process ends
+            # also without a call of close(), and when the process ends
             self._disconnect = weakref.finalize(self, self._server.close)
         return self._server
 

@@ -28,7 +28,7 @@ AWAY_SECONDS = 20.0
 LOOK_SECONDS = 10.0
 """How long a server may take to say what it serves: one that works does so in milliseconds."""
 TELL_SECONDS = 5.0
-"""How often users are told that a server is being waited for."""
+"""How often users are reminded that a server is starting."""
 
 
 class VllmServer(ABC):
@@ -94,7 +94,7 @@ class VllmServer(ABC):
         return future
 
     def name_of(self, adapter: str | None) -> str:
-        """What to ask for: the adapter, or the untouched student for None."""
+        """The model's name in requests: the adapter, or the untouched student for None."""
         name = self.untouched if adapter is None else adapter
         return self.model if name is None else self._served(name)
 
@@ -115,7 +115,7 @@ class VllmServer(ABC):
             self.traffic.adapters[name] = folder
 
     def unload(self, name: str) -> None:
-        """Serve an adapter no more; one that the server has forgotten is no error."""
+        """Serve an adapter no more; one that the server has forgotten is not an error."""
         with self.traffic.stopped():
             self.traffic.adapters.pop(name, None)
             self._unload(name)

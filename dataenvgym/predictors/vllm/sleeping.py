@@ -13,7 +13,7 @@ from dataenvgym.records import Conversation, Message
 PROBE: Conversation = (
     Message(role="user", content="What is 17 plus 25? Then count from one to five."),
 )
-"""What a server is asked before it sleeps and after it wakes: the answers must agree."""
+"""The question to a server before it sleeps and after it wakes: the answers must agree."""
 
 _SAMPLING = SamplingParameters(temperature=0.0, max_tokens=24)
 
@@ -33,7 +33,7 @@ def asleep(predictor: PredictorInterface, server: VllmServer) -> Iterator[None]:
     server.sleep()
     try:
         yield
-    except BaseException as error:  # that is what counts, whatever waking comes to
+    except BaseException as error:  # that error counts, whatever waking raises
         try:
             server.wake()
             _check_awake(predictor, server, before)

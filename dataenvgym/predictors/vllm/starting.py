@@ -1,4 +1,4 @@
-"""What a vLLM server of ours is started with."""
+"""The arguments of our own vLLM servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """The values that vLLM takes for `--max-lora-rank`."""
 
 SERVED_NAME = "student"
-"""What the untouched student is called on the servers that we start."""
+"""The untouched student's name on the servers that we start."""
 
 _DTYPES = ("float32", "bfloat16", "float16")
 _SET_BY_US = {
@@ -88,7 +88,7 @@ class ServerOptions:
 
     @property
     def key(self) -> str:
-        """The same for two servers that can stand in for each other.
+        """Equal for two servers that can replace each other.
 
         Which GPUs are visible counts, and so do the files of a student that lies here.
         """
@@ -157,7 +157,7 @@ class ServerOptions:
 
 
 def server_options(student: str, given: VllmOptions, *, rank: int) -> ServerOptions:
-    """What a server for that student is started with, checked before it is.
+    """The checked arguments of a server for that student.
 
     Args:
         given: all options.

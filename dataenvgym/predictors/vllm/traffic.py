@@ -1,4 +1,4 @@
-"""What this process has on its way to a server, and what it has put there.
+"""The requests of this process to a server, and the adapters that it has put there.
 
 Questions pass while adapters stay; adapters change while no question is on its way.
 
