@@ -17,11 +17,10 @@ EXAMPLES = sorted(FILES - {Path("stub_models.py")})  # which own_domain.py impor
 EXTERNAL = ["llamafactory_vllm.py", "llm_teacher.py"]  # need LLaMA-Factory or vLLM
 KINDS = ("open_ended", "skill_list", "skill_tree")
 SHORT = {"custom_task.py": [], "gymnasium_loop.py": []}
-ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py"]
+ELSEWHERE = [*SHORT, *EXTERNAL, "social/self_play.py", "social/strategist.py"]
 DOMAINS = ("math", "code", "tool_use", "social")
 REDUCED = {
     **{f"{domain}/{kind}.py": ["1"] for domain in DOMAINS for kind in KINDS},
-    "social/strategist.py": ["1"],
     "self_teaching.py": ["rejection_sampling", "1"],
     "study.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
@@ -89,12 +88,11 @@ def test_every_other_example_runs(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_example_strategist_learns_to_wait_before_it_takes_an_offer(tmp_path):
-    shown = run(ROOT / "examples" / "social" / "strategist.py", "4", folder=tmp_path)
-    rewards = [float(reward) for reward in re.findall(r"mean reward (0\.\d+)", shown)]
-    assert len(rewards) == 5
-    assert rewards[-1] > rewards[0] + 0.3
-    assert "strategy by turn: Wait, " in shown
+def test_the_example_strategist_learns_to_give_good_advice(tmp_path):
+    shown = run(ROOT / "examples" / "social" / "strategist.py", "1", folder=tmp_path)
+    (line,) = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)
+    before, after = map(float, line)
+    assert after > before + 0.1
 
 
 @pytest.mark.slow
