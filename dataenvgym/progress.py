@@ -112,7 +112,7 @@ def counting(what: str, total: int) -> Iterator[Count]:
 
 @contextmanager
 def listening(show: Callable[[ProgressMessage], None]) -> Iterator[None]:
-    """Pass what is told, in any thread, to `show` until the block ends."""
+    """Pass messages, from any thread, to `show` until the block ends."""
 
     def pass_on(record: logging.LogRecord) -> None:
         if isinstance(record.msg, ProgressMessage):

@@ -1,7 +1,7 @@
 """Files: they appear whole or not at all.
 
 Whatever other code may read is first written beside its place and then renamed into it, so that
-a killed process leaves either the old file, the new one, or a hidden temporary one that nobody
+a killed process leaves either the old file, the new one, or a hidden temporary one that no code
 reads. Directories are published the same way (`publishing`). The holder of a folder's lock may
 remove the temporary files that killed processes left in it (`remove_temporaries`). Text and JSON
 are redacted on their way (see `secrets`); bytes are written as they are.

@@ -292,7 +292,7 @@ def make_skill_tree(
     """`dataenvgym/SkillTree-v0`; other options are as with `agent=skill_tree`."""
     from dataenvgym.environments import SkillTree
 
-    given = {"agent_name": None, **options}  # whoever acts is not an agent of ours
+    given = {"agent_name": None, **options}  # the caller that acts is not an agent of ours
     return SkillTree(**_defaults("skill_tree", task, predictor, given, "agent=skill_tree"))
 
 

@@ -49,7 +49,7 @@ class _Runs(Workspaces):
     def read(self, directory: Path) -> DictConfig:
         if is_hand_made(directory):
             raise RunDirectoryError(
-                f"{directory} is a run made in Python, so it has no config.yaml: go on with it in "
+                f"{directory} is a run made in Python, so it has no config.yaml: continue it in "
                 "Python, or choose another folder (name=..., runs_dir=...)"
             )
         return super().read(directory)

@@ -65,7 +65,7 @@ def refuse_untrusted(
             if (_end(key), value) not in known:
                 raise ConfigurationError(
                     f"{key} is {value!r} in {file}, and a folder may not choose {power}. If you "
-                    f"trust whoever made it, add --trust, or type it yourself: {key}=..."
+                    f"trust its author, add --trust, or type it yourself: {key}=..."
                 )
 
 

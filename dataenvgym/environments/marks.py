@@ -141,7 +141,7 @@ def refuse_damage(
     """Compare the files of a folder with their marks.
 
     A folder in it that is gone as a whole was removed on purpose (adapters are large), and is
-    missed by whoever needs it.
+    missed by code that needs it.
 
     Args:
         way_out: what to do about a damaged file.

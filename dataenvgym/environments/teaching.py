@@ -228,7 +228,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     def records_of(self, files: IterationFiles, action: Any) -> Sequence[TrainingDatum]:
         """The records that a parsed action stands for, as `files` has them then.
 
-        What `files` has of the same action, from an interrupted step, is gone on with.
+        The work of an interrupted step on the same action, in `files`, is continued.
         """
 
     @abstractmethod

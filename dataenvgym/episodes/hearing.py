@@ -13,14 +13,14 @@ from dataenvgym.progress import ProgressMessage, listening
 
 
 class Hearing:
-    """Hears what is told from `begin` to `end`; a display that is gone hears nothing more."""
+    """Gets progress messages from `begin` to `end`, for a display that may be collected."""
 
     def __init__(self) -> None:
         self._until = ExitStack()
 
     def begin(self, hear: Callable[[ProgressMessage], None]) -> None:
         self.end()
-        # weak: nobody may say that it is over, and the display is then collected
+        # weak: without a call of its end, the display is collected
         reference = weakref.WeakMethod(hear)
 
         def show(message: ProgressMessage) -> None:

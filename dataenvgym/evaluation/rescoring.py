@@ -152,7 +152,7 @@ def rescore_folder(
 
     Args:
         settings: YAML that says how they are judged now, kept with the scores as `config.yaml`.
-        judge: for metrics that need one; what it said of the same conversations before stands.
+        judge: for metrics that need one; its earlier verdicts on the same conversations are kept.
 
     Raises:
         RunDirectoryError: if samples are missing.

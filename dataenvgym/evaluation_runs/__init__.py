@@ -1,6 +1,6 @@
 """Evaluations: a student on a task, without training, each in a folder of its own.
 
-running        `run_evaluation`: from a configuration to metrics and scores, from wherever it stands
+running        `run_evaluation`: runs or resumes an evaluation, to its metrics and scores
 judging_again  `rescore_evaluation`: its samples judged again, without the student
 directory      a configuration and the folder of its evaluation
 judges         who judges an evaluation, for the metric `judge`

@@ -1,7 +1,7 @@
 """A configuration and the folder of its evaluation.
 
 `config.yaml` there has the sections that determine what is answered (task, student, predictor,
-trainer) and the settings of the evaluation, resolved. The same ones go on with it; others are
+trainer) and the settings of the evaluation, resolved. The same ones resume it; others are
 refused by the names of the keys that differ, except for `samples`, `metrics` and `judge`: more
 samples extend the evaluation, and metrics are made of what is drawn already. `problems` says what
 part of the task's problems was put.

@@ -65,7 +65,7 @@ def rescore_evaluation(
         if not samples:
             raise RunDirectoryError(
                 f"{directory} has no complete sample of every problem yet: the `dataenvgym eval` "
-                "that began it goes on with it"
+                "that began it resumes it"
             )
         metrics = (parse_metrics if asked else _possible)(settings.metrics, samples)
         how = shown_yaml(settings)

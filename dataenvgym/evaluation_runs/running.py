@@ -133,7 +133,7 @@ def run_evaluation(
     config_dir: str | Path | None = None,
     trust: bool = False,
 ) -> Evaluation:
-    """Run an evaluation to its end, from wherever it stands.
+    """Run or resume an evaluation, to its end.
 
     Args:
         overrides: Hydra's, such as "task=pocket_math" or "samples=4"; or a configuration that
@@ -308,7 +308,7 @@ def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> s
 def _identity(
     files: EvaluationFiles, task: TaskInterface, predictor: PredictorInterface
 ) -> dict[str, object]:
-    """Who answers what; refuse to go on with other problems or another student."""
+    """The student and the problems; refuse to resume with other ones."""
     directory = files.directory
     identity = identity_of("evaluation", task, predictor, {})
     if not files.is_begun:

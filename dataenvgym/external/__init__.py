@@ -6,7 +6,7 @@ guard          ... who sees to that: a process between us and them
 ports          TCP ports that are free, or taken by whom
 
 The two cannot share one environment (their ranges of transformers versions exclude each other),
-and neither has to share ours. The pins stand in the folder `external/` of the repository, which is
+and neither has to share ours. The pins are in the folder `external/` of the repository, which is
 installed with the package.
 """
 

@@ -85,7 +85,7 @@ def end_of_log(path: Path, count: int = 12) -> str:
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Whether it does: one that has ended and that nobody has asked after does not."""
+    """Whether it runs: one that has ended and was not waited for does not."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

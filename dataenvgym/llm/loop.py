@@ -86,7 +86,7 @@ def in_daemon_thread(function: Callable[[], T]) -> asyncio.Future[T]:
             settled: tuple[Any, Any] = (result.set_exception, error)
         else:
             settled = (result.set_result, outcome)
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+        with suppress(RuntimeError):  # the loop has ended, and no caller waits
             loop.call_soon_threadsafe(settle, *settled)
 
     threading.Thread(target=call, name="dataenvgym-llm-revival", daemon=True).start()

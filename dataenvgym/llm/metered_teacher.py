@@ -25,7 +25,7 @@ from dataenvgym.records import Conversation
 class MeteredTeacher(ABC):
     """All methods may be called from any thread.
 
-    A conversation that stands k times in one call to `ask` is k samples: each is drawn with a seed
+    A conversation that is k times in one call to `ask` is k samples: each is drawn with a seed
     of its own (the first with the one that is given), and is an entry of its own in the cache. The
     same call again, with the same seed, gets the same replies from there.
 

@@ -13,7 +13,7 @@
   `{{name}}` is the text `{name}`.
 - In a file of a Hydra group, `${` begins an interpolation; as text it is written `\\${`.
 
-Whoever uses a prompt says which names there are (`as_prompt`), so that a misspelled one is found
+The code that uses a prompt lists its names (`as_prompt`), so that a misspelled one is found
 before anything is asked.
 """
 

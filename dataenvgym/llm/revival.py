@@ -1,7 +1,7 @@
 """Bringing a dead server back, once for all the requests that it left behind.
 
-Each life of the server has a number, its generation. Whoever loses the connection says in which
-generation that request began; the first one starts the revival, the others wait for it, and
+Each life of the server has a number, its generation. A caller that loses the connection names the
+generation in which its request began; the first one starts the revival, the others wait for it, and
 latecomers learn that a newer generation is already up.
 """
 

@@ -91,7 +91,7 @@ class Teacher(MeteredTeacher):
         self.is_tried = False
 
     def identity(self) -> str:
-        """The server; the model stands in the request."""
+        """The server; the model is in the request."""
         return self._client.base_url
 
     def body(self, request: TeacherRequest) -> bytes:

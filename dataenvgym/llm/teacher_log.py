@@ -7,7 +7,7 @@
 A resumed run continues to count from what is there. `usage.json` is written when calls have ended,
 and once a second while they are under way, so a process that is killed may leave one that lags
 behind the transcript; what counts is the larger of both. Requests that were begun and stand in
-neither count as requests, and as unanswered: nobody knows what they cost.
+neither count as requests, and as unanswered: their cost is unknown.
 """
 
 from __future__ import annotations

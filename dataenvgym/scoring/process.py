@@ -2,7 +2,7 @@
 
 The other end is `dataenvgym.scoring.worker`. The process is started by `subprocess` and not by
 `multiprocessing`: that works in any thread, in daemonic processes and in scripts without a main
-guard, and pipes that are shared with nobody make killing one worker a matter of that worker
+guard, and pipes that are not shared make killing one worker a matter of that worker
 alone.
 """
 

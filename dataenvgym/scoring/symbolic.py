@@ -1,7 +1,7 @@
 """The slow path: equality by math-verify, for use in a process that may be killed.
 
 Importing this module imports sympy; only the worker does. math-verify's own time limits are off
-(they rest on an alarm in the calling thread); whoever calls these functions limits their time
+(they rest on an alarm in the calling thread); callers of these functions limit their time
 from outside.
 """
 

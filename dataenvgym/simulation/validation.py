@@ -5,7 +5,7 @@ Errors are those of a skill's accuracy, root mean square over runs, iterations a
 - one step: each iteration predicted from the recorded one before it;
 - trajectory: all iterations predicted from the untouched student alone.
 
-Two predictions that know nothing stand beside the curves: that nothing changes, and the mean
+Two naive predictions are compared with the curves: that nothing changes, and the mean
 accuracy that the skill had after trainings in the runs fitted on.
 """
 

@@ -45,7 +45,7 @@ To add a domain, write two classes:
 - `Outcome(scores={"kind": 0.5})` names further scores. Reports have their means, overall and by
   skill, and so have `summary.json`, `report.md` and the table of `dataenvgym eval`; those of code
   problems have `tests_passed`, the share of the tests that passed. What is no mean over problems,
-  such as a macro F1, comes from the domain's `corpus_scores(completed)` and stands beside them.
+  such as a macro F1, comes from the domain's `corpus_scores(completed)` and is beside them.
 - An exception in `begin` or `respond` means that the infrastructure failed: the instance gets an
   `error` and counts neither as right nor as wrong. A bad answer is an `Outcome`, no exception.
 - Gold answers that no scorer can read are refused in `load`, naming the instance.

@@ -34,7 +34,7 @@ class TrainingTurn:
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """The slots of a chat template; `{{content}}` stands where the message goes.
+    """The slots of a chat template; `{{content}}` marks the place of the message.
 
     Attributes:
         prefix: begins every conversation (a bos token, as a rule).

@@ -23,7 +23,7 @@ from dataenvgym.tasks.lessons import scored_record_of, students_turns
 
 
 class BranchedTriesEngine(SelfTeachingEngine):
-    """Writes scored records of a try, and of other ways to go on from one of its turns.
+    """Writes scored records of a try, and of other continuations from one of its turns.
 
     The student plays a problem; the judge of the task names the turn that mattered most, or, if
     the task has no judge, one is drawn. The student then plays the problem again from that turn on.

@@ -1,4 +1,4 @@
-"""A student that says again what it said before, up to a turn, and then goes on anew."""
+"""A student that repeats its earlier messages up to a turn, and then continues anew."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ReplayedPredictor:
     from; what the student says from that turn on is drawn with `seed`.
 
     Args:
-        student: who goes on.
-        tries: earlier tries, each with the place in its transcript from which the student goes on.
+        student: that continues.
+        tries: earlier tries, each with the place in its transcript where the student continues.
     """
 
     def __init__(

@@ -9,7 +9,7 @@
 
 Outputs are compared as these benchmarks do: numbers by value, whole ones too ("7" is "007"), nearly
 and without empty lines (APPS: numpy's allclose) or exactly (LiveCodeBench); results of calls
-exactly. Names that they import for every solution stand in the preamble, but for APPS's numpy,
+exactly. Names that they import for every solution are in the preamble, but for APPS's numpy,
 which need not be there.
 """
 

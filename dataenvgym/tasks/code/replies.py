@@ -1,4 +1,4 @@
-"""The texts of a reply in which its code may stand, the likeliest one first.
+"""The texts of a reply in which its code may be, the likeliest one first.
 
     the text before a mark that ends the student's turn, without its thinking
     the same without the marks of a quotation (`> `)

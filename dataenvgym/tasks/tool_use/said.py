@@ -9,7 +9,7 @@
     word     whatever its case; quotes, punctuation and spacing do not count. An id such as
              order_10, A-7 or 01234 is a word.
 
-Numbers written as words ("two") are words, and nobody can see here whether a text denies what it
+Numbers written as words ("two") are words, and this code cannot see whether a text denies what it
 says.
 """
 

@@ -316,7 +316,7 @@ def _no_answer(replies: Sequence[Reply | Failure], n_asked: int, n_rounds: int) 
     return PredictionError(
         f"the teacher answered none of {n_asked} requests for records, in {n_rounds} rounds. "
         f"The first failure of the last round: {reason}. Does the server of teacher.base_url run? "
-        "The same command goes on from here"
+        "The same command continues from here"
     )
 
 
