@@ -124,9 +124,9 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
     key = override.key_or_group
     if override.is_sweep_override() or override.package is not None:
         raise ConfigurationError(
-            f"Ambiguous value: {override.input_line!r} is no single value. Several values are for "
-            f"a study (`dataenvgym study`). A list is {key}=[a,b]; a text with ',' in it goes into "
-            "two kinds of quotes: 'key=\"value\"'"
+            f"Ambiguous value: {override.input_line!r} is not a single value. Several values are "
+            f"for a study (`dataenvgym study`). A list is {key}=[a,b]; a text with ',' in it "
+            "goes into two kinds of quotes: 'key=\"value\"'"
         )
     if override.is_delete():
         parent, _, name = key.rpartition(".")

@@ -61,7 +61,7 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
         match = _PARTS.fullmatch(text)
         if match is None or (match["value"] is None and match["sign"] != "~"):
             raise ConfigurationError(
-                f"{text!r} is no override, expected KEY=VALUE, such as agent=random or "
+                f"{text!r} is not an override, expected KEY=VALUE, such as agent=random or "
                 "episode.iterations=8"
             )
         if match["key"] == "model":
@@ -261,7 +261,11 @@ def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
 
 
 def _suggestion(key: str, known: Sequence[str]) -> str:
-    """`Did you mean`: first a key with the same last part, then a similar one."""
-    last = key.rsplit(".", 1)[-1]
+    """`Did you mean`: a key with the same last part, or a similar one of its section, if any."""
+    section, _, last = key.rpartition(".")
     same = [name for name in known if re.split(r"[./]", name)[-1] == last]
-    return f" Did you mean {same[0]!r}?" if same else did_you_mean(key, known)
+    if same:
+        return f" Did you mean {same[0]!r}?"
+    siblings = [name for name in known if name.rpartition(".")[0] == section != ""]
+    likely = [name for name in siblings if did_you_mean(last, [name.rpartition(".")[2]])]
+    return did_you_mean(key, likely if siblings else known)

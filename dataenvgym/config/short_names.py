@@ -14,6 +14,7 @@ hub; <adapter> is a folder. `model=...` names the student. These name other spea
     strategist=...           advises the student's character: task.others.strategist
     partner_strategist=...   advises the other characters: task.others.partner_strategist
 
+`judge=my_module.make_judge` is a class or function of yours: task.others.judge._target_.
 `partner=student` is the student itself, and `student/former`, `student/untouched` or
 `student/FOLDER` with another adapter (see `rollouts.StudentSpeaker`).
 Their further options are those of `task.others.NAME`, such as task.others.judge.base_url=URL.
@@ -33,6 +34,7 @@ _SIDES = {"strategist": "own", "partner_strategist": "partner"}
 
 _STUDENT = "student"
 _POCKET = "${oc.select:task.student,pocket}"  # as in student/pocket.yaml
+_OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")  # my_module.make_judge
 _PREDICTORS = {"vllm": "vllm", "hf": "in_process", "openai": "openai"}
 
 
@@ -60,7 +62,8 @@ def speaker_overrides(who: str, text: str) -> list[str]:
         ConfigurationError: if it is not the short name of a model.
     """
     text = _unquoted(text)
-    if who == "partner" and text and "/" not in text and text != _STUDENT:
+    scripted = "/" not in text and text != _STUDENT and not _OWN.fullmatch(text)
+    if who == "partner" and text and scripted:
         return [f"task.partner={_quoted(text)}"]
     if who == "judge" and text.startswith("["):
         models = [_unquoted(part) for part in text.strip("[]").split(",") if part.strip()]
@@ -85,6 +88,8 @@ def _asked(who: str, text: str) -> list[str]:
     if text.partition("/")[0] == _STUDENT:
         adapter = text.partition("/")[2] or "current"
         return [f"+speaker@{at}=student", f"{at}.adapter={_quoted(adapter)}"]
+    if _OWN.fullmatch(text):
+        return [f"+{at}._target_={text}"]
     kind, base, adapter = _parts(who.rstrip("_0123456789"), text)
     if kind == "openai":
         return [f"+teacher@{at}=openai", f"{at}.model={_quoted(base)}"]
@@ -101,10 +106,11 @@ def _parts(option: str, text: str) -> tuple[str, str, str]:
     base, colon, adapter = rest.partition(":")
     if kind not in _PREDICTORS or not base or (colon and not adapter):
         meant = "" if kind in _PREDICTORS else did_you_mean(kind, _PREDICTORS)
-        scripted = ", student, or the name of a scripted partner" if option == "partner" else ""
+        own = "" if option == "model" else ", student, or a class of yours (my_module.MyClass)"
+        scripted = ", or the name of a scripted partner" if option == "partner" else ""
         raise ConfigurationError(
             f"{option} is {text!r}, expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE, "
-            f"hf/BASE:ADAPTER or openai/NAME{scripted}.{meant}"
+            f"hf/BASE:ADAPTER or openai/NAME{own}{scripted}.{meant}"
         )
     return (kind, rest, "") if kind == "openai" else (kind, base, adapter)
 

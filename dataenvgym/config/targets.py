@@ -74,7 +74,7 @@ def check_protocol(thing: Any, protocol: type, section: str) -> Any:
         missing = [n for n in names if not hasattr(thing, n)]
         raise ConfigurationError(
             f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
-            f"what {protocol.__name__} asks for"
+            f"what {protocol.__name__} asks for, which is {', '.join(names)}"
         )
     return thing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -38,6 +39,13 @@ def fields_of(kind: str) -> str:
     return f"{text}; optional: {', '.join(optional)}" if optional else text
 
 
+def unknown_fields(record: Mapping[str, Any]) -> str:
+    """The keys of a record that are not fields of its kind, each with what may be meant."""
+    known = KINDS[record["kind"]].model_fields
+    unknown = [key for key in record if key not in known]
+    return "".join(f". {key!r} is not a field.{did_you_mean(str(key), known)}" for key in unknown)
+
+
 def hint_on_fields(kind: str, problem: str, field: str | None) -> str:
     """The fields of a kind, where the problem is that one is missing or unknown; "" elsewhere.
 
@@ -55,4 +63,6 @@ def hint_on_fields(kind: str, problem: str, field: str | None) -> str:
         if extra and other != kind and field in model.model_fields
     ]
     which = f' It belongs to kind "{others[0]}".' if others and not meant else ""
+    if extra and field in ("skill", "subskill"):
+        which = f' It goes into "provenance": {{"{field}": ...}}.'
     return f".{meant}{which} A record of kind {kind!r} has {fields_of(kind)}, provenance"

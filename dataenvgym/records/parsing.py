@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dataenvgym.errors import InvalidRecordError
-from dataenvgym.records.kinds import all_kinds, explain_kind, hint_on_fields
+from dataenvgym.records.kinds import all_kinds, explain_kind, hint_on_fields, unknown_fields
 from dataenvgym.records.training import TrainingDatum
 
 _DATUM: TypeAdapter[TrainingDatum] = TypeAdapter(TrainingDatum)
@@ -47,7 +47,10 @@ def _reason(value: Any, problem: Any, field: str | None, shown: str) -> str:
     if problem["type"].startswith("union_tag"):
         return f"{explain_kind(value['kind'])}\nFound {shown}"
     hint = hint_on_fields(value["kind"], problem["type"], field)
-    return f"{problem['msg']}; found {shown}{hint}"
+    message = {"extra_forbidden": "there is no such field"}.get(problem["type"], problem["msg"])
+    if hint and problem["type"] == "missing" and (unknown := unknown_fields(value)):
+        hint = unknown + hint.removeprefix(".")
+    return f"{message}; found {shown}{hint}"
 
 
 def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:

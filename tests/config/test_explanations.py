@@ -9,6 +9,7 @@ from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError
 
 CASES = [
+    ("agent.copies=3", r"no option 'agent\.copies'\. \(A new one takes a plus: \+agent\.copies=3"),
     ("agent.newkey=3", "there is no option 'agent.newkey'.*A new one takes a plus"),
     ("seed=abc", "seed is 'abc', expected a whole number like 0"),
     ("seed=null", "seed is null, expected a whole number"),
@@ -36,7 +37,7 @@ CASES = [
     ("+seed=1", "there is a value already at 'seed'; drop the plus"),
     ("+seed.x=1", "seed is 0, a value without parts, so 'seed.x' cannot be set"),
     ("agent=gold,random", "names 2 options, expected one.*dataenvgym study agent=gold,random"),
-    ("seed=0,1", "is no single value. Several values are for a study"),
+    ("seed=0,1", "is not a single value. Several values are for a study"),
     ("agent@x=gold", "agent@x has no place in this configuration"),
     ("agent.engine=gold", "which takes a slash: agent/engine=gold"),
     ("teacher.model=x", "belongs to teacher=openai, teacher=vllm: choose that"),

@@ -117,6 +117,13 @@ def test_strategists_are_named_by_the_side_that_they_advise():
     assert parse_overrides(texts[:1])[-1].text == "task.strategists=[partner]"
 
 
+def test_a_class_of_your_own_may_be_a_speaker():
+    config = compose(["task=social", "partner=my_module.Partner", "judge=my_module.make_judge"])
+    assert config.task.partner == "model"
+    assert config.task.others.partner == {"_target_": "my_module.Partner"}
+    assert config.task.others.judge == {"_target_": "my_module.make_judge"}
+
+
 def test_a_trial_is_an_option_of_the_task():
     assert compose(["task=social", "trial=2"]).task.trial == 2
     with pytest.raises(ConfigurationError, match=r"no option 'task\.trial'"):
@@ -129,7 +136,7 @@ def test_a_trial_is_an_option_of_the_task():
         ("judge=gpt", "judge is 'gpt', expected vllm/BASE"),
         ("judge=[openai/A,gpt]", "judge is 'gpt', expected vllm/BASE"),
         ("partner=opnai/X", "Did you mean 'openai'"),
-        ("partner=", "student, or the name of a scripted partner"),
+        ("partner=", "my_module.MyClass), or the name of a scripted partner"),
         ("strategist=openai/", "strategist is 'openai/'"),
     ],
 )

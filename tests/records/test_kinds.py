@@ -66,3 +66,13 @@ def test_a_wrong_value_needs_no_list_of_fields():
     inner = message({"instruction": "a", "output": "b", "provenance": {"skil": "x"}})
     assert "field provenance.skil" in inner
     assert "A record of kind" not in inner
+
+
+def test_a_misspelled_required_field_is_answered_with_the_one_that_was_meant():
+    said = message({"instruction": "a", "ouput": "b"})
+    assert "'ouput' is not a field. Did you mean 'output'? A record of kind" in said
+
+
+def test_a_skill_outside_of_provenance_is_told_where_it_goes():
+    said = message({"instruction": "a", "output": "b", "skill": "x"})
+    assert 'there is no such field; found \'x\'. It goes into "provenance": {"skill": ...}.' in said

@@ -101,7 +101,7 @@ def test_seeds_are_taken_once():
         (["seed=a,b"], [], "seed is 'a', expected a whole number"),
         (["seed=-1,2"], [], "seed is -1, expected 0 or more"),
         (["seed=interval(0,1)"], [], "has no countable values; expected a,b"),
-        (["agent"], [], "'agent' is no override, expected KEY=VALUE"),
+        (["agent"], [], "'agent' is not an override, expected KEY=VALUE"),
         (["name=x"], [], "about a single run; a study has --name"),
         (["runs_dir=x"], [], "a study has --studies-dir"),
         (["agent=random,random"], [], "there are 2 strategies 'random'"),

@@ -36,6 +36,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 
+from pydantic import ValidationError
 from pydantic_core import to_json
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
@@ -207,9 +208,8 @@ class World(ABC, Generic[StateT]):
             self.state = before
             if not isinstance(error, Exception | SystemExit):
                 raise
-            kind = "" if isinstance(error, EvaluationError) else f"{type(error).__name__}: "
             raise EvaluationError(
-                f"tool {call.name} of world {self.name!r} failed: {kind}{_short(str(error))}"
+                f"tool {call.name} of world {self.name!r} failed: {_explained(error)}"
             ) from error
         if not method.writes:
             self.state = before
@@ -260,6 +260,16 @@ def _method(function: Callable[..., Any]) -> ToolMethod:
 
 def _failed(reason: str) -> CallResult:
     return CallResult(f"Error: {reason}", reason)
+
+
+def _explained(error: BaseException) -> str:
+    """What went wrong in a tool, with a way out where it set a field of a row."""
+    if isinstance(error, EvaluationError):
+        return _short(str(error))
+    if isinstance(error, ValidationError) and error.errors()[0]["type"] == "frozen_instance":
+        field = error.errors()[0]["loc"][0]
+        return f"a row cannot change in place: write table[id] = row.changed({field}=...)"
+    return f"{type(error).__name__}: {_short(str(error))}"
 
 
 def _short(text: str, most: int = _MOST_SHOWN) -> str:

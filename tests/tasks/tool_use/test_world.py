@@ -125,6 +125,17 @@ def test_worlds_at_forks_of_one_state_are_apart(lamps):
     assert not lamps.state.lamps["lamp_1"].is_on
 
 
+def test_a_tool_that_changes_a_row_in_place_is_told_how_to_change_it(lamps):
+    class More(type(lamps)):
+        @tool(writes=True)
+        def toggle(self) -> None:
+            """Switch the first lamp."""
+            self.state.lamps["lamp_0"].is_on = True
+
+    with pytest.raises(EvaluationError, match=r"write table\[id\] = row\.changed\(is_on=\.\.\.\)"):
+        call(More(), "toggle")
+
+
 def test_a_subclass_has_the_tools_of_its_base_and_its_own(lamps):
     class More(type(lamps)):
         @tool
