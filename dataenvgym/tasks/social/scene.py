@@ -69,6 +69,7 @@ class Event:
         turn: from 0.
         seat: who did it, or whom a note is for.
         to: the seats that it was for; empty for everybody.
+        gone: the seats that had left before this turn.
         note: what the scene tells this seat alone; "" for an action.
         strategist: of a note: "wrote", it is a strategy for this seat; "reads", it is for the
             strategist of this seat alone (see `strategies`).
@@ -78,14 +79,17 @@ class Event:
     seat: int
     action: Action = NOTHING
     to: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
     note: str = ""
     strategist: Literal["", "wrote", "reads"] = ""
 
     def reaches(self, seat: int) -> bool:
-        """Whether a seat notices it: its own actions always, others' unless they are private."""
+        """Whether a seat notices it: its own actions, and others' if it is there and may."""
         if self.note:
             return seat == self.seat and self.strategist != "reads"
-        return seat == self.seat or not self.to or seat in self.to
+        if seat == self.seat:
+            return True
+        return seat in self.to if self.to else seat not in self.gone
 
 
 class InvalidRecipient(DataEnvGymError):
@@ -153,6 +157,7 @@ class SceneState:
         if self.ending is not None:
             raise ValueError(f"the scene is over: {self.ending}")
         events = [Event(self.n_turns, s, note=text) for s, text in (notes or {}).items()]
+        gone = tuple(seat for seat in self.cast.seats if seat not in self.present)
         left: set[int] = set()
         done = 0
         for seat in self.acting:
@@ -165,7 +170,7 @@ class SceneState:
                 events.append(Event(self.n_turns, seat, note=str(error)))
                 continue
             done += 1
-            events.append(Event(self.n_turns, seat, action, to))
+            events.append(Event(self.n_turns, seat, action, to, gone))
             if action.kind is ActionKind.LEAVE:
                 left.add(seat)
         return replace(
