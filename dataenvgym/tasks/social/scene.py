@@ -6,7 +6,7 @@ model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -37,18 +37,18 @@ class Cast:
         return range(self.scene.seats)
 
     @cached_property
-    def _labels(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(self._labels_for(viewer) for viewer in self.seats)
+    def names(self) -> tuple[str, ...]:
+        """The true name of each seat; those of the same name are told apart by their seats."""
+        return _told_apart(character.name for character in self.characters)
 
-    def _labels_for(self, viewer: int) -> tuple[str, ...]:
-        labels: list[str] = []
+    @cached_property
+    def _labels(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(_told_apart(self._called_by(viewer)) for viewer in self.seats)
+
+    def _called_by(self, viewer: int) -> Iterator[str]:
         for seat, character in enumerate(self.characters):
             seen = as_seen_by(self.scene.relationship, character)
-            name = character.name if seat == viewer else seen.get("name", f"Person {seat + 1}")
-            name = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())
-            taken = {label.casefold() for label in labels}
-            labels.append(f"{name} ({seat + 1})" if name.casefold() in taken else name)
-        return tuple(labels)
+            yield character.name if seat == viewer else seen.get("name", f"Person {seat + 1}")
 
     def label(self, seat: int, viewer: int) -> str:
         """What a viewer calls a seat: its name, or "Person 2" if they are strangers."""
@@ -194,6 +194,18 @@ class SceneState:
                 )
             found.append(other)
         return tuple(dict.fromkeys(found))
+
+
+def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without markup of the scene, no two alike: "Ann Lee", "Ann Lee (2)"."""
+    found: list[str] = []
+    for seat, name in enumerate(names):
+        plain = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())
+        taken = {one.casefold() for one in found}
+        while plain.casefold() in taken:
+            plain = f"{plain} ({seat + 1})"
+        found.append(plain)
+    return tuple(found)
 
 
 def _shown(name: str) -> str:
