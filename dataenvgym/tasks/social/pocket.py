@@ -74,6 +74,7 @@ class PocketSocialTask(Task):
             format=strategy_format,
             sampling=strategy_sampling,
         )
+        strategies.warn_of_idle(options.get("others") or {}, "scripted")
         domain = ProceduralDomain(
             POCKET_SOCIAL,
             Rules(turn_limit=turn_limit),
