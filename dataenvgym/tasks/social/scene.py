@@ -83,6 +83,11 @@ class Event:
     note: str = ""
     strategist: Literal["", "wrote", "reads"] = ""
 
+    @property
+    def is_said(self) -> bool:
+        """Whether it is words, those of a seat that leaves included."""
+        return not self.note and self.action.kind in (ActionKind.SPEAK, ActionKind.LEAVE)
+
     def reaches(self, seat: int) -> bool:
         """Whether a seat notices it: its own actions, and others' if it is there and may."""
         if self.note:
