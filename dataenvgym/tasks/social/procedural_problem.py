@@ -118,12 +118,12 @@ class ProceduralProblem:
         )
 
 
-def begun(problem: SocialProblem) -> SceneState:
+def _begun(problem: SocialProblem) -> SceneState:
     """The scene when it is the student's turn for the first time."""
     return _until_turn(problem, SceneState.begin(problem.cast, Rules(turn_limit=TURN_LIMIT)))
 
 
-def after_turn(problem: SocialProblem, state: SceneState, text: str) -> SceneState:
+def _after_turn(problem: SocialProblem, state: SceneState, text: str) -> SceneState:
     """The scene after a message of the student's, when it is its turn again, or over for it."""
     try:
         state = state.after({problem.seat: read_action(text)})
@@ -143,10 +143,10 @@ def followed_in(
     problem: ProceduralProblem, plan: Iterator[str], *, advised: bool = False
 ) -> SceneState:
     """The scene after the student followed strategies, which it may have been advised in words."""
-    state, seat = begun(problem.plain), problem.seat
+    state, seat = _begun(problem.plain), problem.seat
     while seat in state.acting:
         strategy = next(plan)
         if advised:
             state = Strategies().advised(state, seat, strategy)
-        state = after_turn(problem.plain, state, move(strategy, problem.operands, state, seat))
+        state = _after_turn(problem.plain, state, move(strategy, problem.operands, state, seat))
     return state
