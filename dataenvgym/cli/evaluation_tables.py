@@ -84,8 +84,7 @@ def dimension_score_table(found: DimensionTable) -> Table:
     for column in found.columns:
         table.add_column(column.scenes, justify="right")
         table.add_column("95%", justify="right")
-    last = found.columns[-1].dimensions
-    for name in last:
+    for name in found.columns[-1].dimensions:
         cells = []
         for column in found.columns:
             one = column.dimensions.get(name, Estimate(n=0))
@@ -107,6 +106,13 @@ def dimension_lines(found: DimensionTable) -> list[str]:
     who = ", ".join(f"{name.replace('_', ' ')} {model}" for name, model in found.models.items())
     seats = "; every seat counts, as all have the same model" if found.every_seat else ""
     lines = [one_line(who, 400), f"mean of {about}{seats}; intervals are clustered by scene"]
+    seats_of = {name: one.n for c in found.columns[-1:] for name, one in c.dimensions.items()}
+    most = max(seats_of.values(), default=0)
+    lines += [
+        f"{name.replace('_', ' ')} is scored in {n} of {most} seats only, by the rules of scenes"
+        for name, n in seats_of.items()
+        if n < most
+    ]
     if found.excluded:
         n = sum(found.excluded.values())
         lines.append(

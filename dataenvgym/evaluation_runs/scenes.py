@@ -148,6 +148,8 @@ def _are_seats_alike(config: DictConfig, adapter: Path | None) -> bool:
     others: Any = task.get("others") or {}
     if task.partner != MODEL or "partner" not in others:
         return False
+    if task.get("scenes") == "procedural":  # each has one seat for the student, which a rule scores
+        return False
     if task.get("role", "speaker") != "speaker":
         return False
     # the student's prompt may be another one than the partner's

@@ -30,6 +30,9 @@ from dataenvgym.rollouts.faults import STUDENT, is_outage
 
 T = TypeVar("T")
 
+SEEDS = 2**31
+"""How many seeds of asks there are: some servers take no larger ones."""
+
 
 def asks_of(
     turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int

@@ -26,7 +26,6 @@ from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
     InvalidActionError,
-    InvalidInstanceError,
     did_you_mean,
 )
 from dataenvgym.interfaces import Ask, PredictorInterface, TeacherInterface
@@ -34,11 +33,11 @@ from dataenvgym.records import Conversation, Message, TaskInstance, checked_scor
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
-from dataenvgym.tasks.asking import answered, asks_of
+from dataenvgym.tasks.asking import SEEDS, answered, asks_of
+from dataenvgym.tasks.chosen_instance import OPTIONS, chosen_instance
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
 from dataenvgym.tool_formats import read_reply
 
-_SEEDS = 2**31  # some servers take no larger ones
 Begun = tuple[Conversation, dict[str, Any]]
 Stepped = tuple[Conversation, float, bool, bool, dict[str, Any]]
 
@@ -227,35 +226,16 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     def _seed_of_ask(self, method: str, number: int) -> int:
         if self._episode_seed is None:  # drawn only if it is needed, so that nothing else changes
             self._episode_seed = int(self.np_random.integers(2**63))
-        return derive_seed(self._episode_seed, method, self._turns, "ask", number) % _SEEDS
+        return derive_seed(self._episode_seed, method, self._turns, "ask", number) % SEEDS
 
     def _choose(self, options: Mapping[str, Any]) -> TaskInstance:
-        known = ("instance", "instance_id")
         for name in options:
-            if name not in known:
+            if name not in OPTIONS:
                 raise ConfigurationError(
-                    f"reset() has no option {name!r}.{did_you_mean(name, known)} "
-                    f"It has: {', '.join(known)}."
+                    f"reset() has no option {name!r}.{did_you_mean(name, OPTIONS)} "
+                    f"It has: {', '.join(OPTIONS)}."
                 )
-        if "instance" in options:
-            if not isinstance(options["instance"], TaskInstance):
-                raise InvalidInstanceError(
-                    f"option 'instance' is {options['instance']!r}, expected a TaskInstance"
-                )
-            return options["instance"]
-        if not self.instances:
-            raise InvalidInstanceError(
-                f"{type(self).__name__} has no instances to pick from: give it some, "
-                "or call reset(options={'instance': ...})"
-            )
-        if "instance_id" not in options:
-            return self.instances[int(self.np_random.integers(len(self.instances)))]
-        wanted = options["instance_id"]
-        for instance in self.instances:
-            if instance.id == wanted:
-                return instance
-        hint = did_you_mean(str(wanted), (instance.id for instance in self.instances))
-        raise InvalidInstanceError(f"there is no instance with id {wanted!r}.{hint}")
+        return chosen_instance(self.instances, options, self.np_random)
 
     def _info(self, *, was_correct: bool) -> dict[str, Any]:
         instance = self._instance

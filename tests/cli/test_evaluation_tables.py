@@ -6,8 +6,16 @@ import io
 
 from rich.console import Console
 
-from dataenvgym.cli.evaluation_tables import judge_lines, metric_table, score_tables, skill_table
+from dataenvgym.cli.evaluation_tables import (
+    dimension_lines,
+    judge_lines,
+    metric_table,
+    score_tables,
+    skill_table,
+)
 from dataenvgym.evaluation import JudgeResult
+from dataenvgym.evaluation.estimates import Estimate
+from dataenvgym.evaluation_runs.dimension_table import DimensionScores, DimensionTable
 from dataenvgym.records import PerformanceReport, SkillReport
 
 
@@ -76,3 +84,17 @@ def test_failed_verdicts_and_the_agreement_of_judges_are_told():
     ]
     (line,) = judge_lines([judged(n_unscored=2)])
     assert line == "judge: 2 of 11 samples without a score (the judges have no majority)"
+
+
+def test_a_dimension_that_only_some_scenes_score_says_how_many_seats_that_are():
+    def lines(**seats: int) -> list[str]:
+        scored = {name: Estimate(n=n, mean=0.0) for name, n in seats.items()}
+        column = DimensionScores(scenes="all", n_scenes=15, n_episodes=30, dimensions=scored)
+        return dimension_lines(
+            DimensionTable(
+                models={}, every_seat=False, columns=(column,), n_episodes=30, excluded={}
+            )
+        )
+
+    assert "secret is scored in 2 of 30 seats only" in lines(secret=2, goal=30)[-1]
+    assert not any("only" in line for line in lines(secret=30, goal=30))

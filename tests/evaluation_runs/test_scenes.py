@@ -55,6 +55,7 @@ def test_the_same_model_in_both_seats_plays_each_scene_once_and_every_seat_is_sc
         (*SAME, "strategist=openai/S"),
         (*SAME, "strategist=openai/S", "partner_strategist=openai/T"),
         (*SAME, "task.role=strategist"),
+        (*SAME, "task.scenes=procedural"),
         ("task=social", "model=openai/A", "partner=student/former", "judge=openai/J"),
     ],
 )

@@ -26,7 +26,8 @@ action_space   the texts of actions as a space with masks
 loaders        which scenes are played, by whom, from which seat
 domain         how scenes are put, judged and taught
 task           SocialTask
-procedural     small scenes without end, by skill (procedural_skills), and their domain
+procedural     small scenes without end (procedural_problem), by skill (procedural_skills), and
+               their domain
 moves          strategies in plain words for them, and what follows one says
 pocket         PocketSocialTask: these scenes, for a pocket student
 evaluators     seven dimensions of how a character did, scored by judges; the turns that mattered

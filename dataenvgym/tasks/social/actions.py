@@ -115,8 +115,10 @@ def _from_plain(text: str) -> Action:
     found = _MARK.fullmatch(text)
     if found is None:
         return Action(ActionKind.SPEAK, text)
-    names = tuple(name for part in (found[2] or "").split(";") if (name := part.strip()))
-    return Action(ActionKind(found[1]), found[3].strip(), names)
+    names = [name for part in (found[2] or "").split(";") if (name := part.strip())]
+    if found[2] is not None:
+        names = names or [""]  # for nobody, and not for everybody
+    return Action(ActionKind(found[1]), found[3].strip(), tuple(names))
 
 
 def _from_json(text: str) -> Action:
@@ -125,7 +127,8 @@ def _from_json(text: str) -> Action:
     except orjson.JSONDecodeError:
         raise InvalidActionText("it begins with '{' and is not one JSON object") from None
     kind, argument = fields.get("action_type"), fields.get("argument", "")
-    to = fields.get("to") or []
+    to = fields.get("to")
+    to = [] if to is None else to
     if kind not in list(ActionKind):
         raise InvalidActionText(
             f"action_type is {_short(kind)}, expected one of {', '.join(ALL_KINDS)}"

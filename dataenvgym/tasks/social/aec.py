@@ -31,7 +31,8 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace
-from dataenvgym.tasks.asking import answered, asks_of
+from dataenvgym.tasks.asking import SEEDS, answered, asks_of
+from dataenvgym.tasks.chosen_instance import OPTIONS, chosen_instance
 from dataenvgym.tasks.social.action_space import ActionTextSpace, mask_of
 from dataenvgym.tasks.social.actions import (
     ALL_KINDS,
@@ -45,6 +46,7 @@ from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.problem import problem_of
 from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.seat_scores import Scoring, SeatScores
+from dataenvgym.tasks.social.task import SocialTask
 from dataenvgym.tasks.social.turns import Rules
 from dataenvgym.tasks.social.views import dialogue, seat_conversation
 
@@ -56,8 +58,6 @@ except ImportError as error:
         'pip install "dataenvgym[pettingzoo]"'
     ) from error
 
-_OPTIONS = ("instance", "instance_id")
-_SEEDS = 2**31  # some servers take no larger ones
 _MOST_ASKS = 32  # of judges, for one seat
 
 
@@ -110,7 +110,9 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
-        self.instances = tuple(_negotiations() if instances is None else instances)
+        self.instances = tuple(
+            SocialTask(seats="first").instances if instances is None else instances
+        )
         if not self.instances:
             raise InvalidInstanceError("instances is empty, expected at least one")
         self.rules = rules or Rules()
@@ -218,9 +220,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
     def render(self) -> str | None:
         """The scene as text in render mode "ansi"; otherwise nothing."""
-        if self.render_mode is None:
-            return None
-        return dialogue_text(dialogue(self.scene))
+        return None if self.render_mode is None else dialogue_text(dialogue(self.scene))
 
     def close(self) -> None:
         """Nothing is held; `others` are the caller's to close."""
@@ -270,27 +270,13 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
     def _chosen(self, options: Mapping[str, Any]) -> TaskInstance:
         for name in options:
-            if name not in _OPTIONS:
+            if name not in OPTIONS:
                 warnings.warn(
-                    f"reset() ignores the option {name!r}.{did_you_mean(name, _OPTIONS)} "
-                    f"It has: {', '.join(_OPTIONS)}.",
+                    f"reset() ignores the option {name!r}.{did_you_mean(name, OPTIONS)} "
+                    f"It has: {', '.join(OPTIONS)}.",
                     stacklevel=3,
                 )
-        if "instance" in options:
-            instance = options["instance"]
-            if not isinstance(instance, TaskInstance):
-                raise InvalidInstanceError(
-                    f"option 'instance' is {instance!r}, expected a TaskInstance"
-                )
-            return instance
-        if "instance_id" not in options:
-            return self.instances[int(self._rng.integers(len(self.instances)))]
-        wanted = options["instance_id"]
-        for instance in self.instances:
-            if instance.id == wanted:
-                return instance
-        hint = did_you_mean(str(wanted), (instance.id for instance in self.instances))
-        raise InvalidInstanceError(f"there is no instance with id {wanted!r}.{hint}")
+        return chosen_instance(self.instances, options, self._rng)
 
     def _check_judge(self, instance: TaskInstance) -> None:
         scene = problem_of(instance).scene
@@ -305,15 +291,9 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
                 )
 
 
-def _negotiations() -> Sequence[TaskInstance]:
-    from dataenvgym.tasks.social.task import SocialTask
-
-    return SocialTask(seats="first").instances
-
-
 def _seat_of(agent: str) -> int:
     return int(agent.removeprefix("seat_"))
 
 
 def _seed_of_ask(seed: int, seat: int, number: int) -> int:
-    return derive_seed(seed, "judge", seat, number) % _SEEDS
+    return derive_seed(seed, "judge", seat, number) % SEEDS

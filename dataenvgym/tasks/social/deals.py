@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dataenvgym.tasks.social.actions import ActionKind
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.profiles import Deal
 from dataenvgym.tasks.social.scene import Event, SceneState
@@ -89,8 +88,7 @@ def talks_of(state: SceneState, deal: Deal) -> Talks:
 
 
 def _is_said_to(event: Event, other: int | None) -> bool:
-    is_said = not event.note and event.action.kind in (ActionKind.SPEAK, ActionKind.LEAVE)
-    return other is not None and is_said and event.reaches(other)
+    return other is not None and event.is_said and event.reaches(other)
 
 
 def goal_of_deal(deal: Deal, seat: int, price: float | None) -> float | None:

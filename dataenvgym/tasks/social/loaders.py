@@ -53,15 +53,9 @@ class SceneSource(Source):
         seed: int = 0,
         trial: int = 0,
     ) -> None:
-        if seats not in get_args(Seats):
-            raise ConfigurationError(
-                f"seats is {seats!r}, expected one of {', '.join(get_args(Seats))}."
-                f"{did_you_mean(str(seats), get_args(Seats))}"
-            )
+        check_seats(seats)
         if casts_per_scene < 1:
             raise ConfigurationError(f"casts_per_scene is {casts_per_scene}, expected 1 or more")
-        if trial < 0:
-            raise ConfigurationError(f"trial is {trial}, expected 0 or more")
         shares = [fractions.get(split, 0.0) for split in SPLITS]
         if min(shares) < 0 or not sum(shares) > 0 or not fractions.keys() <= set(SPLITS):
             raise ConfigurationError(
@@ -128,3 +122,16 @@ class SceneSource(Source):
         if self._partner == MODEL or scene.deal is None:
             return seats
         return [seat for seat in seats if seat in (scene.deal.seller, scene.deal.buyer)]
+
+
+def check_seats(seats: str) -> None:
+    """Refuse seats that do not exist.
+
+    Raises:
+        ConfigurationError: naming those that do.
+    """
+    if seats not in get_args(Seats):
+        raise ConfigurationError(
+            f"seats is {seats!r}, expected one of {', '.join(get_args(Seats))}."
+            f"{did_you_mean(str(seats), get_args(Seats))}"
+        )

@@ -13,8 +13,9 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.tasks.base import Task, TaskOptions
 from dataenvgym.tasks.procedural import ProceduralSource
 from dataenvgym.tasks.prompt_template import INSTRUCTION
-from dataenvgym.tasks.social.procedural import TURN_LIMIT, ProceduralScenes
+from dataenvgym.tasks.social.procedural import ProceduralScenes
 from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
+from dataenvgym.tasks.social.procedural_problem import TURN_LIMIT
 from dataenvgym.tasks.social.procedural_skills import SKILLS
 from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, Strategies
 from dataenvgym.tasks.social.turns import Rules
@@ -74,6 +75,7 @@ class PocketSocialTask(Task):
             format=strategy_format,
             sampling=strategy_sampling,
         )
+        strategies.warn_of_idle(options.get("others") or {}, "scripted")
         domain = ProceduralDomain(
             POCKET_SOCIAL,
             Rules(turn_limit=turn_limit),

@@ -10,10 +10,9 @@ scene to exactly one split, whatever the skill or the phrasing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from itertools import chain, count, repeat
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,9 @@ from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import chat_record
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
-from dataenvgym.tasks.social.actions import InvalidActionText, read_action
-from dataenvgym.tasks.social.moves import MOVES, move
-from dataenvgym.tasks.social.problem import MODEL, SocialProblem
+from dataenvgym.tasks.social.moves import MOVES
+from dataenvgym.tasks.social.problem import MODEL
+from dataenvgym.tasks.social.procedural_problem import ProceduralProblem, followed_in
 from dataenvgym.tasks.social.procedural_skills import (
     PEOPLE,
     PLACES,
@@ -36,133 +35,16 @@ from dataenvgym.tasks.social.procedural_skills import (
     Operands,
     ProceduralSkill,
 )
-from dataenvgym.tasks.social.profiles import Character, Goal, Relationship, Scene
-from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.turns import Rules
-from dataenvgym.tasks.social.views import conversation_of, introduction, speaker_lines
-from dataenvgym.tasks.social.villagers import scripted_partner
+from dataenvgym.tasks.social.views import introduction
 from dataenvgym.tasks.source import Split
 
-TURN_LIMIT = 12
-_STRANGER = ["Ben"]
-_NO_GOAL = "Live your life."
 _KINDS = {"thing": THINGS, "place": PLACES, "person": PEOPLE}
 _OPERAND = re.compile(
     r"\b(?:" + "|".join(f"(?P<{k}>{'|'.join(names)})" for k, names in _KINDS.items()) + r"|[1-9])\b"
 )
 _NAMES = tuple(f"{name} {name}" for names in _KINDS.values() for name in (*names, STUDENT))
-_LAST_SENTENCE = re.compile(r"(.+[.]) ([^.]+[.])")
-
-
-@dataclass(frozen=True)
-class ProceduralProblem:
-    """A skill and what its scene is about; the operands are sorted by name."""
-
-    skill: ProceduralSkill
-    operands: Operands
-
-    @property
-    def answer(self) -> str:
-        return self.output
-
-    @property
-    def output(self) -> str:
-        """The student's last message."""
-        return self.lesson[-1].content
-
-    @property
-    def seat(self) -> int:
-        """The student's."""
-        return int(self.skill.opens)
-
-    @property
-    def replies(self) -> tuple[str, ...]:
-        """What the student says that earns the whole goal score, message by message."""
-        return tuple(message.content for message in self.lesson if message.role == "assistant")
-
-    @cached_property
-    def lesson(self) -> Conversation:
-        """The gold conversation, from others' opening words to the student's last message."""
-        return self.spoken(self.followed(self.skill.gold))
-
-    def followed(self, plan: Sequence[str]) -> SceneState:
-        """The scene after the student followed strategies in turn; the last one goes on."""
-        return _followed(self, chain(plan, repeat(plan[-1])))
-
-    def spoken(self, state: SceneState) -> Conversation:
-        """What was said, from others' opening words to the student's last message."""
-        lines = speaker_lines(state.cast, self.seat, state.events)
-        return self.after_opening(conversation_of(self.opening, lines))
-
-    @cached_property
-    def plain(self) -> SocialProblem:
-        """The scene in the first phrasing: what happens does not depend on it."""
-        return self.problem(self.opening)
-
-    @property
-    def opening(self) -> str:
-        """The question in the first phrasing."""
-        return self.worded(self.skill.phrasings[0])
-
-    def after_opening(self, conversation: Conversation) -> Conversation:
-        """What follows on `opening`, up to the student's last message."""
-        first, *others, _ = conversation
-        told = first.content.removeprefix(self.opening).strip()
-        return (*([Message(role="user", content=told)] if told else []), *others)
-
-    def worded(self, phrasing: str | None) -> str:
-        return (
-            self.skill.in_symbols(self.operands)
-            if phrasing is None
-            else phrasing.format_map(self.operands)
-        )
-
-    def problem(self, question: str, *, terse: bool = True) -> SocialProblem:
-        """The scene as a question in plain words puts it."""
-        parts = _LAST_SENTENCE.fullmatch(question)
-        scenario, goal = parts.groups() if parts else (question, _NO_GOAL)
-        rules = self.skill.rules(self.operands)
-        knows_them = rules.get("relationship", Relationship.STRANGER) != Relationship.STRANGER
-        named = [str(self.operands[name]) for name in "pq" if name in self.operands]
-        others = named if knows_them else _STRANGER
-        seats = 1 + len(others)
-        goals = [Goal(text=_NO_GOAL)] * seats
-        goals[self.seat] = Goal(text=goal)
-        people = [Character(id=name.lower(), first_name=name, age=30) for name in others]
-        people.insert(self.seat, Character(id=STUDENT.lower(), first_name=STUDENT, age=30))
-        scene = Scene(
-            id="-".join([self.skill.name, *(str(v) for v in self.operands.values())]),
-            source="procedural",
-            scenario=scenario,
-            goals=tuple(goals),
-            terse=terse,
-            **rules,
-        )
-        return SocialProblem(
-            scene=scene, characters=tuple(people), seat=self.seat, partner=self.skill.partner
-        )
-
-
-def begun(problem: SocialProblem) -> SceneState:
-    """The scene when it is the student's turn for the first time."""
-    return _until_turn(problem, SceneState.begin(problem.cast, Rules(turn_limit=TURN_LIMIT)))
-
-
-def after_turn(problem: SocialProblem, state: SceneState, text: str) -> SceneState:
-    """The scene after a message of the student's, when it is its turn again, or over for it."""
-    try:
-        state = state.after({problem.seat: read_action(text)})
-    except InvalidActionText as error:
-        state = state.after({}, {problem.seat: f"invalid action: {error}"})
-    return _until_turn(problem, state)
-
-
-def _until_turn(problem: SocialProblem, state: SceneState) -> SceneState:
-    partner = scripted_partner(problem.partner, problem.seed)
-    while state.acting and problem.seat in state.present and problem.seat not in state.acting:
-        state = state.after({seat: partner.act(state, seat) for seat in state.acting})
-    return state
 
 
 class ProceduralScenes(PocketFamily[ProceduralProblem]):
@@ -282,23 +164,10 @@ def _advised(problem: ProceduralProblem, rng: np.random.Generator, *, writes: bo
     """
     known = problem.skill.strategies
     drawn = (known[int(rng.integers(len(known)))] for _ in count())
-    state = _followed(problem, drawn, advised=True)
+    state = followed_in(problem, drawn, advised=True)
     if not writes:
         return problem.spoken(state)
     return problem.after_opening(Strategies().conversation(state, problem.seat))
-
-
-def _followed(
-    problem: ProceduralProblem, plan: Iterator[str], *, advised: bool = False
-) -> SceneState:
-    """The scene after the student followed strategies, which it may have been advised in words."""
-    state, seat = begun(problem.plain), problem.seat
-    while seat in state.acting:
-        strategy = next(plan)
-        if advised:
-            state = Strategies().advised(state, seat, strategy)
-        state = after_turn(problem.plain, state, move(strategy, problem.operands, state, seat))
-    return state
 
 
 def split_of(operands: Operands) -> Split:

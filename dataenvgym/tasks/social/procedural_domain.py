@@ -17,7 +17,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.claims import Claim, all_hold, claims_of
 from dataenvgym.tasks.social.domain import SocialDomain
-from dataenvgym.tasks.social.procedural import TURN_LIMIT, ProceduralScenes, operands_in
+from dataenvgym.tasks.social.procedural import ProceduralScenes, operands_in
+from dataenvgym.tasks.social.procedural_problem import TURN_LIMIT
 from dataenvgym.tasks.social.turns import Rules
 
 _LONG = re.compile(r"(?:^|\n\n)([^\n]+)\n\nYour goal: ([^\n]+)(?:\n|$)")

@@ -204,10 +204,9 @@ def turns_of(state: SceneState) -> tuple[tuple[Utterance, ...], ...]:
 
     A turn in which nobody did anything is empty.
     """
-    names = [c.name for c in state.cast.characters]
     told = tuple(
         Utterance(sender=ENVIRONMENT, recipient=name, text=state.cast.scene.scenario)
-        for name in names
+        for name in state.cast.names
     )
     turns: list[list[Utterance]] = [[] for _ in range(state.n_turns)]
     for event in state.events:
@@ -217,11 +216,11 @@ def turns_of(state: SceneState) -> tuple[tuple[Utterance, ...], ...]:
 
 def utterance(state: SceneState, event: Event) -> Utterance:
     """An event as Sotopia writes it."""
-    characters = state.cast.characters
-    who = characters[event.seat].name
+    names = state.cast.names
+    who = names[event.seat]
     if event.note:
         return Utterance(sender=ENVIRONMENT, recipient=who, text=event.note)
-    to = "; ".join(characters[seat].name for seat in event.to)
+    to = "; ".join(names[seat] for seat in event.to)
     return Utterance(sender=who, recipient=to or ENVIRONMENT, text=_in_words(event.action))
 
 

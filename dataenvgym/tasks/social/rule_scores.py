@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from dataenvgym.tasks.social.actions import ActionKind
 from dataenvgym.tasks.social.deals import goal_of_deal, talks_of
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.profiles import RequiredUtterance, Scene
@@ -54,16 +53,18 @@ def _goals(state: SceneState, seat: int) -> list[float]:
 
 
 def is_said(state: SceneState, required: RequiredUtterance) -> bool:
-    """Whether a seat said what it had to, and each time exactly to those who had to hear it."""
-    heard_by = [
-        {seat for seat in state.cast.seats if seat != required.seat and event.reaches(seat)}
+    """Whether a seat said what it had to, and let nobody else hear or see it."""
+    told = [
+        event
         for event in state.events
         if event.seat == required.seat
         and not event.note
-        and event.action.kind is ActionKind.SPEAK
         and required.is_said_in(event.action.argument)
     ]
-    return bool(heard_by) and all(seats == set(required.to) for seats in heard_by)
+    others = {*state.cast.seats} - {required.seat}
+    heard_by = [{seat for seat in others if event.reaches(seat)} for event in told]
+    is_in_words = any(event.is_said for event in told)
+    return is_in_words and all(seats == {*required.to} for seats in heard_by)
 
 
 def tells_secret(state: SceneState, seat: int) -> bool | None:

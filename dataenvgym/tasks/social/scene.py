@@ -6,7 +6,7 @@ model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -37,18 +37,18 @@ class Cast:
         return range(self.scene.seats)
 
     @cached_property
-    def _labels(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(self._labels_for(viewer) for viewer in self.seats)
+    def names(self) -> tuple[str, ...]:
+        """The true name of each seat; those of the same name are told apart by their seats."""
+        return _told_apart(character.name for character in self.characters)
 
-    def _labels_for(self, viewer: int) -> tuple[str, ...]:
-        labels: list[str] = []
+    @cached_property
+    def _labels(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(_told_apart(self._called_by(viewer)) for viewer in self.seats)
+
+    def _called_by(self, viewer: int) -> Iterator[str]:
         for seat, character in enumerate(self.characters):
             seen = as_seen_by(self.scene.relationship, character)
-            name = character.name if seat == viewer else seen.get("name", f"Person {seat + 1}")
-            name = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())
-            taken = {label.casefold() for label in labels}
-            labels.append(f"{name} ({seat + 1})" if name.casefold() in taken else name)
-        return tuple(labels)
+            yield character.name if seat == viewer else seen.get("name", f"Person {seat + 1}")
 
     def label(self, seat: int, viewer: int) -> str:
         """What a viewer calls a seat: its name, or "Person 2" if they are strangers."""
@@ -69,6 +69,7 @@ class Event:
         turn: from 0.
         seat: who did it, or whom a note is for.
         to: the seats that it was for; empty for everybody.
+        gone: the seats that had left before this turn.
         note: what the scene tells this seat alone; "" for an action.
         strategist: of a note: "wrote", it is a strategy for this seat; "reads", it is for the
             strategist of this seat alone (see `strategies`).
@@ -78,14 +79,22 @@ class Event:
     seat: int
     action: Action = NOTHING
     to: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
     note: str = ""
     strategist: Literal["", "wrote", "reads"] = ""
 
+    @property
+    def is_said(self) -> bool:
+        """Whether it is words, those of a seat that leaves included."""
+        return not self.note and self.action.kind in (ActionKind.SPEAK, ActionKind.LEAVE)
+
     def reaches(self, seat: int) -> bool:
-        """Whether a seat notices it: its own actions always, others' unless they are private."""
+        """Whether a seat notices it: its own actions, and others' if it is there and may."""
         if self.note:
             return seat == self.seat and self.strategist != "reads"
-        return seat == self.seat or not self.to or seat in self.to
+        if seat == self.seat:
+            return True
+        return seat in self.to if self.to else seat not in self.gone
 
 
 class InvalidRecipient(DataEnvGymError):
@@ -153,6 +162,7 @@ class SceneState:
         if self.ending is not None:
             raise ValueError(f"the scene is over: {self.ending}")
         events = [Event(self.n_turns, s, note=text) for s, text in (notes or {}).items()]
+        gone = tuple(seat for seat in self.cast.seats if seat not in self.present)
         left: set[int] = set()
         done = 0
         for seat in self.acting:
@@ -165,7 +175,7 @@ class SceneState:
                 events.append(Event(self.n_turns, seat, note=str(error)))
                 continue
             done += 1
-            events.append(Event(self.n_turns, seat, action, to))
+            events.append(Event(self.n_turns, seat, action, to, gone))
             if action.kind is ActionKind.LEAVE:
                 left.add(seat)
         return replace(
@@ -189,6 +199,18 @@ class SceneState:
                 )
             found.append(other)
         return tuple(dict.fromkeys(found))
+
+
+def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """The names without markup of the scene, no two alike: "Ann Lee", "Ann Lee (2)"."""
+    found: list[str] = []
+    for seat, name in enumerate(names):
+        plain = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())
+        taken = {one.casefold() for one in found}
+        while plain.casefold() in taken:
+            plain = f"{plain} ({seat + 1})"
+        found.append(plain)
+    return tuple(found)
 
 
 def _shown(name: str) -> str:

@@ -99,7 +99,7 @@ class Scoring:
     def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, str, SeatScores]:
         """Score one seat, as `of_seats` does."""
         cast = state.cast
-        who = cast.characters[seat].name
+        who = cast.names[seat]
         scores, reasoning = rule_scores(state, seat), ""
         by_judge: Mapping[str, Mapping[str, float]] = {}
         if to_judge := self.to_judge(cast.scene, seat):

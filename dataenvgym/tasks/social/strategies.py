@@ -11,13 +11,14 @@ via RL").
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.social.actions import ActionKind
 from dataenvgym.tasks.social.problem import MODEL
 from dataenvgym.tasks.social.scene import Cast, Event, SceneState
@@ -109,6 +110,25 @@ class Strategies:
             raise ConfigurationError(
                 f"strategists has 'partner', and the partner {partner!r} is scripted: it reads no "
                 f"strategy; set partner={MODEL!r}, or take 'partner' out"
+            )
+
+    def warn_of_idle(
+        self, others: Collection[str], partner: str, judges: Collection[str] = ("judge",)
+    ) -> None:
+        """Name the speakers that there are and that no scene with this partner asks."""
+        asked = {
+            "partner": partner == MODEL,
+            SPEAKER: self.student_advises,
+            STRATEGIST: "own" in self.strategists,
+            PARTNER_STRATEGIST: "partner" in self.strategists,
+            "judge": True,  # perhaps by an engine
+        }
+        idle = [who for who in others if who not in judges and not asked.get(who)]
+        if idle:
+            warn_run(
+                f"task.others has {', '.join(idle)}, which nobody asks with partner={partner!r}, "
+                f"role={self.role!r} and strategists={list(self.strategists)}: change that, or "
+                "leave them out"
             )
 
     def read(self, text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dataenvgym.tasks.social.actions import ActionKind
 from dataenvgym.tasks.social.deals import accepts
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.profiles import Swap, Thing
@@ -57,7 +56,7 @@ def trades_of(state: SceneState, swap: Swap) -> Trades:
     """
     proposed: dict[int, Trade] = {}
     for event in state.events:
-        if event.note or event.action.kind not in (ActionKind.SPEAK, ActionKind.LEAVE):
+        if not event.is_said:
             continue
         text, seat = event.action.argument, event.seat
         if (found := proposal_in(text, swap, seat)) is not None:

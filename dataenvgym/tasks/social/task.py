@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
@@ -14,7 +15,8 @@ from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.social.collection import read_profiles, shipped_profiles
 from dataenvgym.tasks.social.domain import SocialDomain
 from dataenvgym.tasks.social.environment import PARTNER_SAMPLING
-from dataenvgym.tasks.social.loaders import SceneSource, Seats
+from dataenvgym.tasks.social.loaders import SceneSource, Seats, check_seats
+from dataenvgym.tasks.social.partners import TEMPERAMENTS, temperament
 from dataenvgym.tasks.social.problem import MODEL
 from dataenvgym.tasks.social.procedural import ProceduralScenes
 from dataenvgym.tasks.social.procedural_domain import ProceduralDomain
@@ -24,6 +26,7 @@ from dataenvgym.tasks.social.strategies import STRATEGY_SAMPLING, Role, Side, St
 from dataenvgym.tasks.social.turns import Order, rules_of
 from dataenvgym.tasks.source import Source, Split
 
+_PARTNER = "fair"
 THIRDS: Mapping[Split, float] = {"train": 0.4, "validation": 0.3, "test": 0.3}
 
 
@@ -62,7 +65,7 @@ class SocialTask(Task):
         self,
         scenes: str = "all",
         seats: Seats = "both",
-        partner: str = "fair",
+        partner: str = _PARTNER,
         *,
         profiles: str | Path | None = None,
         name: str = "social",
@@ -98,6 +101,9 @@ class SocialTask(Task):
             sampling=strategy_sampling,
         )
         strategies.check_partner(partner)
+        strategies.warn_of_idle(options.get("others") or {}, partner, judges)
+        if trial < 0:
+            raise ConfigurationError(f"trial is {trial}, expected 0 or more")
         how: dict[str, Any] = {
             "dimensions": dimensions,
             "partner_sampling": partner_sampling,
@@ -110,6 +116,7 @@ class SocialTask(Task):
         domain: SocialDomain
         source: Source
         if scenes == "procedural":
+            _check_procedural(seats, partner, profiles, casts_per_scene)
             family = ProceduralScenes(name, terse=False, is_scripted=partner != MODEL)
             domain = ProceduralDomain(family, played, **how)
             sizes = {split: round(n_procedural * share) for split, share in fractions.items()}
@@ -130,6 +137,35 @@ class SocialTask(Task):
                 trial=trial,
             )
         super().__init__(source, domain, name=name, sampling=_of_trial(sampling, trial), **options)
+
+
+def _check_procedural(
+    seats: str, partner: str, profiles: str | Path | None, casts_per_scene: int
+) -> None:
+    """Refuse what has no effect on procedural scenes.
+
+    Raises:
+        ConfigurationError: naming the option.
+    """
+    check_seats(seats)
+    if seats != "both":
+        raise ConfigurationError(
+            f"seats is {seats!r}, and a procedural scene has one seat for the student: leave it out"
+        )
+    if partner != MODEL and temperament(partner) is not TEMPERAMENTS[_PARTNER]:
+        raise ConfigurationError(
+            f"partner is {partner!r}, and procedural scenes have scripted partners of their own: "
+            f"leave it out, or set partner={MODEL}"
+        )
+    if profiles is not None:
+        raise ConfigurationError(
+            f"profiles is {str(profiles)!r}, and procedural scenes have characters of their own: "
+            "leave it out"
+        )
+    if casts_per_scene != 1:
+        raise ConfigurationError(
+            f"casts_per_scene is {casts_per_scene}, and a procedural scene has one: leave it out"
+        )
 
 
 def _of_trial(sampling: SamplingParameters, trial: int) -> SamplingParameters:

@@ -123,7 +123,7 @@ def conversation_of(opening: str, lines: Lines) -> Conversation:
 def profile_text(cast: Cast, seat: int) -> str:
     """All that is true of a seat's character, its goal included, for a judge."""
     facts = _listed(as_seen_by_self(cast.characters[seat]))
-    return f"{cast.characters[seat].name}\n{facts}\n- goal: {cast.scene.goals[seat].text}"
+    return f"{cast.names[seat]}\n{facts}\n- goal: {cast.scene.goals[seat].text}"
 
 
 def dialogue(state: SceneState) -> list[tuple[str, str]]:
@@ -132,9 +132,9 @@ def dialogue(state: SceneState) -> list[tuple[str, str]]:
     for event in state.events:
         if event.note:
             continue
-        to = ", ".join(cast.characters[seat].name for seat in event.to)
+        to = ", ".join(cast.names[seat] for seat in event.to)
         does = _DOES[event.action.kind] + (f" to {to} alone" if to else "")
-        turns.append((cast.characters[event.seat].name, f"({does}) {event.action.argument}"))
+        turns.append((cast.names[event.seat], f"({does}) {event.action.argument}"))
     return turns
 
 

@@ -47,6 +47,17 @@ def test_json_may_stand_in_a_code_fence():
     assert read_action('```json\n{"action_type": "leave", "argument": ""}\n```') == Action(LEAVE)
 
 
+@pytest.mark.parametrize("text", ["[speak to ;] Psst.", "[speak to  ] Psst."])
+def test_a_private_message_for_nobody_is_not_said_to_everybody(text):
+    assert read_action(text).to == ("",)
+
+
+@pytest.mark.parametrize("to", ['""', "0", "{}", "false"])
+def test_recipients_are_a_list_or_none(to):
+    with pytest.raises(InvalidActionText, match=r"to is .* expected a list of names"):
+        read_action(f'{{"action_type": "speak", "argument": "Psst.", "to": {to}}}')
+
+
 def test_a_leave_is_for_everybody_and_none_has_no_argument():
     assert read_action('{"action_type": "leave", "to": ["Ann"]}').to == ()
     assert read_action("[none] at all") == Action(ActionKind.NONE)

@@ -92,6 +92,13 @@ def test_a_deal_is_an_offer_that_the_other_side_accepts(texts, price):
     assert talks_of(talk(*texts), POSSIBLE).price == price
 
 
+def test_there_is_no_deal_with_who_has_left():
+    three = sale(n=3)
+    assert talks_of(talk("130 euros.", "[leave] Deal.", deal=three), POSSIBLE).price == 130
+    state = talk("130 euros.", "Hm.", "Hm.", "[leave] Bye.", "Deal.", deal=three)
+    assert talks_of(state, POSSIBLE).price is None
+
+
 def test_nobody_accepts_an_offer_that_it_has_not_seen():
     state = talk({0: "130 euros.", 1: "Deal."}, order="simultaneous")
     assert talks_of(state, POSSIBLE).price is None

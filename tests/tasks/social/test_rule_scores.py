@@ -29,7 +29,9 @@ def goal(scene, character):
         cast = Cast(three, tuple(character(name) for name in ("ann", "bob", "cat")))
         state = SceneState.begin(cast)
         for text in texts:
-            state = state.after({0: read_action(text)}).after({}).after({})
+            state = state.after({0: read_action(text)})
+            while state.ending is None and 0 in state.present and state.acting != (0,):
+                state = state.after({})
         return rule_scores(state, 0)["goal"]
 
     return score
@@ -44,6 +46,12 @@ def test_what_has_to_be_said_must_reach_those_it_is_for_and_nobody_else(goal):
     assert goal(TO_BOTH, "It is in the mill.") == 10.0
     assert goal(TO_BOTH, "[speak to Bob Lee] It is in the mill.") == 0.0
     assert goal(TO_BOTH, "[action] writes: in the mill") == 0.0
+    assert goal(TO_BOTH, "[leave] It is in the mill.") == 10.0
+
+
+@pytest.mark.parametrize("aloud", ["[leave] In the mill!", "[action] shouts: in the mill"])
+def test_what_others_must_not_hear_counts_however_it_comes_out(goal, aloud):
+    assert goal(TO_BOB, "[speak to Bob Lee] In the mill.", aloud) == 0.0
 
 
 def test_a_secret_that_is_told_halves_what_was_earned(goal):

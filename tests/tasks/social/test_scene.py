@@ -60,6 +60,18 @@ def test_who_has_left_is_not_a_recipient_and_has_no_turn():
     assert said(scene, 2)[-1] == "invalid recipient: 'Bob Lee'; there are: Ann Lee"
 
 
+def test_who_has_left_hears_no_more():
+    scene = played(state(3), "Hi.", "[leave] Bye.", "Now we are alone.", "[speak to Cat Lee] Yes.")
+    assert said(scene, 1) == ["Hi.", "Bye."]
+    assert said(scene, 0)[-2:] == said(scene, 2)[-2:] == ["Now we are alone.", "Yes."]
+
+
+def test_who_leaves_in_a_simultaneous_turn_hears_that_turn():
+    scene = state(3, rules=Rules("simultaneous"))
+    scene = scene.after({0: read_action("Hi."), 1: LEAVE}).after({0: read_action("Gone?")})
+    assert said(scene, 1) == ["Hi.", ""]
+
+
 def test_strangers_have_no_names():
     scene = played(state(3, relationship="stranger"), "[speak to Person 3] Psst.")
     assert [said(scene, seat) for seat in range(3)] == [["Psst."], [], ["Psst."]]
@@ -77,6 +89,12 @@ def test_a_simultaneous_turn_is_stale_only_if_nobody_did_anything():
     scene = state(rules=Rules("simultaneous")).after({1: read_action("Hi.")})
     assert scene.n_stale == 0
     assert scene.after({}).n_stale == 1
+
+
+def test_a_message_for_nobody_is_not_recorded():
+    scene = played(state(3), "[speak to ;] Psst.")
+    assert said(scene, 0) == ["invalid recipient: ''; there are: Bob Lee, Cat Lee"]
+    assert said(scene, 1) == said(scene, 2) == []
 
 
 def test_it_ends_with_fewer_than_two_and_stays_over():

@@ -103,11 +103,42 @@ def test_a_patient_student_scores_higher_than_one_that_takes_the_first_price():
         ({"casts_per_scene": 0}, "casts_per_scene is 0"),
         ({"fractions": {"train": -1.0}}, "expected shares"),
         ({"order": "rondo"}, "order is 'rondo'"),
+        ({"trial": -1}, "trial is -1"),
+        ({"scenes": "procedural", "trial": -1}, "trial is -1"),
+        ({"scenes": "procedural", "partner": "tuogh"}, "Did you mean 'tough'"),
+        ({"scenes": "procedural", "partner": "tough"}, "scripted partners of their own"),
+        ({"scenes": "procedural", "seats": "third"}, "seats is 'third'"),
+        ({"scenes": "procedural", "seats": "second"}, "one seat for the student"),
+        ({"scenes": "procedural", "profiles": "mine"}, "profiles is 'mine'"),
+        ({"scenes": "procedural", "casts_per_scene": 2}, "casts_per_scene is 2"),
     ],
 )
 def test_impossible_options_are_refused(options, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         SocialTask(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "idle"),
+    [
+        ({"partner": "fair"}, "partner, speaker, strategist, partner_strategist, nobody"),
+        ({"partner": "model"}, "speaker, strategist, partner_strategist, nobody"),
+        ({"role": "strategist"}, "partner, strategist, partner_strategist, nobody"),
+        ({"partner": "model", "strategists": ("own", "partner")}, "speaker, nobody"),
+        ({"scenes": "procedural"}, "partner, speaker, strategist, partner_strategist, nobody"),
+    ],
+)
+def test_speakers_that_are_never_asked_are_named(options, idle, caplog):
+    who = ("partner", "speaker", "strategist", "partner_strategist", "judge", "jury", "nobody")
+    others = {name: ScriptedPredictor(lambda conversation: "Hm.") for name in who}
+    SocialTask(**options, judges=("jury",), others=others)
+    assert f"task.others has {idle}, which nobody asks" in caplog.text
+
+
+def test_speakers_that_are_asked_need_no_warning(caplog):
+    says = ScriptedPredictor(lambda conversation: "Hm.")
+    SocialTask(partner="model", others={"partner": says, "judge": says})
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(

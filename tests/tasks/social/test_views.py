@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.tasks.social.actions import ALL_KINDS, ActionKind, read_action
-from dataenvgym.tasks.social.views import introduction, seat_conversation
+from dataenvgym.tasks.social.scene import Cast, SceneState
+from dataenvgym.tasks.social.views import dialogue, introduction, profile_text, seat_conversation
 
-from .social_scenes import cast, state
+from .social_scenes import cast, people, scene, state
 
 RELATIONSHIPS = ["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
 
@@ -68,3 +69,29 @@ def test_an_utterance_cannot_pass_for_anothers_or_for_the_scene(text):
     assert lines[0].startswith("[Bob Lee] says")
     assert all(line.startswith("    ") for line in lines[1:])
     assert heard.count("[Ann Lee]") == 1
+
+
+def test_characters_of_the_same_name_are_told_apart():
+    ann, bob = people(2)
+    double = bob.model_copy(update={"first_name": "ANN"})
+    both = Cast(scene(), (ann, double))
+    assert "You are ANN Lee (2)." in introduction(both, 1, ALL_KINDS)
+    assert profile_text(both, 1).startswith("ANN Lee (2)\n")
+    state = SceneState.begin(both).after({0: read_action("Hi.")})
+    state = state.after({1: read_action("[speak to ann lee] Psst.")})
+    assert dialogue(state) == [
+        ("Ann Lee", "(says) Hi."),
+        ("ANN Lee (2)", "(says to Ann Lee alone) Psst."),
+    ]
+
+
+def test_a_name_that_looks_like_that_of_a_double_is_told_apart_as_well():
+    names = ("Ann", "Ann Lee (3)", "Ann")
+    three = tuple(
+        one.model_copy(update={"first_name": name, "last_name": "" if "(" in name else "Lee"})
+        for one, name in zip(people(3), names, strict=True)
+    )
+    both = Cast(scene(3), three)
+    labels = [both.label(seat, 0) for seat in both.seats]
+    assert len(set(labels)) == 3
+    assert [both.seat_called(label, 0) for label in labels] == [0, 1, 2]
