@@ -8,7 +8,7 @@ math-verify runs in this one process, without time limits, once on answers betwe
 as it is meant to be used (`plain`), and once on the bare text, which is faster because it finds
 no formula in most of it (`bare`). Numbers, units and text, most kinds of the mixture, are settled
 at once; kinds of which each pair goes to the worker processes are a second set, reported apart,
-and so is how long the neighbours of a pair that has to be killed wait. Writes
+and so is how long the neighbors of a pair that has to be killed wait. Writes
 `benchmarks/results/grading.json` and a table to standard output.
 """
 
@@ -220,16 +220,16 @@ def compare(name: str, templates: Templates, rng: Random, options: argparse.Name
     return figures
 
 
-def neighbour_latency(rng: Random) -> Figures:
+def neighbor_latency(rng: Random) -> Figures:
     """Seconds that 20 symbolic pairs take alone, and beside pairs that have to be killed."""
 
-    def neighbours() -> list[tuple[str, str]]:
+    def neighbors() -> list[tuple[str, str]]:
         numbers = [_int(rng) for _ in range(20)]
         return [(f"{n}+\\sqrt[3]{{8}}", str(n + 2)) for n in numbers]
 
     def seconds() -> float:
         start = time.perf_counter()
-        grade_pairs(neighbours())
+        grade_pairs(neighbors())
         return time.perf_counter() - start
 
     seconds()
@@ -258,7 +258,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rng = Random(options.seed)
     sets = {"mixture": _templates, "need sympy": _symbolic_templates}
     results = {name: compare(name, kinds, rng, options) for name, kinds in sets.items()}
-    latency = neighbour_latency(rng)
+    latency = neighbor_latency(rng)
     _report("seconds for 20 symbolic pairs", latency)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps({**results, "seconds": latency}, indent=2) + "\n")

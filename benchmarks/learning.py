@@ -88,7 +88,7 @@ def gain(task: str) -> dict[str, Any]:
 
 
 def honesty() -> dict[str, Any]:
-    """Shuffled answers, and a nearest-neighbour look-up over the training records."""
+    """Shuffled answers, and a nearest-neighbor look-up over the training records."""
     agent = compose([]).agent.name
     rows = []
     for seed in (0, 1, 2):

@@ -25,7 +25,7 @@ from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_me
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
 
-Told = Literal["nothing", "counts", "skills", "examples"]
+PlanDetail = Literal["nothing", "counts", "skills", "examples"]
 """The information in a plan, each more than the one before.
 
 - "nothing": there is no plan;
@@ -46,7 +46,7 @@ class PolicyFit:
         asks_student: whether it lets the student try problems.
     """
 
-    tells: Told = "examples"
+    tells: PlanDetail = "examples"
     needs_skills: bool = False
     needs_engine_skills: bool = False
     asks_student: bool = False
@@ -65,7 +65,7 @@ class EngineFit:
             each call; otherwise an iteration without records is warned about).
     """
 
-    needs: Told = "skills"
+    needs: PlanDetail = "skills"
     writes: bool = True
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class EngineFit:
 
     def is_told_enough(self, policy: PolicyFit) -> bool:
         """Whether that policy's plans tell what the engine needs."""
-        order = get_args(Told)
+        order = get_args(PlanDetail)
         return order.index(policy.tells) >= order.index(self.needs)
 
 
@@ -111,10 +111,10 @@ def _fit_of(part: object, kind: type[FitT]) -> FitT:
 
 
 def _check_told(name: str, told: str) -> None:
-    if told not in get_args(Told):
+    if told not in get_args(PlanDetail):
         raise ConfigurationError(
-            f"{name} is {told!r}, expected one of {', '.join(get_args(Told))}."
-            f"{did_you_mean(str(told), get_args(Told))}"
+            f"{name} is {told!r}, expected one of {', '.join(get_args(PlanDetail))}."
+            f"{did_you_mean(str(told), get_args(PlanDetail))}"
         )
 
 

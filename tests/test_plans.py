@@ -23,7 +23,7 @@ from dataenvgym.agents import (
     SkillListPolicy,
 )
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.plans import EngineFit, PolicyFit, Told, engine_fit, policy_fit
+from dataenvgym.plans import EngineFit, PlanDetail, PolicyFit, engine_fit, policy_fit
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 TASK = PocketMathTask(n_train=20)
@@ -59,7 +59,7 @@ def test_what_no_plan_can_tell_is_refused_with_the_nearest_word():
 
 
 def test_who_is_told_more_is_told_enough():
-    for less, more in pairwise(get_args(Told)):
+    for less, more in pairwise(get_args(PlanDetail)):
         assert EngineFit(needs=less).is_told_enough(PolicyFit(tells=more))
         assert EngineFit(needs=more).is_told_enough(PolicyFit(tells=more))
         assert not EngineFit(needs=more).is_told_enough(PolicyFit(tells=less))

@@ -107,7 +107,7 @@ def _new_errors(rescored: Sequence[Rescored]) -> list[str]:
 
 def _sides(r: Rescored) -> str:
     sides = [
-        f"{verdict} ({judgement.reward:g}, {one_line(repr(judgement.answer_class), 40)})"
-        for verdict, judgement in ((r.verdict_before, r.before), (r.verdict, r))
+        f"{verdict} ({judgment.reward:g}, {one_line(repr(judgment.answer_class), 40)})"
+        for verdict, judgment in ((r.verdict_before, r.before), (r.verdict, r))
     ]
     return " -> ".join(sides)

@@ -1,7 +1,7 @@
 """Episodes: one agent in one teaching environment, from the base student to the test split.
 
 runner      `run_episode`: the loop of agent and environment
-kept_agent  the agent, with its state kept for going on after a kill
+recorded_agent  the agent, with its state kept for going on after a kill
 bookkeeping the summary, the test scores, the end
 callbacks   what can be told of it meanwhile: event log, experiment trackers
 progress    the display while it runs

@@ -20,8 +20,8 @@ from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.bookkeeping import Bookkeeping, name_of
 from dataenvgym.episodes.callbacks import EpisodeCallback
-from dataenvgym.episodes.kept_agent import KeptAgent
 from dataenvgym.episodes.progress import automatic_progress
+from dataenvgym.episodes.recorded_agent import RecordedAgent
 from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary, whole_summary
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import ActingAgentInterface, TaskInterface, TeachingAgent
@@ -107,7 +107,7 @@ def _taught(
     options: dict[str, Any],
 ) -> Summary:
     """The loop, from the episode's last finished iteration on."""
-    kept = KeptAgent(agent, books, takes_records=takes_records(environment))
+    kept = RecordedAgent(agent, books, takes_records=takes_records(environment))
     with books.watched(iterations, resumes="resume" in options):
         options = {**options, "clock": books.clock}
         observation, info = environment.reset(seed=books.seed, options=options)

@@ -23,13 +23,13 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def plain(text: str) -> str:
-    """`text` with control characters and text-direction overrides spelt out, as `\\x1b`.
+    """`text` with control characters and text-direction overrides spelled out, as `\\x1b`.
 
-    Line ends and tabs stay; nothing in the result can move a cursor or change a colour.
+    Line ends and tabs stay; nothing in the result can move a cursor or change a color.
     """
     if text.isprintable():
         return text
-    return "".join(_spelt(c) for c in text.replace("\r\n", "\n"))
+    return "".join(_spelled(c) for c in text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int = 80) -> str:
@@ -153,7 +153,7 @@ def _said(message: Message) -> str:
     return f"{message.content}{tools}{calls}"
 
 
-def _spelt(c: str) -> str:
+def _spelled(c: str) -> str:
     if c in "\n\t" or not (unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI):
         return c
     return c.encode("unicode_escape", "surrogatepass").decode("ascii")

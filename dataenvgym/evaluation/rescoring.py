@@ -20,7 +20,7 @@ from dataenvgym.evaluation.judged import judge_samples
 from dataenvgym.evaluation.metrics import ERROR_RATE, Metric
 from dataenvgym.evaluation.replay import UNANSWERED, can_be_replayed, replay
 from dataenvgym.evaluation.results import EvaluationResults, results_before, results_of
-from dataenvgym.evaluation.samples import Judgement, Sample, judgements_of
+from dataenvgym.evaluation.samples import Judgment, Sample, judgments_of
 from dataenvgym.evaluation.tallies import tally_all
 from dataenvgym.interfaces import Closes, Submits, TaskInterface
 from dataenvgym.judging import RubricJudge
@@ -36,14 +36,14 @@ class _Place(Model):
     sample: int
 
 
-class Rescored(Judgement, _Place):
+class Rescored(Judgment, _Place):
     """A sample judged again.
 
     Attributes:
         before: its verdict when it was drawn.
     """
 
-    before: Judgement
+    before: Judgment
 
     @property
     def verdict(self) -> str:
@@ -101,29 +101,29 @@ def rescore(
     threads = 1 if alone else tried.threads
     with ThreadPoolExecutor(threads, thread_name_prefix="rescore") as pool:
         replayed = list(pool.map(lambda s: replay(tried, instances[s.instance_id], s), samples))
-    judged = judgements_of(task, replayed)
+    judged = judgments_of(task, replayed)
     return [
         (
             Rescored(
                 instance_id=sample.instance_id,
                 sample=sample.sample,
-                before=sample.judgement,
-                **(judgement if can_be_replayed(sample) else sample.judgement).model_dump(),
+                before=sample.judgment,
+                **(judgment if can_be_replayed(sample) else sample.judgment).model_dump(),
             ),
             completed,
         )
-        for sample, completed, judgement in zip(samples, replayed, judged, strict=True)
+        for sample, completed, judgment in zip(samples, replayed, judged, strict=True)
     ]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RescoringResult:
     """A folder judged again.
 
     Attributes:
         directory: the new folder with the new scores.
         rescored: every sample.
-        before, after: the results by the old judgements and by the new ones. Where samples need
+        before, after: the results by the old judgments and by the new ones. Where samples need
             another answer of the student to be judged (as a rule those that failed), the others
             would say too much: then `after` has an error rate, and no other value.
         n_gone: problems that the task has no longer; they were judged as they were saved.
@@ -144,7 +144,7 @@ def rescore_folder(
     *,
     settings: str | None = None,
     judge: RubricJudge | None = None,
-) -> Outcome:
+) -> RescoringResult:
     """Judge the first so many samples of every instance again; write `rescored-NNN/`.
 
     The problems are those that the task has today under the same ids, so that a corrected gold
@@ -190,7 +190,7 @@ def rescore_folder(
         write_models(new / "scores.jsonl", rescored)
         write_models(new / "tallies.jsonl", tallies["after"])
         write_json(new / "results.json", results["after"].model_dump(mode="json"))
-    return Outcome(
+    return RescoringResult(
         directory, rescored, results["before"], results["after"], len(saved.keys() - today.keys())
     )
 
@@ -214,7 +214,7 @@ def _check_environment(task: Task, title: str) -> None:
         environment.close()
 
 
-def _verdict(judgement: Judgement) -> str:
-    if judgement.error is not None:
+def _verdict(judgment: Judgment) -> str:
+    if judgment.error is not None:
         return "error"
-    return "right" if judgement.was_correct else "wrong"
+    return "right" if judgment.was_correct else "wrong"

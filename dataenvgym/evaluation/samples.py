@@ -11,7 +11,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, Scores, TaskInstance
 
 
-class Judgement(Model):
+class Judgment(Model):
     """The result of a try; the fields are those of `CompletedTaskInstance`.
 
     Attributes:
@@ -28,9 +28,9 @@ class Judgement(Model):
     answer_class: str | None = None
 
     @property
-    def judgement(self) -> Judgement:
+    def judgment(self) -> Judgment:
         """The result alone."""
-        return Judgement(**{name: getattr(self, name) for name in Judgement.model_fields})
+        return Judgment(**{name: getattr(self, name) for name in Judgment.model_fields})
 
 
 class Draw(Model):
@@ -49,7 +49,7 @@ class Draw(Model):
     transcript: Conversation
 
 
-class Sample(Judgement, Draw):
+class Sample(Judgment, Draw):
     """One try, and its result."""
 
     def completed(self, instance: TaskInstance) -> CompletedTaskInstance:
@@ -66,12 +66,10 @@ class Sample(Judgement, Draw):
         )
 
 
-def judgements_of(
-    task: TaskInterface, completed: Sequence[CompletedTaskInstance]
-) -> list[Judgement]:
+def judgments_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> list[Judgment]:
     """The results of the tries, with their answers."""
     return [
-        Judgement(
+        Judgment(
             reward=c.reward,
             was_correct=c.was_correct,
             error=c.error,
@@ -98,7 +96,7 @@ def samples_of(
             sample=sample,
             seed=seed,
             transcript=c.transcript,
-            **judgement.model_dump(),
+            **judgment.model_dump(),
         )
-        for c, judgement in zip(completed, judgements_of(task, completed), strict=True)
+        for c, judgment in zip(completed, judgments_of(task, completed), strict=True)
     ]

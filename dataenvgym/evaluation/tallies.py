@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dataenvgym.evaluation.answers import classes_of, sameness_of
-from dataenvgym.evaluation.samples import Judgement
+from dataenvgym.evaluation.samples import Judgment
 from dataenvgym.records import Model, TaskInstance
 
 
@@ -52,13 +52,13 @@ class Tally(Model):
         return [(self.votes.count(i), right.count(i)) for i in range(len(self.answers))]
 
 
-def tally(task: Any, instance: TaskInstance, judgements: Sequence[Judgement]) -> Tally:
-    """The judgements of one instance, in the samples' order, counted."""
-    answers = [None if j.error is not None else j.answer_class for j in judgements]
+def tally(task: Any, instance: TaskInstance, judgments: Sequence[Judgment]) -> Tally:
+    """The judgments of one instance, in the samples' order, counted."""
+    answers = [None if j.error is not None else j.answer_class for j in judgments]
     founders, votes = classes_of(answers, sameness_of(task, instance))
     return Tally(
         instance_id=instance.id,
-        outcomes=tuple(None if j.error is not None else j.was_correct for j in judgements),
+        outcomes=tuple(None if j.error is not None else j.was_correct for j in judgments),
         votes=tuple(votes),
         answers=tuple(founders),
     )
@@ -67,14 +67,14 @@ def tally(task: Any, instance: TaskInstance, judgements: Sequence[Judgement]) ->
 def tally_all(
     task: Any,
     instances: Sequence[TaskInstance],
-    judgements: Iterable[tuple[str, Judgement]],
+    judgments: Iterable[tuple[str, Judgment]],
 ) -> list[Tally]:
     """One tally for each instance, in their order.
 
     Args:
-        judgements: each with its instance's id; those of an instance in the samples' order.
+        judgments: each with its instance's id; those of an instance in the samples' order.
     """
-    by_instance: defaultdict[str, list[Judgement]] = defaultdict(list)
-    for instance_id, judgement in judgements:
-        by_instance[instance_id].append(judgement)
+    by_instance: defaultdict[str, list[Judgment]] = defaultdict(list)
+    for instance_id, judgment in judgments:
+        by_instance[instance_id].append(judgment)
     return [tally(task, instance, by_instance[instance.id]) for instance in instances]

@@ -40,7 +40,7 @@ def evaluation_settings(
     Args:
         config: the default configuration with what `eval.yaml` adds to it.
         split, limit: which problems; `limit` is how many of them at most.
-        adapter: the folder of what the student has learnt, known by its contents; or None.
+        adapter: the folder of what the student has learned, known by its contents; or None.
 
     Raises:
         ConfigurationError: for a value that cannot be.

@@ -12,7 +12,7 @@ from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
-from dataenvgym.evaluation.rescoring import Outcome, rescore_folder
+from dataenvgym.evaluation.rescoring import RescoringResult, rescore_folder
 from dataenvgym.evaluation_runs.directory import EVALUATIONS, evaluation_files, settings_to_rescore
 from dataenvgym.evaluation_runs.splits import on_split
 from dataenvgym.workspace import opened
@@ -28,7 +28,7 @@ class JudgedAgain:
         asked: how many the evaluation was to have.
     """
 
-    outcome: Outcome
+    outcome: RescoringResult
     samples: int
     asked: int
 

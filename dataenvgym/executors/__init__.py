@@ -1,6 +1,6 @@
 """How episodes are run: in this process, in others, or on the machines of a Ray cluster.
 
-    interface     `Episode` (to be run), `Outcome` (its summary or error), `ExecutorInterface`
+    interface     `Episode`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
     in_process    one episode after the other, here
     processes     several at a time on this machine, each in a process of its own
     ray_executor  several at a time on a Ray cluster, each as a task
@@ -14,7 +14,12 @@ An executor changes where an episode runs and how fast, never its results.
 """
 
 from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.executors.interface import Episode, ExecutorInterface, Outcome, build_executor
+from dataenvgym.executors.interface import (
+    Episode,
+    EpisodeOutcome,
+    ExecutorInterface,
+    build_executor,
+)
 from dataenvgym.executors.processes import ProcessExecutor
 from dataenvgym.executors.ray_executor import RayExecutor
 
@@ -22,7 +27,7 @@ __all__ = [
     "Episode",
     "ExecutorInterface",
     "InProcessExecutor",
-    "Outcome",
+    "EpisodeOutcome",
     "ProcessExecutor",
     "RayExecutor",
     "build_executor",

@@ -24,8 +24,8 @@ from dataenvgym.episodes.summary import Status, Summary, whole_summary
 from dataenvgym.episodes.warning_log import read_warnings
 from dataenvgym.errors import WorkerLostError
 from dataenvgym.executors.errors import CarriedError
-from dataenvgym.executors.interface import Episode, Outcome, build_episode
-from dataenvgym.executors.worker import Order, Surroundings, Told
+from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode
+from dataenvgym.executors.worker import CallbackMessage, Order, WorkerContext
 from dataenvgym.progress import tell
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import remove_temporaries, write_json
@@ -47,8 +47,8 @@ class Lost:
     said: str = ""
 
 
-Message = Told | Summary | CarriedError | Lost
-"""Messages of a worker; all but `Told` are the last one."""
+Message = CallbackMessage | Summary | CarriedError | Lost
+"""Messages of a worker; all but `CallbackMessage` are the last one."""
 
 
 class Workers(Protocol[_Worker]):
@@ -76,7 +76,7 @@ def drive(
     at_once: int | None = None,
     opens: bool = False,
     max_restarts: int = 0,
-) -> list[Outcome]:
+) -> list[EpisodeOutcome]:
     """Run all episodes to their end; one outcome for each, in their order.
 
     Args:
@@ -97,7 +97,7 @@ class DrivenEpisode:
 
     def __init__(self, episode: Episode, *, opens: bool = True, max_losses: int = 0) -> None:
         self.directory = episode.directory
-        self.outcome: Outcome | None = None
+        self.outcome: EpisodeOutcome | None = None
         self._episode = episode
         self._opens = opens
         self._max_losses = max_losses
@@ -123,13 +123,13 @@ class DrivenEpisode:
             config=resolved_yaml(self._episode.config),
             fresh=self._episode.fresh,
             holder=self._hold() if self._opens else None,
-            surroundings=Surroundings.here(),
+            context=WorkerContext.here(),
         )
 
     def hear(self, message: Message) -> None:
         """Pass a message on to the callbacks; raises what ends the episode."""
         match message:
-            case Told():
+            case CallbackMessage():
                 self._hear_told(message)
             case CarriedError():
                 raise message.error()
@@ -137,11 +137,11 @@ class DrivenEpisode:
                 self._lose(message)
             case Summary():
                 self._open.close()
-                self.outcome = Outcome(summary=message)
+                self.outcome = EpisodeOutcome(summary=message)
 
     def fail(self, error: BaseException) -> None:
         """Say in the run directory and to the callbacks what ended the episode, and let it go."""
-        self.outcome = Outcome(error=error if isinstance(error, Exception) else None)
+        self.outcome = EpisodeOutcome(error=error if isinstance(error, Exception) else None)
         with self._open:
             if self._plan is None or self._has_ended:
                 return
@@ -161,7 +161,7 @@ class DrivenEpisode:
         self._open.callback(holder.unlink, missing_ok=True)
         return holder
 
-    def _hear_told(self, told: Told) -> None:
+    def _hear_told(self, told: CallbackMessage) -> None:
         match told.method:
             case "on_start":
                 self._on_start(*told.arguments)
@@ -257,7 +257,7 @@ class _Drive(Generic[_Worker]):
         except Exception as error:  # noqa: BLE001  a message that cannot be handled ends its episode alone
             self._end({worker: self._running.pop(worker)}, error)
             return
-        if not isinstance(message, Told):
+        if not isinstance(message, CallbackMessage):
             del self._running[worker]
             self._workers.end(worker, _PATIENCE)
         if isinstance(message, Lost):

@@ -8,21 +8,21 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataenvgym.config.run_directory import open_run
 from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan
 from dataenvgym.episodes.log import log_to
-from dataenvgym.executors.interface import Episode, Outcome, build_episode, close_speakers_of
+from dataenvgym.executors.interface import Episode, EpisodeOutcome, build_episode, close_speakers_of
 from dataenvgym.run_warnings import listening, warn_run
 
 
 class InProcessExecutor:
     """The default: needs nothing, and a debugger sees everything."""
 
-    def run(self, episodes: Sequence[Episode]) -> list[Outcome]:
+    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
         """Run the episodes, one after the other."""
         return [
             run_here(episode, open_run(episode.config, fresh=episode.fresh)) for episode in episodes
         ]
 
 
-def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Outcome:
+def run_here(episode: Episode, opened: AbstractContextManager[object]) -> EpisodeOutcome:
     """Run one episode.
 
     Args:
@@ -51,8 +51,8 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Outcom
             environment.close()
             write_report(directory)
     except Exception as error:  # noqa: BLE001  the error is the outcome
-        return Outcome(error=error)
-    return Outcome(summary=summary)
+        return EpisodeOutcome(error=error)
+    return EpisodeOutcome(summary=summary)
 
 
 class _EarlyWarnings(EpisodeCallback):

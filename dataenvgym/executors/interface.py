@@ -1,7 +1,7 @@
 """Episodes to run, their outcomes, and the protocol of executors.
 
 An executor takes episodes, each a composed configuration, and runs them to their end in their run
-directories, from wherever they stand. One that fails says so in its `Outcome` and holds up none
+directories, or resumes them. One that fails says so in its `EpisodeOutcome` and holds up none
 of the others; Ctrl-C ends them all.
 """
 
@@ -54,7 +54,7 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EpisodeOutcome:
     """The outcome of an episode: its summary, or the error that ended it."""
 
     summary: Summary | None = None
@@ -72,7 +72,7 @@ class Outcome:
 class ExecutorInterface(Protocol):
     """Runs episodes."""
 
-    def run(self, episodes: Sequence[Episode]) -> list[Outcome]:
+    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
         """Run all episodes to their end; one outcome for each, in their order.
 
         An episode that cannot work leaves its run directory as it was.

@@ -30,8 +30,8 @@ from omegaconf import OmegaConf
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.executors.driving import Lost, Message, drive
-from dataenvgym.executors.interface import Episode, Outcome
-from dataenvgym.executors.worker import Order, Told, run_order
+from dataenvgym.executors.interface import Episode, EpisodeOutcome
+from dataenvgym.executors.worker import CallbackMessage, Order, run_order
 from dataenvgym.external.processes import end_process_tree, last_lines
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ProcessExecutor:
                 raise ConfigurationError(f"{name} is {value}, expected 1 or more")
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
-    def run(self, episodes: Sequence[Episode]) -> list[Outcome]:
+    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
         """Run all episodes to their end; one outcome for each, in their order.
 
         Raises:
@@ -145,7 +145,7 @@ class _Child:
         """Its new messages; the last one only once the process has ended."""
         has_ended = not self.process.is_alive()
         for message in self._received():
-            if isinstance(message, Told):
+            if isinstance(message, CallbackMessage):
                 yield message
             else:
                 self._reply = message

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.executors.worker import Surroundings
+from dataenvgym.executors.worker import WorkerContext
 
 _log = logging.getLogger(__name__)
 
@@ -130,11 +130,11 @@ def _look(ray: Any, node: str, probe: Path) -> Any:
 
     there = NodeAffinitySchedulingStrategy(node, soft=False)
     task = ray.remote(_sees).options(num_cpus=0, scheduling_strategy=there)
-    return task.remote(Surroundings.here(), str(probe))
+    return task.remote(WorkerContext.here(), str(probe))
 
 
-def _sees(surroundings: Surroundings, probe: str) -> bool:
-    surroundings.enter()
+def _sees(context: WorkerContext, probe: str) -> bool:
+    context.enter()
     return Path(probe).exists()
 
 

@@ -20,9 +20,9 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.executors.driving import Lost, Message, drive
 from dataenvgym.executors.errors import CarriedError
-from dataenvgym.executors.interface import Episode, Outcome
+from dataenvgym.executors.interface import Episode, EpisodeOutcome
 from dataenvgym.executors.ray_cluster import cluster, import_ray, refuse_unshared
-from dataenvgym.executors.worker import Order, Told, run_order
+from dataenvgym.executors.worker import CallbackMessage, Order, run_order
 
 _PATIENCE = 10.0  # seconds that a process gets to vanish once it is killed
 
@@ -78,7 +78,7 @@ class RayExecutor:
         self.gpus_per_predictor = gpus_per_predictor
         self.max_restarts = max_restarts
 
-    def run(self, episodes: Sequence[Episode]) -> list[Outcome]:
+    def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
         """Run all episodes to their end; one outcome for each, in their order.
 
         Raises:
@@ -170,7 +170,7 @@ def _run_task(order: Order, number: int, queue: Any) -> None:
     """Run an order in this process; puts all that there is to tell into the queue."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray interrupts what is cancelled
 
-    def tell(message: Told) -> None:
+    def tell(message: CallbackMessage) -> None:
         queue.put((number, message))
 
     queue.put((number, run_order(order, tell)))

@@ -1,7 +1,7 @@
 """The worker's side of an episode: it runs in this process, and the driver hears of it.
 
 The driver sends an `Order`. `run_order` runs it as the in-process executor would, tells each call
-of a callback as a `Told`, and returns the summary or the error, which is the last thing to tell.
+of a callback as a `CallbackMessage`, and returns the summary or the error, the last message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ least between two counts that are told."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class WorkerContext:
     """The driver's working folder and environment variables, for a worker to have the same.
 
     Attributes:
@@ -47,7 +47,7 @@ class Surroundings:
     omp_threads: str | None
 
     @classmethod
-    def here(cls) -> Surroundings:
+    def here(cls) -> WorkerContext:
         paths = tuple(os.path.abspath(path) for path in sys.path)
         return cls(os.getcwd(), paths, os.environ.get("OMP_NUM_THREADS"))
 
@@ -76,25 +76,25 @@ class Order:
     config: str
     fresh: bool
     holder: Path | None
-    surroundings: Surroundings
+    context: WorkerContext
 
 
 Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end", "on_progress"]
 
 
 @dataclass(frozen=True)
-class Told:
+class CallbackMessage:
     """A method of the `Relay` was called with these arguments: a callback's, or `on_progress`."""
 
     method: Method
     arguments: tuple[Any, ...]
 
 
-def run_order(order: Order, tell: Callable[[Told], None]) -> Summary | CarriedError:
+def run_order(order: Order, tell: Callable[[CallbackMessage], None]) -> Summary | CarriedError:
     """Run the episode; an interrupt ends it and is carried to the driver like any error."""
     from omegaconf import OmegaConf
 
-    order.surroundings.enter()
+    order.context.enter()
     config: Any = OmegaConf.create(order.config)
     relay = Relay(tell)
     episode = Episode(config, [relay], order.fresh)
@@ -138,7 +138,7 @@ def _ending_without(holder: Path) -> Iterator[None]:
 class Relay(EpisodeCallback):
     """Tells what it hears, from any thread."""
 
-    def __init__(self, tell: Callable[[Told], None]) -> None:
+    def __init__(self, tell: Callable[[CallbackMessage], None]) -> None:
         self._tell = tell
         self._lock = threading.Lock()
         self._counted_at = float("-inf")
@@ -169,4 +169,4 @@ class Relay(EpisodeCallback):
 
     def _pass_on(self, method: Method, *arguments: Any) -> None:
         with self._lock:
-            self._tell(Told(method, arguments))
+            self._tell(CallbackMessage(method, arguments))

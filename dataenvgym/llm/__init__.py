@@ -4,7 +4,7 @@ Teacher (teacher), StudentTeacher (student_teacher)   who is asked: a server, or
 └── MeteredTeacher (metered_teacher)   `ask`, from any thread
     ├── Enquiry (enquiry)         one call to `ask`
     ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
-    └── Books (books)             what outlives the process, in the run directory
+    └── TeacherLog (teacher_log)       its calls and costs, in the run directory
         ├── Account (budget)      what was spent, and whether more may be (prices, usage)
         └── Transcript (transcript)   every call, one line each
 ChatClient (client)       what the rest of the package uses, from any thread

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from dataenvgym.errors import BudgetSpentError, DataEnvGymError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm.books import Books
 from dataenvgym.llm.cache import request_key
 from dataenvgym.llm.shared_replies import SharedReplies
+from dataenvgym.llm.teacher_log import TeacherLog
 from dataenvgym.llm.transcript import Page, TeacherCall
 from dataenvgym.progress import Count, counting
 from dataenvgym.records import Conversation
@@ -26,7 +26,7 @@ from dataenvgym.seeding import derive_seed
 if TYPE_CHECKING:
     from dataenvgym.llm.metered_teacher import MeteredTeacher
 
-Outcome = Reply | Failure
+RequestOutcome = Reply | Failure
 _SEEDS = 2**31  # some servers take no larger ones
 _AHEAD_S = 1.0
 _LOOK_S = 0.2
@@ -35,7 +35,7 @@ _PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
-class Request:
+class TeacherRequest:
     """One question.
 
     Attributes:
@@ -52,8 +52,8 @@ class Request:
 
 @dataclass
 class _Sent:
-    request: Request
-    future: Future[Outcome]
+    request: TeacherRequest
+    future: Future[RequestOutcome]
     at: float  # seconds
     seconds: float = 0.0
 
@@ -61,15 +61,15 @@ class _Sent:
 class Enquiry:
     """One call to `ask`; its replies are taken in the thread that asks, as they come."""
 
-    def __init__(self, teacher: MeteredTeacher, books: Books, page: Page, purpose: str) -> None:
+    def __init__(self, teacher: MeteredTeacher, log: TeacherLog, page: Page, purpose: str) -> None:
         self._teacher = teacher
-        self._books = books
+        self._log = log
         self._page = page
         self._purpose = purpose
         self._shared = SharedReplies(None, list)
-        self._outcomes: dict[int, Outcome] = {}
+        self._outcomes: dict[int, RequestOutcome] = {}
         self._open: dict[int, _Sent] = {}
-        self._elsewhere: list[Request] = []  # another run is asking these
+        self._elsewhere: list[TeacherRequest] = []  # another run is asking these
         self._met_at: dict[int, float] = {}  # when a request was first wanted, by position
         self._looked_at = 0.0
         self._ended: SimpleQueue[_Sent] = SimpleQueue()
@@ -77,45 +77,45 @@ class Enquiry:
 
     def answers(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> list[Outcome]:
+    ) -> list[RequestOutcome]:
         """The result of each conversation; see `MeteredTeacher.ask`."""
         requests = list(_numbered(conversations, sampling))
         with counting(f"teacher calls ({self._purpose})", len(requests)) as self._count:
             return self._answered(requests)
 
-    def _answered(self, requests: Sequence[Request]) -> list[Outcome]:
+    def _answered(self, requests: Sequence[TeacherRequest]) -> list[RequestOutcome]:
         self._shared = SharedReplies(self._teacher.cache, partial(self._keys, requests))
         self._look_up(requests)
         waiting = deque(r for r in requests if r.position not in self._outcomes)
         n_unasked, spent = self._ask(waiting)
         if spent is not None:
-            self._books.account.count_unasked(n_unasked)
-            self._books.save()
+            self._log.account.count_unasked(n_unasked)
+            self._log.save()
         if spent is not None and not self._outcomes:
             raise BudgetSpentError(spent)
         unasked = Failure(reason=f"not asked: {spent}", outage=True)
         return [self._outcomes.get(r.position, unasked) for r in requests]
 
-    def _keys(self, requests: Sequence[Request]) -> list[str]:
+    def _keys(self, requests: Sequence[TeacherRequest]) -> list[str]:
         teacher, identity = self._teacher, self._teacher.identity()
         return [request_key(identity, teacher.body(r), r.sampling, r.sample) for r in requests]
 
-    def _look_up(self, requests: Sequence[Request]) -> None:
+    def _look_up(self, requests: Sequence[TeacherRequest]) -> None:
         by_position = {request.position: request for request in requests}
         for position, reply in self._shared.known(list(by_position)):
             self._settle_cached(by_position[position], reply)
 
-    def _ask(self, waiting: deque[Request]) -> tuple[int, str | None]:
+    def _ask(self, waiting: deque[TeacherRequest]) -> tuple[int, str | None]:
         """Ask what is waiting; how many the budget does not reach, and why."""
         spent: str | None = None
         n_unasked = 0
         try:
             while self._open or self._elsewhere or waiting:
-                batch: list[Request] = []
+                batch: list[TeacherRequest] = []
                 while waiting and self._take_slot(batch):
                     request = waiting.popleft()
                     is_ours = self._claim(request)
-                    if is_ours and (spent := spent or self._books.account.reserve()) is None:
+                    if is_ours and (spent := spent or self._log.account.reserve()) is None:
                         batch.append(request)
                         continue
                     self._teacher.slots.release()
@@ -124,14 +124,14 @@ class Enquiry:
                         n_unasked += 1
                 if batch:
                     self._send(batch)
-                    self._books.save(soon=True)
+                    self._log.save(soon=True)
                 if self._open or self._elsewhere:
                     self._wait()
                 while not self._ended.empty():
                     self._take(self._ended.get())
                 waiting.extend(self._look_elsewhere())
                 self._shared.renew()
-                self._books.save(soon=True)
+                self._log.save(soon=True)
         finally:
             for sent in self._open.values():  # left behind by an error
                 sent.future.cancel()
@@ -139,13 +139,13 @@ class Enquiry:
             self._shared.give_all_back()
         return n_unasked, spent
 
-    def _take_slot(self, batch: list[Request]) -> bool:
+    def _take_slot(self, batch: list[TeacherRequest]) -> bool:
         """Take a place among the requests under way; waited for if nothing else is to be done."""
         if not self._teacher.is_tried and (self._open or batch):
             return False
         return self._teacher.slots.acquire(blocking=not (self._open or batch))
 
-    def _claim(self, request: Request) -> bool:
+    def _claim(self, request: TeacherRequest) -> bool:
         """Whether the request is ours to make; if not, it is answered, or another run makes it.
 
         A run that makes none for long may hang: then it is ours all the same.
@@ -160,7 +160,7 @@ class Enquiry:
             return False
         return True
 
-    def _look_elsewhere(self) -> list[Request]:
+    def _look_elsewhere(self) -> list[TeacherRequest]:
         """Take what other runs were answered; the other requests are to be claimed again."""
         if not self._elsewhere or time.monotonic() - self._looked_at < _LOOK_S:
             return []
@@ -169,10 +169,10 @@ class Enquiry:
         self._look_up(asked)
         return [request for request in asked if request.position not in self._outcomes]
 
-    def _send(self, batch: list[Request]) -> None:
+    def _send(self, batch: list[TeacherRequest]) -> None:
         began = time.perf_counter()
         try:
-            self._books.begin(len(batch))
+            self._log.begin(len(batch))
             futures = self._teacher.send(batch)
         except BaseException:
             self._teacher.slots.release(len(batch))
@@ -181,7 +181,7 @@ class Enquiry:
             sent = self._open[request.position] = _Sent(request, future, began)
             future.add_done_callback(partial(self._done, sent))
 
-    def _done(self, sent: _Sent, _: Future[Outcome]) -> None:
+    def _done(self, sent: _Sent, _: Future[RequestOutcome]) -> None:
         """Called in the thread that has the answer: the rest is done in the one that asked."""
         sent.seconds = time.perf_counter() - sent.at
         self._ended.put(sent)
@@ -212,18 +212,20 @@ class Enquiry:
             if isinstance(outcome, Reply):
                 self._shared.keep(request.position, outcome)
             self._shared.give_back(request.position)
-            self._books.account.count(outcome)
+            self._log.account.count(outcome)
             if error is not None:
                 raise error
         finally:
             del self._open[request.position]
             self._teacher.slots.release()
 
-    def _settle_cached(self, request: Request, reply: Reply) -> None:
-        self._books.account.count_cached()
+    def _settle_cached(self, request: TeacherRequest, reply: Reply) -> None:
+        self._log.account.count_cached()
         self._settle(request, reply, seconds=0.0, cached=True)
 
-    def _settle(self, request: Request, outcome: Outcome, *, seconds: float, cached: bool) -> None:
+    def _settle(
+        self, request: TeacherRequest, outcome: RequestOutcome, *, seconds: float, cached: bool
+    ) -> None:
         self._outcomes[request.position] = outcome
         self._count.add()
         reply = outcome if isinstance(outcome, Reply) else None
@@ -247,7 +249,7 @@ class Enquiry:
                 cached=cached,
                 prompt_tokens=tokens[0],
                 completion_tokens=tokens[1],
-                cost=self._books.account.cost_of(*tokens),
+                cost=self._log.account.cost_of(*tokens),
                 seconds=round(seconds, 3),
             ),
         )
@@ -255,7 +257,7 @@ class Enquiry:
 
 def _numbered(
     conversations: Sequence[Conversation], sampling: SamplingParameters
-) -> Sequence[Request]:
+) -> Sequence[TeacherRequest]:
     seen: Counter[str] = Counter()
     requests = []
     for position, conversation in enumerate(conversations):
@@ -266,5 +268,5 @@ def _numbered(
         if sample and sampling.temperature > 0.0:
             seed = derive_seed(sampling.seed, "sample", sample) % _SEEDS
             drawn = sampling.model_copy(update={"seed": seed})
-        requests.append(Request(position, tuple(conversation), drawn, sample))
+        requests.append(TeacherRequest(position, tuple(conversation), drawn, sample))
     return requests

@@ -13,11 +13,11 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.llm.books import Books
 from dataenvgym.llm.budget import Budget
 from dataenvgym.llm.cache import open_cache
-from dataenvgym.llm.enquiry import Enquiry, Outcome, Request
+from dataenvgym.llm.enquiry import Enquiry, RequestOutcome, TeacherRequest
 from dataenvgym.llm.prices import Price
+from dataenvgym.llm.teacher_log import TeacherLog
 from dataenvgym.llm.usage import TeacherUsage
 from dataenvgym.records import Conversation
 
@@ -58,18 +58,18 @@ class MeteredTeacher(ABC):
         self.is_tried = True
         self.slots = threading.Semaphore(concurrency)
         self._lock = threading.Lock()
-        self._opened: Books | None = None
+        self._opened: TeacherLog | None = None
 
     @abstractmethod
     def identity(self) -> str:
         """Who is asked now, for the cache: another identity never gets this one's replies."""
 
     @abstractmethod
-    def body(self, request: Request) -> bytes:
+    def body(self, request: TeacherRequest) -> bytes:
         """The request with all that its reply depends on, for the cache."""
 
     @abstractmethod
-    def send(self, requests: Sequence[Request]) -> Sequence[Future[Outcome]]:
+    def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
         """Ask; a future for each request. Cancelling one that is not answered gives it up."""
 
     def ask(
@@ -78,7 +78,7 @@ class MeteredTeacher(ABC):
         sampling: SamplingParameters,
         *,
         purpose: str,
-    ) -> list[Outcome]:
+    ) -> list[RequestOutcome]:
         """One reply or failure for each conversation, in their order.
 
         Cached answers cost nothing and need no budget. The other
@@ -95,26 +95,26 @@ class MeteredTeacher(ABC):
         """
         if not conversations:
             return []
-        books = self._books
+        log = self._log
         try:
-            with books.transcript.page(len(conversations)) as page:
-                return Enquiry(self, books, page, purpose).answers(conversations, sampling)
+            with log.transcript.page(len(conversations)) as page:
+                return Enquiry(self, log, page, purpose).answers(conversations, sampling)
         finally:
-            books.save()
+            log.save()
 
     def count_malformed(self, n: int = 1) -> None:
         """Count answers that turned out to be of no use, in `usage.malformed`."""
-        self._books.account.count_malformed(n)
-        self._books.save()
+        self._log.account.count_malformed(n)
+        self._log.save()
 
     @property
     def usage(self) -> TeacherUsage:
         """Requests and costs so far, including those before the run was resumed."""
-        return self._books.account.usage
+        return self._log.account.usage
 
     @property
-    def _books(self) -> Books:
+    def _log(self) -> TeacherLog:
         with self._lock:
             if self._opened is None:
-                self._opened = Books(self._directory, self._budget, self._price)
+                self._opened = TeacherLog(self._directory, self._budget, self._price)
             return self._opened

@@ -4,7 +4,7 @@
     user: |
       Write {count} new problems.
 
-      The skill that they practise: {skill}
+      The skill that they practice: {skill}
 
 - `{name}`, in lower case and at least two letters long, stands for a value.
 - A paragraph of `user` whose values are all empty is left out, so that one prompt serves with and
@@ -13,7 +13,7 @@
   `{{name}}` is the text `{name}`.
 - In a file of a Hydra group, `${` begins an interpolation; as text it is written `\\${`.
 
-Whoever uses a prompt says which names there are (`as_prompt`), so that a misspelt one is found
+Whoever uses a prompt says which names there are (`as_prompt`), so that a misspelled one is found
 before anything is asked.
 """
 

@@ -15,7 +15,7 @@ import orjson
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Describes, PredictorInterface, SamplingParameters, Saves
 from dataenvgym.llm.budget import parse_budget
-from dataenvgym.llm.enquiry import Outcome, Request
+from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import chat_payload
 from dataenvgym.llm.prices import Price, parse_price
@@ -32,7 +32,7 @@ class StudentTeacher(MeteredTeacher):
         predictor: the student.
         batch_size: conversations that it gets at the same time, at most.
         cache: None for none, a folder, or a Redis server ("redis://HOST:PORT"). A student that
-            has learnt is another one: for each call to `ask`, what it has learnt is written to a
+            has learned is another one: for each call to `ask`, what it has learned is written to a
             temporary folder and hashed, which for a large student may take longer than asking it.
         max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is without
             limit. The last two need a predictor that counts tokens, as servers do.
@@ -83,18 +83,18 @@ class StudentTeacher(MeteredTeacher):
         known = {"predictor": predictor.describe() if isinstance(predictor, Describes) else None}
         if isinstance(predictor, Saves):
             with tempfile.TemporaryDirectory() as folder:
-                learnt = Path(folder) / "learnt"
-                predictor.save(learnt)
-                known["learnt"] = hash_files(learnt) if learnt.exists() else None
+                learned = Path(folder) / "learned"
+                predictor.save(learned)
+                known["learned"] = hash_files(learned) if learned.exists() else None
         return orjson.dumps(known, default=str, option=orjson.OPT_SORT_KEYS).decode()
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: TeacherRequest) -> bytes:
         """The request as a server would get it."""
         return chat_payload(request.conversation, request.sampling, model=self.model)
 
-    def send(self, requests: Sequence[Request]) -> Sequence[Future[Outcome]]:
+    def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
         """Have the student answer, all requests that are sampled alike at once."""
-        answers: dict[int, Outcome] = {}
+        answers: dict[int, RequestOutcome] = {}
         alike = sorted(requests, key=_seed)  # stable: otherwise in their order
         for _, group in groupby(alike, key=_seed):
             members = list(group)
@@ -109,7 +109,7 @@ class StudentTeacher(MeteredTeacher):
 
     def _predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Outcome]:
+    ) -> Sequence[RequestOutcome]:
         with self._predicting:
             if sampling.json_schema is not None and self._takes_schema:
                 try:
@@ -123,11 +123,11 @@ class StudentTeacher(MeteredTeacher):
             return self._predictor.predict(conversations, free)
 
 
-def _seed(request: Request) -> int:
+def _seed(request: TeacherRequest) -> int:
     return request.sampling.seed
 
 
-def _ended(outcome: Outcome) -> Future[Outcome]:
-    future: Future[Outcome] = Future()
+def _ended(outcome: RequestOutcome) -> Future[RequestOutcome]:
+    future: Future[RequestOutcome] = Future()
     future.set_result(outcome)
     return future

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llm.budget import parse_budget
 from dataenvgym.llm.client import ChatClient, key_from
-from dataenvgym.llm.enquiry import Outcome, Request
+from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
 from dataenvgym.llm.metered_teacher import MeteredTeacher
 from dataenvgym.llm.payloads import RequestForm, chat_payload
 from dataenvgym.llm.prices import Price, parse_price
@@ -94,13 +94,13 @@ class Teacher(MeteredTeacher):
         """The server; the model stands in the request."""
         return self._client.base_url
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: TeacherRequest) -> bytes:
         """The request as it is sent."""
         return chat_payload(
             request.conversation, request.sampling, model=self.model, form=self._form
         )
 
-    def send(self, requests: Sequence[Request]) -> Sequence[Future[Outcome]]:
+    def send(self, requests: Sequence[TeacherRequest]) -> Sequence[Future[RequestOutcome]]:
         """Put the requests to the server."""
         client, model = self._client, self.model
         return [client.submit(r.conversation, r.sampling, model=model) for r in requests]

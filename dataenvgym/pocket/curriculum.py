@@ -1,6 +1,6 @@
 """What a pocket student is pretrained on, and how much of it.
 
-Every skill of its families is practised in symbols; the strong skills are practised in
+Every skill of its families is practiced in symbols; the strong skills are practiced in
 plain words too. The weak skills appear in plain words so rarely that the student half knows what
 they ask for: a controller watches its accuracy on probe exercises (of the training split) and
 shows a phrasing more often while the accuracy is below `weak_accuracy`, and not at all while it
@@ -25,7 +25,7 @@ class Curriculum:
 
     Attributes:
         student: whose families they are from.
-        strong: skills practised in plain words; the others are weak.
+        strong: skills practiced in plain words; the others are weak.
         symbols: share of rows in symbols; the rest is strong skills in plain words.
         weak_accuracy: where the controller holds the weak skills.
         initial_rate, lowest_rate, highest_rate: bounds of `weak_rates`.

@@ -27,7 +27,7 @@ class Stage:
         path: names its random rows among those of the seed.
         steps: how many batches.
         peak: the highest learning rate.
-        strong: the skills that are practised in plain words.
+        strong: the skills that are practiced in plain words.
         weak_accuracy: where the controller holds the weak skills.
         probe_from: the step from which it does.
         initial_rate: the share of rows with which it begins to show a weak skill.
@@ -53,7 +53,7 @@ class PocketStudent:
         shares: its families, and what part of the rows each gets.
         stages: the parts of its pretraining; the skills that the last one does not name as strong
             stay half known in plain words.
-        hard: skills that are slow to learn even in symbols: practised three times as often.
+        hard: skills that are slow to learn even in symbols: practiced three times as often.
     """
 
     name: str
@@ -79,7 +79,7 @@ _EARLY = (
     "capitals", "last_word",
 )  # fmt: skip
 _LATE = ("without", "even_count", "occurrences", "total")
-"""Half known like the weak ones at first; practised in plain words in the last stage."""
+"""Half known like the weak ones at first; practiced in plain words in the last stage."""
 
 POCKET_V2 = PocketStudent(
     "pocket-v2",

@@ -1,7 +1,7 @@
 """How the next token is drawn from a model's logits.
 
 A sampler decides for many sequences at once, each by itself: what a sequence draws depends on its
-own logits and its own random numbers, not on its neighbours.
+own logits and its own random numbers, not on its neighbors.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dataenvgym.scoring.equality import MAX_LENGTH, settle
 from dataenvgym.scoring.normalize import clean, unwrap_text
 from dataenvgym.scoring.pool import shared_pool
-from dataenvgym.scoring.process import Reply, Request
+from dataenvgym.scoring.process import WorkerReply, WorkerRequest
 from dataenvgym.scoring.reading import read
 from dataenvgym.scoring.units import split_unit
 from dataenvgym.scoring.values import Equation, Formula, Group, Opaque, Reading
@@ -54,10 +54,10 @@ def grade_pairs(
     Returns:
         One verdict per pair, in order.
     """
-    replies: dict[Request, Reply] = {}
+    replies: dict[WorkerRequest, WorkerReply] = {}
     verdicts: dict[int, Verdict] = {}
     while len(verdicts) < len(pairs):
-        questions: dict[Request, None] = {}
+        questions: dict[WorkerRequest, None] = {}
         for index in range(len(pairs)):
             if index not in verdicts:
                 verdict = _verdict(*pairs[index], replies)
@@ -89,18 +89,20 @@ def gold_problems(golds: Sequence[str], *, time_limit: float = TIME_LIMIT) -> li
     doubtful = [index for index, gold in enumerate(golds) if problems[index] is None]
     doubtful = [index for index in doubtful if not _is_plain(read(clean(golds[index])))]
     if doubtful:
-        requests = [Request(_for_worker(golds[index]), None) for index in doubtful]
+        requests = [WorkerRequest(_for_worker(golds[index]), None) for index in doubtful]
         for index, reply in zip(doubtful, shared_pool().run(requests, time_limit), strict=True):
             problems[index] = _reported_problem(golds[index], reply)
     return problems
 
 
-def _verdict(gold: str, answer: str, replies: Mapping[Request, Reply]) -> Verdict | list[Request]:
+def _verdict(
+    gold: str, answer: str, replies: Mapping[WorkerRequest, WorkerReply]
+) -> Verdict | list[WorkerRequest]:
     """The verdict of a pair, or the questions for the workers that it needs first."""
-    asked: list[Request] = []
+    asked: list[WorkerRequest] = []
 
     def ask(one: str, other: str) -> bool | None:
-        asked.append(request := Request(one, other))
+        asked.append(request := WorkerRequest(one, other))
         reply = replies.get(request)
         return reply.value if reply and reply.error is None else None
 
@@ -108,7 +110,7 @@ def _verdict(gold: str, answer: str, replies: Mapping[Request, Reply]) -> Verdic
         return Verdict(equal)
     if unanswered := [request for request in asked if request not in replies]:
         return unanswered
-    whole = Request(_for_worker(gold), _for_worker(answer))
+    whole = WorkerRequest(_for_worker(gold), _for_worker(answer))
     failed = [request for request in asked if replies[request].error is not None]
     decisive = failed[0] if failed else whole
     if decisive not in replies:
@@ -140,7 +142,7 @@ def _is_plain(reading: Reading) -> bool:
     )
 
 
-def _reported_problem(gold: str, reply: Reply) -> str | None:
+def _reported_problem(gold: str, reply: WorkerReply) -> str | None:
     if reply.error is not None:
         return f"the gold answer {gold!r} could not be checked: {reply.error}"
     if not reply.value:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import wait
 
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.scoring.process import Reply, Request, WorkerProcess
+from dataenvgym.scoring.process import WorkerProcess, WorkerReply, WorkerRequest
 
 _MAX_WORKERS = 4
 
@@ -36,7 +36,7 @@ class WorkerPool:
         self._queue: deque[object] = deque()
         self._closed = False
 
-    def run(self, requests: Sequence[Request], time_limit: float) -> list[Reply]:
+    def run(self, requests: Sequence[WorkerRequest], time_limit: float) -> list[WorkerReply]:
         """One reply per request, in order; each may take `time_limit` seconds by the clock.
 
         A worker that exceeds the limit or dies is killed and replaced; its request gets an error.
@@ -159,8 +159,8 @@ class WorkerPool:
 class _Batch:
     """The requests of one call: waiting, with a worker, answered."""
 
-    def __init__(self, requests: Sequence[Request], time_limit: float):
-        self.replies = [Reply(False, "not graded")] * len(requests)
+    def __init__(self, requests: Sequence[WorkerRequest], time_limit: float):
+        self.replies = [WorkerReply(False, "not graded")] * len(requests)
         self.unanswered = len(requests)
         self.waiting = deque(enumerate(requests))
         self.workers: dict[WorkerProcess, int | None] = {}

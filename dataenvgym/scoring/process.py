@@ -24,7 +24,7 @@ _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WorkerRequest:
     """A pair to compare, or with `answer=None` a gold to parse; both without delimiters."""
 
     gold: str
@@ -32,7 +32,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerReply:
     """A worker's result: `value` (equal, or parsable), or the `error` that prevented it.
 
     `exhausted` says that the error was a lack of time or memory for this request, or that sympy
@@ -84,7 +84,7 @@ class WorkerProcess:
     def has_exited(self) -> bool:
         return self._process.poll() is not None
 
-    def send(self, request: Request, time_limit: float) -> None:
+    def send(self, request: WorkerRequest, time_limit: float) -> None:
         """Hand over a request; that the worker is gone shows when its reply is read."""
         message = {"gold": request.gold, "answer": request.answer, "limit": time_limit}
         self._limit = time_limit
@@ -92,7 +92,7 @@ class WorkerProcess:
         with contextlib.suppress(BrokenPipeError):
             self._to.write(json.dumps(message).encode() + b"\n")
 
-    def receive(self) -> Reply | None:
+    def receive(self) -> WorkerReply | None:
         """The reply if it is there, an error if none will come, None if it is still awaited.
 
         A worker that exceeds its time or fails to start is killed.
@@ -103,7 +103,7 @@ class WorkerProcess:
             return None
         else:
             error = f"{self._activity()} took more than {self._limit:g} s"
-            reply = Reply(False, error, exhausted=self.ready)
+            reply = WorkerReply(False, error, exhausted=self.ready)
             self.kill()
         if reply is not None:
             self.deadline = math.inf
@@ -114,12 +114,12 @@ class WorkerProcess:
     def _activity(self) -> str:
         return "the symbolic check" if self.ready else "the start of the grading worker"
 
-    def _read(self) -> Reply | None:
+    def _read(self) -> WorkerReply | None:
         data = os.read(self.fileno(), 65536)
         if not data:
             activity = self._activity()
             self.kill()
-            return Reply(False, f"{activity} ended with exit code {self._process.returncode}")
+            return WorkerReply(False, f"{activity} ended with exit code {self._process.returncode}")
         self._buffer += data
         while b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
@@ -149,10 +149,10 @@ class WorkerProcess:
         self._from.close()
 
 
-def _decode(line: dict[str, Any]) -> Reply | None:
+def _decode(line: dict[str, Any]) -> WorkerReply | None:
     """A reply, or None for the line that says that the worker is ready."""
     if "error" in line:
-        return Reply(False, line["error"], exhausted=line.get("exhausted", False))
+        return WorkerReply(False, line["error"], exhausted=line.get("exhausted", False))
     if "equal" in line or "parsed" in line:
-        return Reply(bool(line.get("equal", line.get("parsed"))))
+        return WorkerReply(bool(line.get("equal", line.get("parsed"))))
     return None

@@ -120,7 +120,7 @@ class DiscoveredSkills(CatalogLabeler):
             ),
             counts={
                 "questions": len(questions),
-                "labelled by similarity": names.count(None),
+                "labeled by similarity": names.count(None),
                 "labels before merging": len(merged),
                 "skills without category": sum(s not in groups for s in skills),
             },

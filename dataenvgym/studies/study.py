@@ -21,7 +21,7 @@ from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.executors import Episode, Outcome, build_executor
+from dataenvgym.executors import Episode, EpisodeOutcome, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.studies.checks import check_study, has_result
 from dataenvgym.studies.expected_time import ExpectedTime, run_seconds
@@ -112,7 +112,7 @@ class Study:
         """
         self._differences = check_study(self.plan)
 
-    def run(self, console: Console | None = None) -> list[Outcome]:
+    def run(self, console: Console | None = None) -> list[EpisodeOutcome]:
         """Run what is left to do. One that fails holds up none of the others.
 
         Raises:
@@ -122,7 +122,7 @@ class Study:
         with opened(self.directory, below=False):  # the runs have locks of their own
             return self._run(console)
 
-    def _run(self, console: Console | None) -> list[Outcome]:
+    def _run(self, console: Console | None) -> list[EpisodeOutcome]:
         cells = self.unfinished()
         write_state(self.plan, unfinished=self.missing())
         if not cells:

@@ -18,7 +18,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.rows import HubDataset, Row, read_rows, source_name
+from dataenvgym.tasks.rows import HubDataset, SourceRow, read_rows, source_name
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 Place = str | Path | HubDataset | Mapping[str, Any]
@@ -64,7 +64,7 @@ class RowSource(Source):
     def __init__(
         self,
         places: Places,
-        read: Callable[[Row], TaskInstance | None],
+        read: Callable[[SourceRow], TaskInstance | None],
         *,
         name: str,
         overlap_key: Callable[[str], str],
@@ -73,7 +73,7 @@ class RowSource(Source):
         limit: int | None = None,
         seed: int = 0,
         keeps_test_apart: bool = False,
-        rows: Callable[[Path | HubDataset], Iterable[Row]] = read_rows,
+        rows: Callable[[Path | HubDataset], Iterable[SourceRow]] = read_rows,
         text_of: Callable[[TaskInstance], str] | None = None,
     ) -> None:
         if limit is not None and limit < 1:

@@ -1,6 +1,6 @@
 """Rows of problems: from files, folders and named data sets.
 
-A `Row` is a JSON object, an id that is the same on every machine, and where it was found, for
+A `SourceRow` is a JSON object, an id that is the same on every machine, and where it was found, for
 error messages. `read_rows` takes
 
     test.jsonl, test.jsonl.gz   one JSON object a line
@@ -54,7 +54,7 @@ class HubDataset(Model):
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """One JSON object of a source, with its `id` in there and `where` it was found."""
 
     id: str
@@ -62,7 +62,7 @@ class Row:
     values: dict[str, Any]
 
 
-def read_rows(source: Path | HubDataset) -> Iterator[Row]:
+def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
     """The rows of a source, in its own order (a folder's: by path).
 
     Raises:
@@ -86,7 +86,7 @@ def source_name(source: Path | HubDataset) -> str:
     return source.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
 
 
-def _from_file(path: Path, name: str, where: str) -> Iterator[Row]:
+def _from_file(path: Path, name: str, where: str) -> Iterator[SourceRow]:
     if path.suffix == ".json":
         return _from_array(path, name, where)
     if path.suffixes[-1:] == [".jsonl"] or path.suffixes[-2:] == [".jsonl", ".gz"]:
@@ -96,7 +96,7 @@ def _from_file(path: Path, name: str, where: str) -> Iterator[Row]:
     )
 
 
-def rows_of_lines(path: Path, name: str, where: str) -> Iterator[Row]:
+def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
     """The JSON objects of a file with one a line.
 
     Args:
@@ -114,7 +114,7 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[Row]:
                 yield _row(f"{name}-{number}", f"{where}:{number}", line)
 
 
-def _from_array(path: Path, name: str, where: str) -> Iterator[Row]:
+def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
     data = path.read_bytes()
     if _has_lines(data):
         yield from rows_of_lines(path, name, where)
@@ -123,7 +123,7 @@ def _from_array(path: Path, name: str, where: str) -> Iterator[Row]:
     if not isinstance(rows, list):
         raise InvalidInstanceError(f"{where}: found {_kind(rows)}, expected an array of objects")
     for number, values in enumerate(rows, start=1):
-        yield Row(f"{name}-{number}", f"{where}, item {number}", _object(values, where))
+        yield SourceRow(f"{name}-{number}", f"{where}, item {number}", _object(values, where))
 
 
 def _has_lines(data: bytes) -> bool:
@@ -137,7 +137,7 @@ def _has_lines(data: bytes) -> bool:
         return False
 
 
-def _from_folder(folder: Path) -> Iterator[Row]:
+def _from_folder(folder: Path) -> Iterator[SourceRow]:
     files = sorted(folder.rglob("*.json"))
     if not files:
         raise ConfigurationError(f"the folder {str(folder)!r} holds no .json file, at any depth")
@@ -146,7 +146,7 @@ def _from_folder(folder: Path) -> Iterator[Row]:
         yield _row(f"{source_name(folder)}/{relative}", str(file), file.read_bytes())
 
 
-def _from_hub(source: HubDataset) -> Iterator[Row]:
+def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
     try:
         import datasets
     except ImportError:
@@ -163,10 +163,10 @@ def _from_hub(source: HubDataset) -> Iterator[Row]:
             "the path of a file"
         ) from error
     for number, values in enumerate(rows, start=1):
-        yield Row(f"{source_name(source)}-{number}", f"{where}, row {number}", dict(values))
+        yield SourceRow(f"{source_name(source)}-{number}", f"{where}, row {number}", dict(values))
 
 
-def _from_repository(source: HubDataset) -> Iterator[Row]:
+def _from_repository(source: HubDataset) -> Iterator[SourceRow]:
     for file in source.files:
         name = source_name(source.model_copy(update={"files": (file,)}))
         yield from _from_file(_downloaded(source, file), name, f"{source.dataset}/{file}")
@@ -200,8 +200,8 @@ def _open(path: Path) -> BinaryIO:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
-def _row(id: str, where: str, data: bytes) -> Row:
-    return Row(id, where, _object(_parse(data, where), where))
+def _row(id: str, where: str, data: bytes) -> SourceRow:
+    return SourceRow(id, where, _object(_parse(data, where), where))
 
 
 def _parse(data: bytes, where: str) -> Any:

@@ -7,7 +7,7 @@ in_process      a trainer in this process: its options, and the way through one 
     examples      training records -> tokens and labels, for each stage
     objectives    the losses of the stages
     batches       the order of the examples, and padding
-    loop          the optimisation
+    loop          the optimization
     folding       ... and a faster way through small layers
     student       base models and tokenizers from disk
     adapters      LoRA adapters: new ones, on a base model, as files

@@ -91,7 +91,7 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
             config = _peft_config(adapter)
             config.inference_mode = not trainable
             config.base_model_name_or_path = None
-            # on "meta", weights are neither initialised nor drawn at random
+            # on "meta", weights are neither initialized nor drawn at random
             model = get_peft_model(twin(base), config, _NAME, low_cpu_mem_usage=True)
             result: Any = set_peft_model_state_dict(
                 model, adapter.weights, _NAME, low_cpu_mem_usage=True

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Update:
-    """One step of the optimiser: the batches whose gradients are added up for it.
+    """One step of the optimizer: the batches whose gradients are added up for it.
 
     Attributes:
         epoch: epochs done when it is over, as a fraction.

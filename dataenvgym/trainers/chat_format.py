@@ -25,7 +25,7 @@ _THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Turn:
+class TrainingTurn:
     """The text before a reply, and the reply, each as pieces that are tokenized apart."""
 
     prompt: tuple[str, ...]
@@ -95,18 +95,18 @@ class ChatFormat:
                 )
         return cls(prefix, system, user, assistant, default_system, thinks)
 
-    def turns(self, messages: Conversation) -> list[Turn]:
+    def turns(self, messages: Conversation) -> list[TrainingTurn]:
         """The turns of a conversation to train every reply of (LLaMA-Factory: stage `sft`)."""
         system, messages = _split(self._flat(messages))
         return [
-            Turn(
+            TrainingTurn(
                 prompt=self._prompt(messages[i], i == 0, system),
                 response=self._response(messages[i + 1], self.thinks),
             )
             for i in range(0, len(messages), 2)
         ]
 
-    def last_turn(self, messages: Conversation) -> Turn:
+    def last_turn(self, messages: Conversation) -> TrainingTurn:
         """A conversation as one turn, to train the last reply only (stages `dpo` and `kto`)."""
         system, messages = _split(self._flat(messages))
         prompt: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class ChatFormat:
                 prompt += self._response(message, False)
             else:
                 prompt += self._prompt(message, i == 0, system)
-        return Turn(prompt=prompt, response=self._response(messages[-1], self.thinks))
+        return TrainingTurn(prompt=prompt, response=self._response(messages[-1], self.thinks))
 
     def _flat(self, messages: Conversation) -> Conversation:
         """Plain turns; tools follow on the default system message, where there is no other."""

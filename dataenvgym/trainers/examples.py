@@ -1,7 +1,7 @@
 """Training records as tokens and labels, for each stage.
 
 A label is the token itself where it is to be learned, and `IGNORED` elsewhere. Long examples are
-cut as LLaMA-Factory cuts it: a turn's prompt and response share the room that is left, in favour
+cut as LLaMA-Factory cuts it: a turn's prompt and response share the room that is left, in favor
 of the shorter of the two.
 """
 
@@ -21,7 +21,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TextDatum,
 )
-from dataenvgym.trainers.chat_format import ChatFormat, Turn
+from dataenvgym.trainers.chat_format import ChatFormat, TrainingTurn
 
 IGNORED = -100
 
@@ -162,7 +162,7 @@ def text_examples(
 class _Pieces:
     """The tokens of every piece of many turns, made in one call of the tokenizer."""
 
-    def __init__(self, tokenizer: Any, turns: Iterable[Turn]) -> None:
+    def __init__(self, tokenizer: Any, turns: Iterable[TrainingTurn]) -> None:
         texts = dict.fromkeys(text for turn in turns for text in (*turn.prompt, *turn.response))
         self._tokens = dict(zip(texts, _tokenize(tokenizer, list(texts)), strict=True))
 
@@ -175,7 +175,7 @@ def _tokenize(tokenizer: Any, texts: list[str]) -> list[list[int]]:
     return tokens
 
 
-def _conversation(turns: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Example:
+def _conversation(turns: Sequence[TrainingTurn], pieces: _Pieces, cutoff: int) -> Example:
     tokens: list[int] = []
     labels: list[int] = []
     for turn in turns:
@@ -190,7 +190,7 @@ def _conversation(turns: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Exampl
 
 
 def _scored(
-    turns: Sequence[Turn], weights: Sequence[float | None], pieces: _Pieces, cutoff: int
+    turns: Sequence[TrainingTurn], weights: Sequence[float | None], pieces: _Pieces, cutoff: int
 ) -> Scored:
     scored = Scored(Example([], []), [], [])
     tokens, labels = scored.example.tokens, scored.example.labels
@@ -205,14 +205,16 @@ def _scored(
     return scored
 
 
-def _segment(form: ChatFormat, prompt: Conversation, answer: Conversation) -> list[Turn]:
+def _segment(form: ChatFormat, prompt: Conversation, answer: Conversation) -> list[TrainingTurn]:
     """The turns of an answer; the first one has the whole prompt."""
     first = form.last_turn((*prompt, answer[0]))
     n_more = sum(message.role == "assistant" for message in answer[1:])
     return [first, *form.turns((*prompt, *answer))[-n_more:]] if n_more else [first]
 
 
-def _pair(chosen: Sequence[Turn], rejected: Sequence[Turn], pieces: _Pieces, cutoff: int) -> Pair:
+def _pair(
+    chosen: Sequence[TrainingTurn], rejected: Sequence[TrainingTurn], pieces: _Pieces, cutoff: int
+) -> Pair:
     prompt = pieces.of(chosen[0].prompt)
     better, worse = pieces.of(chosen[0].response), pieces.of(rejected[0].response)
     n_prompt, n_response = shared_room(len(prompt), max(len(better), len(worse)), cutoff)

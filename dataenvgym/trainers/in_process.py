@@ -79,7 +79,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
     from dataenvgym.trainers import adapters
     from dataenvgym.trainers.compute import global_rng, resolve_device, workers
     from dataenvgym.trainers.folding import fold_small_layers
-    from dataenvgym.trainers.loop import Step, optimise
+    from dataenvgym.trainers.loop import Step, optimize
     from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
     output, records = Path(_needed(config, "output_dir")), _records(config)
@@ -105,10 +105,10 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
             objective = _objective(config, records, tokenizer, base, run)
         if _draws_at_random(model):
             with global_rng(config.seed, device):
-                log.extend(optimise(model, objective, config, parts=1, run=run))
+                log.extend(optimize(model, objective, config, parts=1, run=run))
         else:
             parts = threads if device.type == "cpu" else 1
-            log.extend(optimise(model, objective, config, parts=parts, run=run))
+            log.extend(optimize(model, objective, config, parts=parts, run=run))
 
     write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
     with publishing(output) as folder:

@@ -1,4 +1,4 @@
-"""The optimisation: AdamW with a learning-rate schedule, as transformers' trainer does it.
+"""The optimization: AdamW with a learning-rate schedule, as transformers' trainer does it.
 
 A batch that is worth it is computed in parts, one for each core, of examples of like length; their
 gradients are added up in a fixed order. So the same seed and the same number of threads give the
@@ -46,7 +46,7 @@ class Step:
         }
 
 
-def optimise(
+def optimize(
     model: Any, objective: Objective, config: TrainingConfig, *, parts: int, run: Run
 ) -> Iterator[Step]:
     """Train the model's trainable weights, in place; yields after each step.

@@ -13,10 +13,10 @@ import pytest
 from dataenvgym.cli.console import SETTINGS
 from dataenvgym.cli.main import main
 
-PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
+MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
 SMALL = (
     "predictor=custom",
-    "predictor._target_=pupils.Pupil",
+    "predictor._target_=my_students.MyStudent",
     "task.n_validation=20",
     "task.n_test=20",
     "agent.records_per_iteration=20",
@@ -40,11 +40,11 @@ class Command(Protocol):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch) -> Path:
-    """A user's current folder, with `pupils.py` in it; what the process keeps is put back."""
-    (tmp_path / "pupils.py").write_text(PUPILS)
+    """A user's current folder, with `my_students.py` in it; what the process keeps is put back."""
+    (tmp_path / "my_students.py").write_text(MY_STUDENTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p != ""])
-    monkeypatch.delitem(sys.modules, "pupils", raising=False)
+    monkeypatch.delitem(sys.modules, "my_students", raising=False)
     for name in SETTINGS:  # set and taken back, so that the command's own settings go too
         monkeypatch.setenv(name, os.environ.get(name, SETTINGS[name]))
     monkeypatch.setattr(logging.getLogger(), "handlers", logging.getLogger().handlers[:])

@@ -157,6 +157,6 @@ def test_a_bad_file_is_a_users_error_that_names_the_place(dataenvgym, folder):
     file = folder / "bfcl" / "BFCL_v4_multiple.json"
     file.write_text(file.read_text().replace('"function"', '"tools"', 1))
     result = dataenvgym("eval", "task=bfcl", "task.sources=bfcl", "predictor=custom",
-                        "predictor._target_=pupils.Pupil", "--split", "all")  # fmt: skip
+                        "predictor._target_=my_students.MyStudent", "--split", "all")  # fmt: skip
     assert result.code == 2
     assert "bfcl/BFCL_v4_multiple.json:1, field 'function'" in result.err

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-PUPIL = ("predictor=pupils.Pupil", "task.n_validation=20", "task.n_test=20")
+MY_STUDENT = ("predictor=my_students.MyStudent", "task.n_validation=20", "task.n_test=20")
 TEACHER = ("agent/engine=llm", "teacher=openai", "teacher.model=big")
 
 MINE = """
@@ -36,7 +36,7 @@ def dry(dataenvgym, folder, monkeypatch):
 
     def run(*arguments: str):
         before = sorted(folder.rglob("*"))
-        result = dataenvgym("run", "--dry", *PUPIL, *arguments)
+        result = dataenvgym("run", "--dry", *MY_STUDENT, *arguments)
         after = sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
         assert [path for path in after if path not in before] == []
         return result
@@ -131,7 +131,7 @@ def test_an_engine_that_follows_no_plan_has_no_limit_of_records(dry):
 
 def test_it_says_where_a_run_stands(dry, dataenvgym):
     small = ("agent.records_per_iteration=20", "episode.iterations=1", "name=r")
-    assert dataenvgym("run", *PUPIL, *small).code == 0
+    assert dataenvgym("run", *MY_STUDENT, *small).code == 0
     assert "finished already" in dry(*small).out
     assert "continued after iteration 1" in dry(*small[:1], "episode.iterations=2", "name=r").out
     assert "begun anew" in dry(*small, "--fresh").out

@@ -98,9 +98,13 @@ def run(*command: str, folder: Path) -> str:
 def test_its_own_test_passes_and_a_small_run_with_it(dataenvgym, folder, kind):
     name = NAMES[kind]
     dataenvgym("new", kind, name)
-    (folder / name / "pupils.py").write_text((folder / "pupils.py").read_text())
+    (folder / name / "my_students.py").write_text((folder / "my_students.py").read_text())
     assert " passed" in run("pytest", "-q", f"test_{name}.py", folder=folder / name)
-    options = ["predictor=custom", "predictor._target_=pupils.Pupil", "episode.iterations=1"]
+    options = [
+        "predictor=custom",
+        "predictor._target_=my_students.MyStudent",
+        "episode.iterations=1",
+    ]
     sizes = ["task.n_train=100", "task.n_validation=20", "task.n_test=20"]
     options += sizes if kind == "agent" else ["agent=gold"]
     choice = ["--config-dir", "configs", f"{KINDS[kind]}={name}", "name=r"]

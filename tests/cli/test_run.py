@@ -162,7 +162,7 @@ def test_a_class_that_will_not_do_is_a_users_error(dataenvgym, small, folder, ag
 
 
 def own_agent(name: str) -> tuple[str, ...]:
-    return (f"agent._target_=pupils.{name}", "episode.iterations=3")
+    return (f"agent._target_=my_students.{name}", "episode.iterations=3")
 
 
 def continues(directory: Path, command: str = "the same command") -> str:

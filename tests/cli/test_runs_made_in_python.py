@@ -33,10 +33,10 @@ class Writer:
 def teach(folder, monkeypatch):
     """Runs an episode in Python, in `runs/<name>`."""
     monkeypatch.syspath_prepend(folder)
-    pupils = importlib.import_module("pupils")
+    my_students = importlib.import_module("my_students")
 
     def run(name, *, seed=0, **options):
-        environment = OpenEnded(PocketMathTask(n_validation=20, n_test=20), pupils.Pupil())
+        environment = OpenEnded(PocketMathTask(n_validation=20, n_test=20), my_students.MyStudent())
         agent = Writer(options.pop("agent", name))
         directory = f"runs/{name}"
         return run_episode(

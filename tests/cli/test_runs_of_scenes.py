@@ -7,7 +7,7 @@ import pytest
 from dataenvgym.store import open_store
 from dataenvgym.tasks.social.kinds import EPISODES
 
-STUDENT = ("predictor=custom", "predictor._target_=pupils.Pupil")
+STUDENT = ("predictor=custom", "predictor._target_=my_students.MyStudent")
 SCENES = ("task=social", "agent=gold", "agent.records_per_iteration=4", "episode.iterations=1")
 
 

@@ -10,7 +10,7 @@ from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.storage import read_json
 
 OWN = ("task=math_jsonl", "task.sources=own.jsonl", "predictor=custom")
-PUPIL = ("predictor._target_=pupils.Pupil",)
+MY_STUDENT = ("predictor._target_=my_students.MyStudent",)
 
 EMPTY_TASK = """
 class Empty:
@@ -36,7 +36,7 @@ def n_evaluated(out: str) -> int:
 
 
 def test_an_evaluation_of_one_file_is_about_all_its_rows(dataenvgym, own):
-    result = dataenvgym("eval", *OWN, *PUPIL)
+    result = dataenvgym("eval", *OWN, *MY_STUDENT)
     assert (result.code, result.err, n_evaluated(result.out)) == (0, "", 20)
     assert "math, all problems: the student" in result.out
     (evaluation,) = (own / "evaluations").iterdir()
@@ -48,7 +48,7 @@ def test_an_evaluation_of_one_file_is_about_all_its_rows(dataenvgym, own):
 def test_an_evaluation_warns_of_what_is_odd_in_its_data(dataenvgym, folder):
     row = f"{json.dumps({'question': '1 + 1 = ?', 'answer': '#### 2'})}\n"
     (folder / "own.jsonl").write_text(row * 3)
-    result = dataenvgym("eval", *OWN, *PUPIL, "name=e")
+    result = dataenvgym("eval", *OWN, *MY_STUDENT, "name=e")
     assert (result.code, n_evaluated(result.out)) == (0, 3)
     assert result.out.count("warning: math: 2 of 3 problems repeat") == 1
     assert dataenvgym("rescore", "e").out.count("warning: math: 2 of 3 problems repeat") == 1
@@ -57,25 +57,25 @@ def test_an_evaluation_warns_of_what_is_odd_in_its_data(dataenvgym, folder):
 def test_an_evaluation_without_problems_says_so(dataenvgym, folder):
     (folder / "empty_task.py").write_text(EMPTY_TASK)
     for _ in range(2):
-        result = dataenvgym("eval", "task=empty_task.Empty", *OWN[2:], *PUPIL)
+        result = dataenvgym("eval", "task=empty_task.Empty", *OWN[2:], *MY_STUDENT)
         assert "task 'Empty' evaluated no problem" in result.err
 
 
 def test_a_split_of_one_file_says_what_part_it_is_then_and_later(dataenvgym, own):
     for _ in range(2):
-        result = dataenvgym("eval", *OWN, *PUPIL, "--split", "validation", "name=e")
+        result = dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "validation", "name=e")
         assert n_evaluated(result.out) == 2
         assert "2 of 20 problems (validation is 10%); --split all takes all" in result.out
     kept = (own / "evaluations" / "e" / "config.yaml").read_text()
     assert "problems: 2 of 20 problems (validation is 10%)" in kept
-    limited = dataenvgym("eval", *OWN, *PUPIL, "--limit", "3")
+    limited = dataenvgym("eval", *OWN, *MY_STUDENT, "--limit", "3")
     assert "the first 3 of 20 problems" in limited.out
 
 
 def test_a_run_says_what_part_its_splits_are_and_its_student_is_not_asked_what_it_learned(
     dataenvgym, own
 ):
-    run = ("run", *OWN, *PUPIL, "agent=none", "episode.iterations=1", "name=r")
+    run = ("run", *OWN, *MY_STUDENT, "agent=none", "episode.iterations=1", "name=r")
     result = dataenvgym(*run)
     assert (result.code, result.err) == (0, "")
     parts = {split: f"2 of 20 problems ({split} is 10%)" for split in ("validation", "test")}
@@ -88,21 +88,31 @@ def test_a_run_says_what_part_its_splits_are_and_its_student_is_not_asked_what_i
     adapter.mkdir(exist_ok=True)
     (adapter / "scripted.json").write_text('{"trainings": 1, "records": 0}')
     of_run = ("--run", "r", "--trust")
-    for chosen in (of_run, (*of_run, *OWN[:2]), (*OWN, *PUPIL, "--adapter", adapter)):
+    for chosen in (of_run, (*of_run, *OWN[:2]), (*OWN, *MY_STUDENT, "--adapter", adapter)):
         evaluated = dataenvgym("eval", *map(str, chosen))
         assert parts["validation"] in evaluated.out, evaluated.err
 
 
 def test_a_run_on_a_task_without_a_test_split_ends_without_a_test_score(dataenvgym, own):
     sources = "task.sources={validation: own.jsonl}"
-    run = ("run", OWN[0], sources, OWN[2], *PUPIL, "agent=none", "episode.iterations=1", "name=r")
+    run = (
+        "run",
+        OWN[0],
+        sources,
+        OWN[2],
+        *MY_STUDENT,
+        "agent=none",
+        "episode.iterations=1",
+        "name=r",
+    )
     assert dataenvgym(*run).code == 0
     assert read_json(own / "runs" / "r" / "summary.json")["test_score_after"] is None
 
 
 def test_a_split_that_there_is_not_is_refused(dataenvgym, small, own):
     assert (
-        "--split is 'al', expected one of" in dataenvgym("eval", *OWN, *PUPIL, "--split", "al").err
+        "--split is 'al', expected one of"
+        in dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "al").err
     )
     result = dataenvgym("eval", *small, "--split", "all")
     assert (result.code, result.out) == (2, "")

@@ -48,7 +48,7 @@ def test_what_is_typed_wrong_is_said_before_anything_is_touched(
 
 
 def test_a_failed_episode_is_named_and_the_exit_code_is_1(dataenvgym, small, folder):
-    clumsy = ("--strategy", "clumsy: agent=random agent._target_=pupils.Clumsy")
+    clumsy = ("--strategy", "clumsy: agent=random agent._target_=my_students.Clumsy")
     result = dataenvgym("study", "agent=skill_list", *clumsy, *small, *OPTIONS)
     assert result.code == 1
     assert "1 of 2 episodes have no result" in result.err
@@ -59,7 +59,7 @@ def test_a_failed_episode_is_named_and_the_exit_code_is_1(dataenvgym, small, fol
 
 
 def test_an_interrupted_study_says_so_and_the_same_command_goes_on(dataenvgym, small, folder):
-    impatient = ("--strategy", "impatient: agent=random agent._target_=pupils.Impatient")
+    impatient = ("--strategy", "impatient: agent=random agent._target_=my_students.Impatient")
     command = ("study", *impatient, *small, *OPTIONS, "--allow-unequal", "records")
     result = dataenvgym(*command)
     assert result.code == 130

@@ -95,13 +95,15 @@ def test_unless_they_are_kept_a_sample_reads_only_its_own_records(files, tmp_pat
 def test_incremental_training_reads_only_the_records_that_it_replays(files, tmp_path, monkeypatch):
     trained: list[TrainingDatum] = []
 
-    class Pupil(ScriptedPredictor):
+    class MyStudent(ScriptedPredictor):
         def train(self, training_data, run) -> None:
             trained.extend(training_data)
 
     history = History.of(tmp_path, files)
     monkeypatch.setattr(History, "records", property(lambda _: pytest.fail("all were read")))
-    student = Student(Pupil(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3))
+    student = Student(
+        MyStudent(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3)
+    )
     next_files = IterationFiles(tmp_path, len(files))
     student.train(supervised(2, "new"), next_files, history, seed=0, clock=PhaseClock())
     assert len(trained) == 5

@@ -4,7 +4,7 @@ from dataenvgym.episodes.texts import cell, fenced, one_line, plain, record, sev
 from dataenvgym.records import parse_training_datum
 
 
-def test_control_characters_are_spelt_out_and_letters_are_not():
+def test_control_characters_are_spelled_out_and_letters_are_not():
     assert plain("a\x1b[31m\x07\x9b b\rc\n\td\u202ee") == (
         "a\\x1b[31m\\x07\\x9b b\\rc\n\td\\u202ee"
     )

@@ -33,7 +33,7 @@ def test_the_same_task_judges_as_it_did_turn_by_turn(task, files):
     samples, rescored = again(task, files)
     assert any(len(s.transcript) == 4 for s in samples)
     assert any(s.was_correct for s in samples)
-    assert [r.judgement for r in rescored] == [s.judgement for s in samples]
+    assert [r.judgment for r in rescored] == [s.judgment for s in samples]
     assert not any(r.has_changed for r in rescored)
 
 
@@ -45,7 +45,7 @@ def test_another_gold_answer_changes_the_verdicts_it_should(task, files):
         said = [m.content for m in sample.transcript if m.role == "assistant"]
         if r.error is None:
             assert r.was_correct == ("7" in said)
-            assert r.before == sample.judgement
+            assert r.before == sample.judgment
     assert {(r.verdict_before, r.verdict) for r in rescored if r.has_changed} >= {
         ("right", "wrong"), ("wrong", "right"),
     }  # fmt: skip
@@ -73,7 +73,7 @@ def test_calls_of_tools_are_said_again(task, tmp_path):
     samples = list(files.read_samples(1))
     assert samples[0].transcript[1].tool_calls == (ToolCall(name="guess", arguments={"n": 4}),)
     rescored = [r for r, _ in rescore(task, {i.id: i for i in task.instances}, samples)]
-    assert [(r.judgement, r.note) for r in rescored] == [(s.judgement, None) for s in samples]
+    assert [(r.judgment, r.note) for r in rescored] == [(s.judgment, None) for s in samples]
 
 
 def test_a_failed_call_has_nothing_to_judge(task, files):
@@ -157,7 +157,7 @@ def test_a_sample_whose_scorer_failed_is_judged_again(guess_task, guesser, tmp_p
     assert "error" not in {r.verdict for r in outcome.rescored}
     mended = EvaluationFiles(tmp_path / "mended", chunk=3)
     draw_samples(mended, guess_task(tries=1), guesser(), guess_task().instances, 2)
-    assert [r.judgement for r in outcome.rescored] == [s.judgement for s in mended.read_samples(2)]
+    assert [r.judgment for r in outcome.rescored] == [s.judgment for s in mended.read_samples(2)]
 
 
 def test_a_sample_whose_judge_failed_is_judged_again(guess_task, guesser, tmp_path):
@@ -245,4 +245,4 @@ def test_turns_that_a_prompt_shows_are_not_said_again_as_the_students(task, tmp_
     samples = list(files.read_samples(1))
     assert all(sample.was_correct for sample in samples)
     rescored = [r for r, _ in rescore(task, {i.id: i for i in task.instances}, samples)]
-    assert [(r.judgement, r.note) for r in rescored] == [(s.judgement, None) for s in samples]
+    assert [(r.judgment, r.note) for r in rescored] == [(s.judgment, None) for s in samples]

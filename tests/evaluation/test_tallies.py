@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataenvgym.evaluation.samples import Judgement
+from dataenvgym.evaluation.samples import Judgment
 from dataenvgym.evaluation.tallies import tally, tally_all
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 TASK = PocketMathTask(n_validation=2)
 
 
-def judged(answer: str | None, right: bool = False, error: str | None = None) -> Judgement:
-    return Judgement(reward=float(right), was_correct=right, error=error, answer_class=answer)
+def judged(answer: str | None, right: bool = False, error: str | None = None) -> Judgment:
+    return Judgment(reward=float(right), was_correct=right, error=error, answer_class=answer)
 
 
 def test_samples_are_counted_by_outcome_and_answer():

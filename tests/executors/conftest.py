@@ -22,11 +22,11 @@ from dataenvgym.executors import (
     RayExecutor,
 )
 
-PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
+MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
 
 SCRIPTED = (
     "predictor=custom",
-    "predictor._target_=pupils.Pupil",
+    "predictor._target_=my_students.MyStudent",
     "task.n_validation=8",
     "task.n_test=8",
     "agent.records_per_iteration=20",
@@ -109,11 +109,11 @@ def listener() -> Callable[..., Listener]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch) -> Path:
-    """The current folder, with `pupils.py` in it."""
-    (tmp_path / "pupils.py").write_text(PUPILS)
+    """The current folder, with `my_students.py` in it."""
+    (tmp_path / "my_students.py").write_text(MY_STUDENTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "pupils", raising=False)
+    monkeypatch.delitem(sys.modules, "my_students", raising=False)
     return tmp_path
 
 

@@ -21,12 +21,12 @@ from dataenvgym.errors import (
 from dataenvgym.executors import ExecutorInterface, InProcessExecutor
 from dataenvgym.executors.driving import DrivenEpisode
 from dataenvgym.executors.errors import CarriedError
-from dataenvgym.executors.worker import Order, Surroundings, _ending_without, run_order
+from dataenvgym.executors.worker import Order, WorkerContext, _ending_without, run_order
 from dataenvgym.storage import read_json
 
 RAY = pytest.param("ray", marks=pytest.mark.slow)
-FRAGILE = "agent._target_=pupils.Fragile"
-ENDLESS = "agent._target_=pupils.Endless"
+FRAGILE = "agent._target_=my_students.Fragile"
+ENDLESS = "agent._target_=my_students.Endless"
 elsewhere = pytest.mark.parametrize("executor", ["processes", RAY], indirect=True)
 
 
@@ -75,9 +75,9 @@ def test_the_real_students_weights_are_the_same_as_in_this_process(
 
 def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(executor, scripted):
     episodes = [
-        scripted("agent._target_=pupils.Clumsy", "name=a"),
+        scripted("agent._target_=my_students.Clumsy", "name=a"),
         scripted("agent=random", "episode.iterations=1", "name=b"),
-        scripted("agent._target_=pupils.Buggy", "name=c"),
+        scripted("agent._target_=my_students.Buggy", "name=c"),
     ]
     clumsy, finished, buggy = executor.run(episodes)
     assert type(clumsy.error) is InvalidRecordError
@@ -95,7 +95,7 @@ def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(executor, script
 
 @elsewhere
 def test_an_error_from_elsewhere_has_its_traceback_with_it(executor, scripted):
-    (buggy,) = executor.run([scripted("agent._target_=pupils.Buggy")])
+    (buggy,) = executor.run([scripted("agent._target_=my_students.Buggy")])
     assert "return 1 // 0" in buggy.error.__notes__[0]
 
 
@@ -134,7 +134,7 @@ def test_an_interrupt_ends_all_which_another_executor_continues(
 
 
 def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
-    hasty = scripted("agent._target_=pupils.Hasty", "name=a")
+    hasty = scripted("agent._target_=my_students.Hasty", "name=a")
     with pytest.raises(KeyboardInterrupt):
         executor.run([hasty, scripted(ENDLESS, "name=b")])
     assert status_of(hasty) == "interrupted"
@@ -239,7 +239,7 @@ def test_ray_replaces_a_lost_process_by_one_that_continues(
 def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_what_it_knew(
     executor_of, scripted, folder, comparable, undisturbed
 ):
-    kind = "predictor._target_=pupils.Mortal"
+    kind = "predictor._target_=my_students.Mortal"
     killed = scripted(kind, "runs_dir=there")
     (outcome,) = executor_of("ray").run([killed])
     outcome.result()
@@ -252,7 +252,7 @@ def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_what_it
 def test_a_student_that_cannot_live_fails_the_episode_which_continues_later(
     executor_of, scripted, folder, comparable, undisturbed
 ):
-    kind = "predictor._target_=pupils.Sickly"
+    kind = "predictor._target_=my_students.Sickly"
     episode = scripted(kind, "runs_dir=there")
     (folder / "sick").touch()
     (outcome,) = executor_of("ray", max_restarts=1).run([episode])
@@ -312,7 +312,7 @@ def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
         config=resolved_yaml(scripted().config),
         fresh=False,
         holder=folder / "runs" / ".holder.1-1.tmp",
-        surroundings=Surroundings.here(),
+        context=WorkerContext.here(),
     )
     reply = run_order(order, lambda told: None)
     assert isinstance(reply, CarriedError)

@@ -33,7 +33,7 @@ def command(folder, scripted_overrides):
 
 @pytest.mark.slow
 def test_the_command_line_starts_a_cluster_and_says_nothing_of_it(command, folder):
-    done = command("name=a", "agent._target_=pupils.Fragile")
+    done = command("name=a", "agent._target_=my_students.Fragile")
     assert (done.returncode, done.stderr) == (0, "")
     assert "iteration 2/2" in done.stdout
     assert (folder / "died-teaching").exists()

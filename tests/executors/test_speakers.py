@@ -86,7 +86,7 @@ def test_a_speaker_is_described_in_the_run_keeps_its_files_there_and_is_closed(t
 
 def test_a_speaker_is_closed_when_the_run_fails(talking, folder):
     with pytest.raises(InvalidRecordError):
-        run(talking("agent._target_=pupils.Clumsy"))
+        run(talking("agent._target_=my_students.Clumsy"))
     assert (folder / "runs/a/others/user/closed").exists()
 
 

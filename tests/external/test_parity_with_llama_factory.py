@@ -53,7 +53,7 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
 PROBE = Path(__file__).with_name("llama_factory_probe.py")
 STILL = 1e-30
-"""A learning rate at which nothing is learnt."""
+"""A learning rate at which nothing is learned."""
 
 Columns = Mapping[str, list[Any]]
 
@@ -223,7 +223,7 @@ CASES: Mapping[str, Case] = {
 
 
 def sums(stage: str, count: int) -> list[TrainingDatum]:
-    """Records of one stage that can be learnt."""
+    """Records of one stage that can be learned."""
     records: list[TrainingDatum] = []
     for n in range(count):
         question, right, wrong = f"{n % 9} + {n % 7}", f"{n % 9 + n % 7}", f"{n % 5} or so"
@@ -418,11 +418,11 @@ def n_examples(batch: Columns) -> int:
     return len(batch["input_ids"])
 
 
-# --- what is learnt is what was meant -------------------------------------------------------------
+# --- what is learned is what was meant -----------------------------------------------------------
 
 
 def sides(seen: Seen, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Of each example, by LLaMA-Factory's labels, the text that is not learnt and the text that is.
+    """Of each example, by LLaMA-Factory's labels, the text that is not learned and the rest.
 
     Args:
         prefix: of the columns.
@@ -430,10 +430,10 @@ def sides(seen: Seen, prefix: str = "") -> Iterator[tuple[str, str]]:
     tokenizer = load_tokenizer(str(student_path()))
     columns = (seen.examples[f"{prefix}{name}"] for name in ("input_ids", "labels"))
     for tokens, labels in zip(*columns, strict=True):
-        learnt = [label for label in labels if label != IGNORED]
-        assert learnt == [t for t, label in zip(tokens, labels, strict=True) if label == t]
+        learned = [label for label in labels if label != IGNORED]
+        assert learned == [t for t, label in zip(tokens, labels, strict=True) if label == t]
         prompt = [t for t, label in zip(tokens, labels, strict=True) if label == IGNORED]
-        yield tokenizer.decode(prompt), tokenizer.decode(learnt)
+        yield tokenizer.decode(prompt), tokenizer.decode(learned)
 
 
 def asked(record: Any, *, history: bool) -> str:
@@ -447,16 +447,16 @@ def asked(record: Any, *, history: bool) -> str:
     return f"{system}{turns}<|user|>{text}<|end|><|assistant|>"
 
 
-def test_of_a_supervised_record_every_reply_is_learnt_and_no_prompt(
+def test_of_a_supervised_record_every_reply_is_learned_and_no_prompt(
     seen: Mapping[str, Seen],
 ) -> None:
-    for record, (prompt, learnt) in zip(SUPERVISED, sides(seen["supervised"]), strict=True):
+    for record, (prompt, learned) in zip(SUPERVISED, sides(seen["supervised"]), strict=True):
         assert prompt == asked(record, history=False)
         replies = (*(reply for _, reply in record.history), record.output)
-        assert learnt == "".join(f"{reply}<|end|>" for reply in replies)
+        assert learned == "".join(f"{reply}<|end|>" for reply in replies)
 
 
-def test_of_a_conversation_every_reply_and_tool_call_is_learnt(seen: Mapping[str, Seen]) -> None:
+def test_of_a_conversation_every_reply_and_tool_call_is_learned(seen: Mapping[str, Seen]) -> None:
     spoken = list(sides(seen["chat"]))
     assert spoken[0] == ("<|user|>a<|end|><|assistant|>", "A<|end|>")
     assert spoken[1] == (
@@ -464,9 +464,9 @@ def test_of_a_conversation_every_reply_and_tool_call_is_learnt(seen: Mapping[str
         "<|user|>c<|end|><|assistant|>",
         "A<|end|> B\n<|end|>C<|end|>",
     )
-    prompt, learnt = spoken[2]
+    prompt, learned = spoken[2]
     call = 'Action: weather\nAction Input: {"town": "Köln", "days": [1, 2], "x": {"y": null}}'
-    assert learnt == (
+    assert learned == (
         f"{call}\nAction: now\nAction Input: {{}}<|end|>Let me see.\n{call}<|end|>Rain.<|end|>"
     )
     assert prompt.startswith("<|system|>Help.You have access to the following tools:\n")
@@ -476,7 +476,7 @@ def test_of_a_conversation_every_reply_and_tool_call_is_learnt(seen: Mapping[str
     assert prompt.endswith("<|user|>rain<|end|><|assistant|>")
 
 
-def test_of_a_preference_both_last_answers_are_learnt(seen: Mapping[str, Seen]) -> None:
+def test_of_a_preference_both_last_answers_are_learned(seen: Mapping[str, Seen]) -> None:
     better, worse = (sides(seen["preference"], side) for side in ("chosen_", "rejected_"))
     for record, chosen, rejected in zip(PREFERENCES, better, worse, strict=True):
         prompt = asked(record, history=True)
@@ -484,7 +484,7 @@ def test_of_a_preference_both_last_answers_are_learnt(seen: Mapping[str, Seen]) 
         assert rejected == (prompt, f"{record.rejected}<|end|>")
 
 
-def test_of_a_judged_record_the_last_answer_is_learnt_with_its_judgement(
+def test_of_a_judged_record_the_last_answer_is_learned_with_its_judgment(
     seen: Mapping[str, Seen],
 ) -> None:
     for record, spoken in zip(JUDGED, sides(seen["kto"]), strict=True):
@@ -492,7 +492,7 @@ def test_of_a_judged_record_the_last_answer_is_learnt_with_its_judgement(
     assert seen["kto"].examples["kto_tags"] == [record.desirable for record in JUDGED]
 
 
-def test_of_a_text_everything_is_learnt(seen: Mapping[str, Seen]) -> None:
+def test_of_a_text_everything_is_learned(seen: Mapping[str, Seen]) -> None:
     tokenizer = load_tokenizer(str(student_path()))
     texts = [tokenizer.decode(tokens) for tokens in seen["text"].examples["input_ids"]]
     assert texts == [f"{record.text}<|end|>" for record in TEXTS]
@@ -603,15 +603,15 @@ def test_the_first_update_on_texts_has_the_same_loss_but_for_the_tokens_counted(
 
     transformers 5.6, the newest that LLaMA-Factory 0.9.5 allows, counts the first token of each
     text when it trains, though nothing predicts it. Later versions count as we do, and so does
-    5.6 where it does not train. In the other stages a prompt comes first, which is never learnt.
+    5.6 where it does not train. In the other stages a prompt comes first, which is never learned.
     """
     one = trained["pt"]
     tokens = examples_of_ours(one.given)["input_ids"]
     (first, *_) = updates(len(tokens), TrainingConfig.read(one.given))
     lengths = [len(tokens[i]) for batch in first.batches for i in batch]
-    learnt = sum(lengths) - len(lengths)
+    learned = sum(lengths) - len(lengths)
     assert len(one.our_log) == len(one.their_log) == 18
-    assert one.our_log[0] * learnt / sum(lengths) == pytest.approx(one.their_log[0], abs=1e-3)
+    assert one.our_log[0] * learned / sum(lengths) == pytest.approx(one.their_log[0], abs=1e-3)
 
 
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "pt"])
@@ -628,7 +628,7 @@ def test_after_training_the_mean_losses_over_the_training_set_are_within_5_perce
     before, ours, theirs = (trained[stage].measured[name] for name in ("none", "ours", "theirs"))
     assert mean(ours.by_theirs) == pytest.approx(mean(theirs.by_theirs), rel=0.05)
     assert mean(ours.by_ours) == pytest.approx(mean(theirs.by_ours), rel=0.05)
-    # ... which would be cheap if nothing had been learnt
+    # ... which would be cheap if nothing had been learned
     assert mean(theirs.by_theirs) < 0.9 * mean(before.by_theirs)
 
 

@@ -69,7 +69,7 @@ def test_a_missing_name_is_found_when_the_prompt_is_read():
         )
 
 
-def test_a_misspelt_field_is_named():
+def test_a_misspelled_field_is_named():
     with pytest.raises(ConfigurationError, match=r"sytem.*Did you mean 'system'"):
         as_prompt({"user": "Hi", "sytem": "x"})
 

@@ -89,7 +89,7 @@ def test_samples_of_one_question_are_drawn_with_seeds_of_their_own():
     assert by_seed[WARM.seed] == ["a", "b"]
 
 
-def test_a_student_that_has_learnt_is_another_one_for_the_cache(tmp_path):
+def test_a_student_that_has_learned_is_another_one_for_the_cache(tmp_path):
     student = Noting()
     student.answer = lambda c: f"after {student.trainings} trainings"
 

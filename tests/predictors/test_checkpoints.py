@@ -50,7 +50,7 @@ class Full:
 # --- folders ---
 
 
-def test_a_folder_is_an_adapter_a_whole_student_or_nothing_learnt(adapter, whole, tmp_path):
+def test_a_folder_is_an_adapter_a_whole_student_or_nothing_learned(adapter, whole, tmp_path):
     save_nothing(tmp_path / "nothing", "some/student")
     (tmp_path / "empty").mkdir()
     half = adapter("half")

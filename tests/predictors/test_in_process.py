@@ -353,7 +353,7 @@ def test_what_is_saved_is_loaded_again_by_any_predictor_of_the_student(
     assert not torch.equal(logits(predictor), untouched)  # two students in one process
 
 
-def test_a_student_that_has_learnt_nothing_is_saved_and_loaded_as_such(
+def test_a_student_that_has_learned_nothing_is_saved_and_loaded_as_such(
     predictor: InProcessPredictor, tmp_path: Path
 ) -> None:
     base = logits(predictor)

@@ -86,7 +86,7 @@ def test_a_malformed_record_is_named_by_index_and_field(value, field):
     assert (caught.value.index, caught.value.field) == (1, field)
 
 
-def test_a_misspelt_field_is_refused_not_ignored():
+def test_a_misspelled_field_is_refused_not_ignored():
     with pytest.raises(InvalidRecordError, match="outputs"):
         parse_training_datum({"instruction": "a", "output": "b", "outputs": "c"})
 

@@ -38,12 +38,12 @@ def _gsm8k_golds(data: Path) -> list[str]:
     return [gold for gold in golds if gold is not None]
 
 
-def test_gsm8k_answers_equal_themselves_and_not_their_neighbours(data: Path) -> None:
+def test_gsm8k_answers_equal_themselves_and_not_their_neighbors(data: Path) -> None:
     golds = _gsm8k_golds(data)
     assert len(golds) == 1_319
     assert all(verdict.equal for verdict in grade_pairs([(gold, gold) for gold in golds]))
-    neighbours = list(zip(golds, golds[1:] + golds[:1], strict=True))
-    for (gold, answer), verdict in zip(neighbours, grade_pairs(neighbours), strict=True):
+    neighbors = list(zip(golds, golds[1:] + golds[:1], strict=True))
+    for (gold, answer), verdict in zip(neighbors, grade_pairs(neighbors), strict=True):
         same = Fraction(gold.replace(",", "")) == Fraction(answer.replace(",", ""))
         assert verdict.error is None
         assert verdict.equal == same, (gold, answer)

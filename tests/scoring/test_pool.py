@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection
 import pytest
 
 from dataenvgym.scoring.pool import WorkerPool, shared_pool
-from dataenvgym.scoring.process import Request
+from dataenvgym.scoring.process import WorkerRequest
 from dataenvgym.scoring.worker import MEMORY_LIMIT, _reply
 
-LN = Request(r"\ln 4", r"2\ln 2")
-HANGING = Request("5", "9^{9^{9^{9}}}+1")
+LN = WorkerRequest(r"\ln 4", r"2\ln 2")
+HANGING = WorkerRequest("5", "9^{9^{9^{9}}}+1")
 LIMIT = 20.0
 
 
@@ -30,9 +30,11 @@ def pool() -> Iterator[WorkerPool]:
     pool.close()
 
 
-def _logs(count: int) -> list[Request]:
+def _logs(count: int) -> list[WorkerRequest]:
     """Textually different requests, of which those at even places are equal."""
-    return [Request(f"{n}\\ln {n * n}", f"{2 * n + n % 2}\\ln {n}") for n in range(2, 2 + count)]
+    return [
+        WorkerRequest(f"{n}\\ln {n * n}", f"{2 * n + n % 2}\\ln {n}") for n in range(2, 2 + count)
+    ]
 
 
 def _expected(count: int) -> list[bool]:
@@ -73,7 +75,7 @@ def test_no_requests_need_no_worker() -> None:
     assert pool.worker_pids() == []
 
 
-def test_a_hanging_worker_is_killed_and_holds_up_no_neighbour(pool: WorkerPool) -> None:
+def test_a_hanging_worker_is_killed_and_holds_up_no_neighbor(pool: WorkerPool) -> None:
     before = set(pool.worker_pids())
     done = threading.Event()
     hanging = threading.Thread(target=lambda: (pool.run([HANGING], 3.0), done.set()))

@@ -13,7 +13,7 @@ from dataenvgym.simulation.recordings import Trajectory
 
 @pytest.fixture
 def curves() -> LearningCurves:
-    """Four skills of two categories, learnt at different rates and forgotten slowly."""
+    """Four skills of two categories, learned at different rates and forgotten slowly."""
     return LearningCurves(
         task="made_up",
         skills=("a", "b", "c", "d"),

@@ -54,11 +54,11 @@ def test_a_wrong_output_is_wrong(answer):
     assert not answers_equal(answer, extract_final_answer(wrong_output(f"#### {answer}")))
 
 
-def test_the_skill_of_a_record_is_that_of_its_provenance_or_is_recognised():
+def test_the_skill_of_a_record_is_that_of_its_provenance_or_is_recognized():
     question = "Write 3 1 4 backwards."
-    recognised = SupervisedDatum(instruction=question, output="#### 4 1 3")
-    assert skill_of(recognised) == "reversed"
-    named = recognised.model_copy(update={"provenance": Provenance(skill="mine")})
+    recognized = SupervisedDatum(instruction=question, output="#### 4 1 3")
+    assert skill_of(recognized) == "reversed"
+    named = recognized.model_copy(update={"provenance": Provenance(skill="mine")})
     assert skill_of(named) == "mine"
     assert skill_of(named, known=["reversed", "sum"]) == "reversed"  # the name of a cluster
     turns = (Message(role="user", content=question), Message(role="assistant", content="4 1 3"))

@@ -91,7 +91,7 @@ def test_it_learns_the_skill_it_is_taught_and_keeps_what_it_could(tmp_path):
     assert len(after) > len(known)
 
 
-def test_what_it_learnt_is_saved_loaded_and_reset(tmp_path):
+def test_what_it_learned_is_saved_loaded_and_reset(tmp_path):
     student = SimulatedPredictor(TASK)
     untouched = student.accuracies
     first = learn(student, tmp_path / "1", "reversed", seed=1)
@@ -122,7 +122,7 @@ def test_a_training_from_the_base_forgets_the_one_before(tmp_path):
     assert list(student.accuracies.values()) == pytest.approx(expected)
 
 
-def test_records_without_a_skill_are_recognised_and_others_teach_nothing(tmp_path):
+def test_records_without_a_skill_are_recognized_and_others_teach_nothing(tmp_path):
     student = SimulatedPredictor(TASK)
     records = [SupervisedDatum(instruction="Write 3 1 4 backwards.", output="#### 4 1 3")] * 40
     before = student.accuracies["reversed"]

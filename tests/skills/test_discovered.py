@@ -33,7 +33,7 @@ def test_synonyms_of_a_skill_are_merged_into_one(task):
     assert {s.name for s in catalog.skills} == {f"do {s.symbol}" for s in SKILLS.values()}
     assert catalog.counts["questions"] == 120
     assert catalog.counts["labels before merging"] > 40
-    assert catalog.counts["labelled by similarity"] == 0
+    assert catalog.counts["labeled by similarity"] == 0
 
 
 def test_each_question_is_asked_once_in_batches_and_never_a_test_question(task):
@@ -79,7 +79,7 @@ def test_garbage_and_failures_leave_every_question_with_a_label(task, n):
     assert None not in {label.skill for label in labels}
     assert len({label.skill for label in labels}) <= 20
     assert teacher.malformed > 0
-    assert labeler.catalog.counts["labelled by similarity"] <= 60
+    assert labeler.catalog.counts["labeled by similarity"] <= 60
     assert agreement(labeler, task) > 0.4
 
 
@@ -87,7 +87,7 @@ def test_what_one_attempt_left_out_is_asked_again_with_the_names_so_far(task):
     calls = count()
     teacher = KeywordTeacher(lambda text: "?" if next(calls) == 1 else text)
     labeler = discovered(teacher, task, batch_size=60)
-    assert labeler.catalog.counts["labelled by similarity"] == 0
+    assert labeler.catalog.counts["labeled by similarity"] == 0
     again = teacher.asked[2]
     assert "do asc way" in again
     assert again.count("Name the one skill") == 1
@@ -114,7 +114,7 @@ def test_a_teacher_of_no_use_at_all_is_an_error_with_the_way_out(task):
 def test_a_budget_that_is_spent_half_way_leaves_the_rest_to_similarity(task):
     labeler = discovered(KeywordTeacher(budget=6), task)
     assert len(labeler.label(task.instances)) == 120
-    assert labeler.catalog.counts["labelled by similarity"] == 60
+    assert labeler.catalog.counts["labeled by similarity"] == 60
     assert len(labeler.catalog.skills) <= 20
 
 

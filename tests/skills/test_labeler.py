@@ -82,7 +82,7 @@ class Bare:
     name = "bare"
 
 
-def test_a_task_without_instances_is_known_by_what_is_labelled_first(task):
+def test_a_task_without_instances_is_known_by_what_is_labeled_first(task):
     labeler = ClusteredSkills(task=Bare(), clusters=4)
     described = labeler.describe()
     assert "hash" not in described

@@ -62,4 +62,4 @@ def test_a_bad_server_leaves_no_question_without_a_skill_and_what_it_did_is_coun
     assert usage.failed > 0
     assert usage.malformed > 0
     assert usage.failed + usage.malformed == server.n_bad
-    assert 0 < labeler.catalog.counts["labelled by similarity"] < 120
+    assert 0 < labeler.catalog.counts["labeled by similarity"] < 120

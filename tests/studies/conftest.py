@@ -11,11 +11,11 @@ import pytest
 from dataenvgym.studies import StudyResults, run_study
 from dataenvgym.studies.measures import RunMeasures, SeedResult
 
-PUPILS = (Path(__file__).parents[1] / "pupils.py").read_text()
+MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
 GRID = ("agent=random,skill_list", "seed=0,1")
 SMALL = (
     "predictor=custom",
-    "predictor._target_=pupils.Pupil",
+    "predictor._target_=my_students.MyStudent",
     "task.n_validation=20",
     "task.n_test=20",
     "task.n_train=20",
@@ -26,7 +26,7 @@ SMALL = (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch) -> Path:
-    """The current folder, with `pupils.py` in it."""
+    """The current folder, with `my_students.py` in it."""
     _enter(tmp_path, monkeypatch)
     return tmp_path
 
@@ -56,10 +56,10 @@ def studied(finished_study, folder) -> StudyResults:
 
 
 def _enter(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    (folder / "pupils.py").write_text(PUPILS)
+    (folder / "my_students.py").write_text(MY_STUDENTS)
     patch.chdir(folder)
     patch.syspath_prepend(str(folder))
-    patch.delitem(sys.modules, "pupils", raising=False)
+    patch.delitem(sys.modules, "my_students", raising=False)
 
 
 @pytest.fixture

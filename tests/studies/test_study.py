@@ -160,7 +160,7 @@ def test_more_iterations_extend_its_runs_and_fewer_are_refused(small, folder):
 
 def test_a_failed_episode_is_missing_with_its_reason_and_is_tried_again(small, folder):
     (folder / "fault").touch()
-    faulty = "faulty: agent=skill_list agent._target_=pupils.Faulty"
+    faulty = "faulty: agent=skill_list agent._target_=my_students.Faulty"
     arguments = {"name": "s", "strategies": [faulty], "bounds": False}
     results = run_study(["agent=random", "seed=0,1", *small], **arguments)
     random, broken = results.tasks[0].strategies
@@ -195,7 +195,7 @@ def test_what_is_allowed_to_be_unequal_is_in_the_table(small, folder):
 
 
 def test_an_agent_that_takes_more_records_than_its_budget_is_found_out(small, folder):
-    greedy = "greedy: agent=random agent._target_=pupils.Greedy"
+    greedy = "greedy: agent=random agent._target_=my_students.Greedy"
     options = {"strategies": [greedy], "name": "s", "bounds": False}
     with pytest.raises(ConfigurationError, match=r"records: \d+ of 40 \(greedy\)"):
         run_study(["agent=random", *small], **options)

@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.math.task import MathTask
 from dataenvgym.tasks.row_source import RowSource
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def rows_of_pairs(path):
     """The rows of a file in which each line is a question and an answer."""
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         question, answer = line.split("=")
-        yield Row(f"{number}", f"{path}:{number}", {"question": question, "answer": answer})
+        yield SourceRow(f"{number}", f"{path}:{number}", {"question": question, "answer": answer})
 
 
 def to_problem(row):

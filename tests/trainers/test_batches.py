@@ -42,7 +42,7 @@ def test_a_fraction_of_an_epoch_and_a_number_of_steps_end_a_training_early() -> 
     assert len(updates(10, TrainingConfig(per_device_train_batch_size=1, max_steps=23))) == 23
 
 
-def test_padding_is_masked_and_not_learnt() -> None:
+def test_padding_is_masked_and_not_learned() -> None:
     batch = pad([Example([5, 6, 7], [IGNORED, 6, 7]), Example([8], [8])], 0, torch.device("cpu"))
     assert batch.tokens.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert batch.mask.tolist() == [[1, 1, 1], [1, 0, 0]]

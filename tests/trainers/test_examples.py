@@ -38,7 +38,7 @@ def learned(example: Example, tokenizer: Any) -> str:
     return str(tokenizer.decode([label for label in example.labels if label != IGNORED]))
 
 
-def test_only_the_reply_and_its_end_are_learnt(tokenizer: Any) -> None:
+def test_only_the_reply_and_its_end_are_learned(tokenizer: Any) -> None:
     record = SupervisedDatum(instruction="1+1", input="=", output="2", system="s")
     (example,) = supervised_examples([record], tokenizer, 100)
     assert tokenizer.decode(example.tokens) == (
@@ -47,7 +47,7 @@ def test_only_the_reply_and_its_end_are_learnt(tokenizer: Any) -> None:
     assert learned(example, tokenizer) == "2<|end|>"
 
 
-def test_every_reply_of_a_conversation_is_learnt(tokenizer: Any) -> None:
+def test_every_reply_of_a_conversation_is_learned(tokenizer: Any) -> None:
     chat = ChatDatum(
         messages=(
             Message(role="user", content="a"),
@@ -116,7 +116,7 @@ def test_a_judged_answer_is_compared_with_the_one_of_the_record_before(tokenizer
     assert [j.desirable for j in judged] == [False, True, False]
 
 
-def test_a_text_is_learnt_whole_with_its_end(tokenizer: Any) -> None:
+def test_a_text_is_learned_whole_with_its_end(tokenizer: Any) -> None:
     long, short = text_examples(
         [TextDatum(text="abcdef"), TextDatum(text="x")], tokenizer, 4, packing=False
     )

@@ -163,7 +163,7 @@ def test_supervised_training_learns_its_records(tmp_path: Path, tiny_student: Pa
     assert losses(adapter)[-1] < 0.4 * losses(adapter)[0]
 
 
-def test_plain_text_is_learnt(tmp_path: Path, tiny_student: Path) -> None:
+def test_plain_text_is_learned(tmp_path: Path, tiny_student: Path) -> None:
     texts = [TextDatum(text=f"line {n} of a song") for n in range(12)]
     plain = train(tmp_path / "plain", tiny_student, texts, **FAST, num_train_epochs=20)
     assert losses(plain)[-1] < 0.5 * losses(plain)[0]
@@ -177,14 +177,14 @@ def test_texts_that_fill_no_block_are_refused(tmp_path: Path, tiny_student: Path
         train(tmp_path, tiny_student, [TextDatum(text="short")], packing=True)
 
 
-def test_preferences_are_learnt(tmp_path: Path, tiny_student: Path) -> None:
+def test_preferences_are_learned(tmp_path: Path, tiny_student: Path) -> None:
     records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
     adapter = train(tmp_path, tiny_student, records, num_train_epochs=20)
     assert losses(adapter)[0] == pytest.approx(math.log(2), abs=1e-4)
     assert losses(adapter)[-1] < 0.5 * math.log(2)
 
 
-def test_judgements_are_learnt(tmp_path: Path, tiny_student: Path) -> None:
+def test_judgments_are_learned(tmp_path: Path, tiny_student: Path) -> None:
     records = [
         KTODatum(instruction=f"q{n}", output="yes" if n % 2 else "no", desirable=bool(n % 2))
         for n in range(8)
@@ -209,7 +209,7 @@ def scored(n: int, *turns: tuple[str, float]) -> ScoredDatum:
 SCORED = [scored(n, ("yes", 1.0), ("no" * (n % 3 + 1), -0.5)) for n in range(10)]
 
 
-def test_turns_are_learnt_by_their_weights(tmp_path: Path, tiny_student: Path) -> None:
+def test_turns_are_learned_by_their_weights(tmp_path: Path, tiny_student: Path) -> None:
     adapter = train(tmp_path, tiny_student, SCORED, num_train_epochs=10, learning_rate=5e-3)
     # each turn begins near -log p = log of the vocabulary's size: (1 - .5) / 2 of that
     assert losses(adapter)[-1] < losses(adapter)[0] - 0.5

@@ -1,4 +1,4 @@
-"""The optimisation against the one it must agree with: transformers' own trainer."""
+"""The optimization against the one it must agree with: transformers' own trainer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataenvgym.trainers.adapters import Adapter, new_adapter
 from dataenvgym.trainers.batches import pad
 from dataenvgym.trainers.compute import workers
 from dataenvgym.trainers.examples import supervised_examples
-from dataenvgym.trainers.loop import optimise, warmup_steps
+from dataenvgym.trainers.loop import optimize, warmup_steps
 from dataenvgym.trainers.objectives import CrossEntropy, padder
 from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
@@ -82,7 +82,7 @@ def test_every_step_is_the_one_that_transformers_takes(
     ours = new_adapter(base, config)
     with workers(2, CPU) as run:
         objective = CrossEntropy(examples, padder(0, CPU))
-        log = list(optimise(ours, objective, config, parts=2, run=run))
+        log = list(optimize(ours, objective, config, parts=2, run=run))
     with torch.random.fork_rng(devices=[]):
         theirs = new_adapter(base, config)
         their_log = transformers_training(theirs, examples, config, tmp_path)
@@ -119,7 +119,7 @@ def test_a_batch_is_divided_by_length_where_that_is_worth_it(
         computed.extend(parts)
         return [function(part) for part in parts]
 
-    list(optimise(new_adapter(base, config), objective, config, parts=3, run=run))
+    list(optimize(new_adapter(base, config), objective, config, parts=3, run=run))
     assert [len(part) for part in computed] == sizes
     lengths = [objective.size(i) for part in computed for i in part]
     assert lengths == sorted(lengths, reverse=True)

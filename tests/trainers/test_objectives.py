@@ -88,7 +88,7 @@ def test_the_supervised_loss_is_the_one_that_transformers_computes(
         assert whole(objective, model, [0, 1, 2], parts) == pytest.approx(float(expected), abs=1e-5)
 
 
-def test_accumulated_batches_weigh_by_their_learnt_tokens(tokenizer: Any) -> None:
+def test_accumulated_batches_weigh_by_their_learned_tokens(tokenizer: Any) -> None:
     records = [SupervisedDatum(instruction="q", output="a" * n) for n in (2, 7)]
     examples = supervised_examples(records, tokenizer, 60)
     objective = CrossEntropy(examples, padder(0, CPU))

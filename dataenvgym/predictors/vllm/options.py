@@ -22,7 +22,7 @@ class VllmOptions(TypedDict, total=False):
     """The options of `VllmPredictor`; `DEFAULTS` has their defaults.
 
     Attributes:
-        adapter: the folder of what the student has learnt already; `reset` goes back to it.
+        adapter: the folder of what the student has learned already; `reset` goes back to it.
         base_url: a server that runs already, with the student as its base model; None starts one.
             It must be able to read the adapters' folders.
         api_key_variable: the environment variable with that server's key, if it wants one.

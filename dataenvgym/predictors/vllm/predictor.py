@@ -101,7 +101,7 @@ class VllmPredictor(RemembersFormer):
         self._server: VllmServer | None = None
         self._base = self.student  # what the server has as its model
         self._disconnect: Callable[[], object] = _nothing
-        self._folder: Path | None = self.adapter  # what has been learnt
+        self._folder: Path | None = self.adapter  # what has been learned
         self._name: str | None = None  # its name on the server
         self._lock = threading.RLock()
 
@@ -182,7 +182,7 @@ class VllmPredictor(RemembersFormer):
         self.remember_former(before)
 
     def save(self, path: Path) -> None:
-        """Write what was learnt to the folder `path`, in PEFT's format (see `checkpoints`)."""
+        """Write what was learned to the folder `path`, in PEFT's format (see `checkpoints`)."""
         with self._lock:
             if (folder := self._current()) is None:
                 save_nothing(path, self.student)
@@ -228,7 +228,7 @@ class VllmPredictor(RemembersFormer):
             return BesideAdapter(server, folder)
 
     def reset(self) -> None:
-        """Be the untouched student again, with what it had learnt already."""
+        """Be the untouched student again, with what it had learned already."""
         with self._lock:
             self.remember_former(None)
             if self._server is None:
@@ -253,7 +253,7 @@ class VllmPredictor(RemembersFormer):
     # --- the server ---
 
     def _take_up(self, folder: Path | None) -> None:
-        """Answer with what is in `folder`, or with nothing learnt; if it raises, as before."""
+        """Answer with what is in `folder`, or with nothing learned; if it raises, as before."""
         is_whole = folder is not None and kind_of(folder) == "student"
         model = self.student if folder is None or not is_whole else str(folder.resolve())
         was_connected = self._server is not None and self._base == model

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.tasks.code.rows import Parts, json_in, json_of, text_in
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 _APPS_TOLERANCE = 1e-5  # of outputs
 # the Pythons of its time wrote numbers of any length, hence the last line
@@ -52,7 +52,7 @@ LIVECODEBENCH_PREAMBLE = (
 )
 
 
-def apps_parts(row: Row) -> Parts | None:
+def apps_parts(row: SourceRow) -> Parts | None:
     """The problem in a row of APPS, None if it has no tests.
 
     Raises:
@@ -89,7 +89,7 @@ def apps_parts(row: Row) -> Parts | None:
     )
 
 
-def livecodebench_parts(row: Row) -> Parts:
+def livecodebench_parts(row: SourceRow) -> Parts:
     """The problem in a row of LiveCodeBench.
 
     Raises:
@@ -189,7 +189,7 @@ def _shown(value: Any) -> str:
     return str(Decimal(value) if type(value) is int else value)  # `str` refuses a long `int`
 
 
-def _livecodebench_test(test: Any, function: str | None, row: Row) -> dict[str, Any]:
+def _livecodebench_test(test: Any, function: str | None, row: SourceRow) -> dict[str, Any]:
     if not isinstance(test, dict) or not all(
         isinstance(test.get(field), str) for field in ("input", "output")
     ):
@@ -214,7 +214,7 @@ class _TextUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
 
 
-def _private_tests(row: Row) -> list[Any]:
+def _private_tests(row: SourceRow) -> list[Any]:
     field = "private_test_cases"
     value = row.values.get(field)
     if isinstance(value, str) and not value.lstrip().startswith(("[", "{")) and value.strip():

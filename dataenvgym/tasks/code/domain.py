@@ -22,7 +22,7 @@ from dataenvgym.tasks.code.environment import (
 from dataenvgym.tasks.code.extraction import extract_code
 from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.problem import CallTest, CodeProblem, StdioTest, problem_of
-from dataenvgym.tasks.code.reading import normalised, problem_in, with_known_names
+from dataenvgym.tasks.code.reading import normalized, problem_in, with_known_names
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
@@ -152,7 +152,7 @@ class CodeDomain(Domain):
         code = extract_code(reply, problem.entry_point, starter=problem.starter)
         if code is None:
             return None
-        shown = [normalised(code)]
+        shown = [normalized(code)]
         if any(isinstance(test, CallTest | StdioTest) for test in problem.tests):
             verdict = judge(code, problem, self.sandbox.box(), limits=self.limits)
             shown = [

@@ -14,7 +14,7 @@ from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.tasks.code.extraction import extract_code
-from dataenvgym.tasks.code.judging import Verdict, judge
+from dataenvgym.tasks.code.judging import CodeVerdict, judge
 from dataenvgym.tasks.code.problem import CodeProblem, problem_of
 from dataenvgym.tasks.code.shared_sandbox import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
@@ -112,7 +112,7 @@ class CodeEnvironment(TaskEnvironment):
         if self._owns_sandbox:
             self._sandbox.close()
 
-    def _failure(self, verdict: Verdict | None) -> str:
+    def _failure(self, verdict: CodeVerdict | None) -> str:
         """The reason for the student why its code failed."""
         if verdict is None:
             return NO_CODE
@@ -138,7 +138,7 @@ def make_default(
     return CodeEnvironment(instances, **options)
 
 
-def _note(verdict: Verdict | None) -> dict[str, str]:
+def _note(verdict: CodeVerdict | None) -> dict[str, str]:
     """Why the code failed, for the record."""
     if verdict is None:
         return {"note": "no code in the reply"}

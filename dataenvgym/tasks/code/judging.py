@@ -14,12 +14,12 @@ from dataenvgym.sandbox.interface import Limits, Sandbox
 from dataenvgym.tasks.code.by_harness import results_by_harness
 from dataenvgym.tasks.code.by_output import results_by_output
 from dataenvgym.tasks.code.problem import CodeProblem, StdioTest
-from dataenvgym.tasks.code.verdicts import NOT_RUN, TestResult, Verdict
+from dataenvgym.tasks.code.verdicts import NOT_RUN, CodeVerdict, TestResult
 
-__all__ = ["NOT_RUN", "TestResult", "Verdict", "judge"]
+__all__ = ["NOT_RUN", "TestResult", "CodeVerdict", "judge"]
 
 
-def judge(code: str, problem: CodeProblem, box: Sandbox, *, limits: Limits) -> Verdict:
+def judge(code: str, problem: CodeProblem, box: Sandbox, *, limits: Limits) -> CodeVerdict:
     """Run the tests of `problem` on a solution.
 
     Args:
@@ -34,4 +34,4 @@ def judge(code: str, problem: CodeProblem, box: Sandbox, *, limits: Limits) -> V
     judged = results_by_harness(code, problem, box, limits)
     written = results_by_output(code, problem, box, limits)
     results = [next(written if isinstance(test, StdioTest) else judged) for test in problem.tests]
-    return Verdict(results=tuple(results), n_public=len(problem.public))
+    return CodeVerdict(results=tuple(results), n_public=len(problem.public))

@@ -25,7 +25,7 @@ from dataenvgym.tasks.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.reading import called_function, makes_objects, surroundings
 from dataenvgym.tasks.code.rows import Parts, list_in, text_in, texts_in
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
 
@@ -38,7 +38,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance | None:
+def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskInstance | None:
     """The task instance in a row; None for a row of APPS without tests, as it has some.
 
     Raises:
@@ -72,7 +72,7 @@ def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance
     )
 
 
-def _detect(row: Row) -> str:
+def _detect(row: SourceRow) -> str:
     for name, fields in _FIELDS.items():
         if all(field in row.values for field in fields):
             return name
@@ -82,7 +82,7 @@ def _detect(row: Row) -> str:
     )
 
 
-def _own(row: Row) -> Parts:
+def _own(row: SourceRow) -> Parts:
     outer = ("id", "instruction", "skill", "category", "tests")
     problem = {name: value for name, value in row.values.items() if name not in outer}
     if "tests" in row.values:
@@ -96,7 +96,7 @@ def _own(row: Row) -> Parts:
     )
 
 
-def _humaneval(row: Row) -> Parts:
+def _humaneval(row: SourceRow) -> Parts:
     prompt, entry_point = text_in(row, "prompt"), text_in(row, "entry_point")
     solution = text_in(row, "canonical_solution", default="")
     problem = {
@@ -111,7 +111,7 @@ def _humaneval(row: Row) -> Parts:
     return Parts(instruction=prompt, problem=problem, id_field="task_id")
 
 
-def _mbpp(row: Row) -> Parts:
+def _mbpp(row: SourceRow) -> Parts:
     question = text_in(row, "text" if "text" in row.values else "prompt").strip()
     setup = "\n".join(
         [*texts_in(row, "test_imports"), text_in(row, "test_setup_code", default="")]
@@ -134,11 +134,11 @@ def _program(setup: str, test: str) -> dict[str, str]:
     return {"kind": "program", "code": f"{setup}\n{test}".strip() + "\n"}
 
 
-def _label(row: Row, field: str) -> str | None:
+def _label(row: SourceRow, field: str) -> str | None:
     return str(row.values.get(field) or "").strip() or None
 
 
-_READERS: Mapping[str, Callable[[Row], Parts | None]] = {
+_READERS: Mapping[str, Callable[[SourceRow], Parts | None]] = {
     "own": _own,
     "humaneval": _humaneval,
     "mbpp": _mbpp,

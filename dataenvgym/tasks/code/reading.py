@@ -109,7 +109,7 @@ def emptied(code: str, entry_point: str) -> str | None:
     return ast.unparse(ast.fix_missing_locations(found)) if found is not None else None
 
 
-def normalised(code: str) -> str:
+def normalized(code: str) -> str:
     """Code without comments, docstrings and layout; as it is, where it is not Python."""
     if (tree := parsed(code)) is None:
         return code.strip()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 Container = TypeVar("Container", list[Any], dict[str, Any])
 _LONGEST_INT = 4000  # digits; `int` refuses more than 4,300
@@ -29,7 +29,7 @@ class Parts:
     category: str | None = None
 
 
-def text_in(row: Row, field: str, *, default: str | None = None) -> str:
+def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
     """The text in that field; the default, if there is one, where the field is absent or null.
 
     Raises:
@@ -43,7 +43,7 @@ def text_in(row: Row, field: str, *, default: str | None = None) -> str:
     return value
 
 
-def texts_in(row: Row, field: str) -> list[str]:
+def texts_in(row: SourceRow, field: str) -> list[str]:
     """The list of texts in that field; an empty one where the field is absent or null.
 
     Raises:
@@ -55,7 +55,7 @@ def texts_in(row: Row, field: str) -> list[str]:
     return texts
 
 
-def list_in(row: Row, field: str) -> list[Any]:
+def list_in(row: SourceRow, field: str) -> list[Any]:
     """The list in that field; an empty one where the field is absent or null.
 
     Raises:
@@ -67,7 +67,7 @@ def list_in(row: Row, field: str) -> list[Any]:
     return value or []
 
 
-def json_in(row: Row, field: str, kind: type[Container]) -> Container:
+def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
     """The list or object in that field, or in the JSON text there; an empty one if it is empty.
 
     Raises:
@@ -105,7 +105,7 @@ def _whole(text: str) -> int:
     return _whole(text[:-low]) * power + _whole(text[-low:])
 
 
-def _refuse(row: Row, field: str, wanted: str) -> NoReturn:
+def _refuse(row: SourceRow, field: str, wanted: str) -> NoReturn:
     value = row.values.get(field)
     found = f"{type(value).__name__} {value!r:.80}" if field in row.values else "nothing"
     raise InvalidInstanceError(f"{row.where}, field {field!r}: found {found}, expected {wanted}")

@@ -33,7 +33,7 @@ class TestResult(Model):
     is_no_data: bool = False
 
 
-class Verdict(Model):
+class CodeVerdict(Model):
     """The results of all tests, the public ones first."""
 
     results: tuple[TestResult, ...]

@@ -21,14 +21,14 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.scoring import extract_final_answer
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 Format = Literal["auto", "gsm8k", "math"]
 
 _FIELDS = {"gsm8k": ("question", "answer"), "math": ("problem", "solution")}
 
 
-def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance:
+def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskInstance:
     """The task instance in a row.
 
     Raises:
@@ -51,7 +51,7 @@ def to_instance(row: Row, *, task: str, format: Format = "auto") -> TaskInstance
     return instance
 
 
-def _detect(row: Row) -> str:
+def _detect(row: SourceRow) -> str:
     for name, fields in _FIELDS.items():
         if all(field in row.values for field in fields):
             return name
@@ -61,7 +61,7 @@ def _detect(row: Row) -> str:
     )
 
 
-def _from_gsm8k(row: Row, task: str) -> TaskInstance:
+def _from_gsm8k(row: SourceRow, task: str) -> TaskInstance:
     solution = _text(row, "answer")
     _, marker, answer = solution.rpartition("####")
     return TaskInstance(
@@ -73,7 +73,7 @@ def _from_gsm8k(row: Row, task: str) -> TaskInstance:
     )
 
 
-def _from_math(row: Row, task: str) -> TaskInstance:
+def _from_math(row: SourceRow, task: str) -> TaskInstance:
     solution = _text(row, "solution")
     given = row.values.get("answer")
     subject = _label(row.values, "type") or _label(row.values, "subject")
@@ -94,7 +94,7 @@ def _boxed(solution: str) -> str | None:
     return extract_final_answer(solution) if "boxed" in solution else None
 
 
-def _text(row: Row, field: str) -> str:
+def _text(row: SourceRow, field: str) -> str:
     value = row.values.get(field)
     if not isinstance(value, str):
         found = f"{type(value).__name__} {value!r:.80}" if field in row.values else "nothing"

@@ -223,7 +223,7 @@ class ProceduralScenes(PocketFamily[ProceduralProblem]):
     def practice(self, skill: str, rng: np.random.Generator, *, symbols: bool) -> Exercise:
         """A gold exercise, or one with a bad habit, or in which strategies are followed or written.
 
-        Habits are practised in plain words alone, and so do not spoil what is known in symbols.
+        Habits are practiced in plain words alone, and so do not spoil what is known in symbols.
         """
         has_habit, drawn = bool(SKILLS[skill].habit), rng.random()
         if drawn < _GOLD and not (symbols and has_habit and drawn < _HABIT):

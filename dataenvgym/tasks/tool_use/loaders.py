@@ -14,14 +14,14 @@ from pydantic import ValidationError
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import TaskInstance, check_ids
-from dataenvgym.tasks.rows import Row, read_rows
+from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.tasks.tool_use.problem import ToolUseProblem, complaint
 
 _OWN = ("instruction", "skill", "category", "answer")
 _KNOWN = ("id", *_OWN, *ToolUseProblem.model_fields)
 
 
-def to_instance(row: Row, *, task: str, world: str) -> TaskInstance:
+def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
     """The problem in a row; one that names no world is about `world`.
 
     Raises:

@@ -16,6 +16,7 @@ from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskIn
 from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.math.pocket import SKILLS, PocketMathTask, recognize
+from dataenvgym.tasks.social.pocket import PocketSocialTask
 from dataenvgym.tasks.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.tool_formats import as_reply
 
@@ -236,3 +237,13 @@ def test_in_a_conversation_with_tools_the_pair_is_about_the_first_message_that_d
         assert (call, result.role) == (price, "tool")
         assert pair.chosen == (pay,)
         assert pair.rejected == "#### wrong"
+
+
+def test_chats_without_tools_make_pairs_where_the_student_leaves_them():
+    task = PocketSocialTask(n_train=16, n_validation=16, n_test=16)
+    engine = PreferenceEngine(PocketEngine(task), task)
+    student = ScriptedPredictor(lambda conversation: "[leave] Goodbye.")
+    plan = [Assignment(4, skill="find_need")]
+    pairs = engine.generate(plan, student, np.random.default_rng(0))
+    assert len(pairs) == 4
+    assert {(p.chosen, p.rejected) for p in pairs} == {("What do you need?", "[leave] Goodbye.")}

@@ -46,7 +46,7 @@ def test_the_plan_adds_up_to_the_records_asked_for(bandit):
 
 
 @pytest.mark.parametrize("bandit", BANDITS)
-def test_of_two_equally_weak_skills_the_one_that_was_learnt_lately_gets_more(bandit):
+def test_of_two_equally_weak_skills_the_one_that_was_learned_lately_gets_more(bandit):
     learned = Counter()
     for seed in range(10):
         policy = bandit()

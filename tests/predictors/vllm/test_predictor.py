@@ -1,4 +1,4 @@
-"""The student in a vLLM server: what it has learnt, and what is asked of the server."""
+"""The student in a vLLM server: what it has learned, and what is asked of the server."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     assert list(predictor.server.traffic.adapters) == [predictor.server.untouched]
 
 
-def test_the_server_is_started_for_the_rank_of_what_the_student_has_learnt_already(make, adapter):
+def test_the_server_is_started_for_the_rank_of_what_the_student_has_learned_already(make, adapter):
     large = adapter("large", rank=64)
     assert who(make(adapter=large)) == str(large)
     with pytest.raises(ConfigurationError, match="an adapter has rank 64"):
@@ -263,7 +263,7 @@ def test_a_question_that_is_given_up_does_not_hold_a_swap_up(make, adapter, tell
 # --- learning ---
 
 
-def test_a_training_leaves_its_files_and_the_student_answers_with_what_was_learnt(make, tmp_path):
+def test_a_training_leaves_its_files_and_the_student_answers_with_what_was_learned(make, tmp_path):
     predictor = make()
     predictor.train(DATA, run(tmp_path / "1"))
     assert who(predictor) == str(tmp_path / "1" / "adapter")
@@ -304,7 +304,7 @@ def test_what_is_saved_is_loaded_again(make, adapter, tmp_path):
         predictor.save(tmp_path / "again")
 
 
-def test_a_closed_predictor_remembers_what_it_has_learnt(make, adapter):
+def test_a_closed_predictor_remembers_what_it_has_learned(make, adapter):
     predictor = make()
     predictor.load(adapter("a"))
     predictor.close()

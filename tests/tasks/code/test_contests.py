@@ -11,7 +11,7 @@ from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import CallTest, ProgramTest, StdioTest, problem_of
 from dataenvgym.tasks.code.task import CodeTask
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 LIMITS = Limits(seconds=5)
 APPS = {
@@ -51,7 +51,7 @@ def packed(value):
 
 
 def loaded(values, **options):
-    instance = to_instance(Row("rows-3", "rows.jsonl:3", values), task="t", **options)
+    instance = to_instance(SourceRow("rows-3", "rows.jsonl:3", values), task="t", **options)
     return instance, problem_of(instance)
 
 
@@ -111,7 +111,7 @@ def test_calls_of_apps_get_back_the_numbers_that_were_keys(box):
     "io", ["", None, "{}", {"inputs": [], "outputs": []}, '{"inputs": [], "outputs": []}']
 )
 def test_a_row_of_apps_without_tests_is_no_problem(io):
-    row = Row("rows-3", "rows.jsonl:3", APPS | {"input_output": io})
+    row = SourceRow("rows-3", "rows.jsonl:3", APPS | {"input_output": io})
     assert to_instance(row, task="t") is None
 
 

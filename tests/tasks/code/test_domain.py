@@ -20,7 +20,7 @@ from dataenvgym.records import (
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import CodeProblem
 from dataenvgym.tasks.code.task import CodeTask
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 from ...students import Student
 
@@ -170,7 +170,7 @@ def test_gold_solutions_and_the_students_own_right_answers_become_records(task):
 
     row = {"instruction": "Plus one, as add.", "entry_point": "add", "tests": [[[5], {}, 6]]}
     row["solution"] = "def add(x):\n    return 1 + x\n"
-    instance = to_instance(Row("1", "1", row), task="code")
+    instance = to_instance(SourceRow("1", "1", row), task="code")
     task = task.on("train")
     gold = task.domain.gold_record(instance)
     assert gold.output == row["solution"]

@@ -10,7 +10,7 @@ from dataenvgym.sandbox import ExecutionResult, Limits
 from dataenvgym.tasks.code.judging import NOT_RUN, judge
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import problem_of
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 
 def program(*lines):
@@ -221,7 +221,7 @@ def test_an_ordinary_process_will_do_where_nothing_is_to_be_kept_away(judged, un
 
 def test_humaneval_accepts_all_its_solutions_and_no_empty_body(box, humaneval):
     with gzip.open(humaneval) as stream:
-        rows = [Row(str(n), str(n), json.loads(line)) for n, line in enumerate(stream)]
+        rows = [SourceRow(str(n), str(n), json.loads(line)) for n, line in enumerate(stream)]
     problems = [problem_of(to_instance(row, task="humaneval")) for row in rows]
 
     def all_passed(codes):

@@ -5,7 +5,7 @@ from dataenvgym.sandbox import Limits
 from dataenvgym.tasks.code.judging import judge
 from dataenvgym.tasks.code.loaders import to_instance
 from dataenvgym.tasks.code.problem import ProgramTest, problem_of
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 LIMITS = Limits(seconds=5)
 HUMANEVAL = {
@@ -26,7 +26,7 @@ MBPP = {
 
 
 def loaded(values, **options):
-    instance = to_instance(Row("rows-3", "rows.jsonl:3", values), task="t", **options)
+    instance = to_instance(SourceRow("rows-3", "rows.jsonl:3", values), task="t", **options)
     return instance, problem_of(instance)
 
 

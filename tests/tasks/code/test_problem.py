@@ -31,7 +31,7 @@ def test_an_instance_of_another_kind_is_refused_naming_the_field():
         problem_of(TaskInstance(id="p", task="t", instruction="?"))
 
 
-def test_a_misspelt_field_is_refused():
+def test_a_misspelled_field_is_refused():
     with pytest.raises(ValidationError, match="entrypoint"):
         CodeProblem(  # type: ignore[call-arg]
             entrypoint="f", hidden=[{"kind": "stdio", "output": ""}]

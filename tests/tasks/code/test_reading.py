@@ -4,7 +4,7 @@ from dataenvgym.tasks.code.problem import DoctestTest, ProgramTest
 from dataenvgym.tasks.code.reading import (
     called_function,
     emptied,
-    normalised,
+    normalized,
     problem_in,
     surroundings,
 )
@@ -64,6 +64,6 @@ def test_an_emptied_function_keeps_its_arguments_and_what_is_around_it():
 
 def test_layout_comments_and_docstrings_do_not_make_another_code():
     one = "def f(x):\n    '''Doc.'''\n    return x  # so\n"
-    assert normalised(one) == normalised("def f( x ):\n  return (x)\n")
-    assert normalised(one) != normalised("def f(x):\n    return -x\n")
-    assert normalised(" def f(") == "def f("
+    assert normalized(one) == normalized("def f( x ):\n  return (x)\n")
+    assert normalized(one) != normalized("def f(x):\n    return -x\n")
+    assert normalized(" def f(") == "def f("

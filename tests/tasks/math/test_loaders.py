@@ -2,11 +2,11 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.math.loaders import to_instance
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 
 
 def row(**values):
-    return Row("train-7", "train.jsonl:7", values)
+    return SourceRow("train-7", "train.jsonl:7", values)
 
 
 def test_the_gold_answer_of_gsm8k_follows_the_last_hashes():

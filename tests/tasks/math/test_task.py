@@ -173,7 +173,7 @@ def test_signs_tell_problems_apart(tmp_path, one, other, same):
     assert (task.domain.overlap_key(one) == task.domain.overlap_key(other)) is same
 
 
-def test_the_answers_of_gsm8k_are_right_for_themselves_and_wrong_for_their_neighbours(gsm8k):
+def test_the_answers_of_gsm8k_are_right_for_themselves_and_wrong_for_their_neighbors(gsm8k):
     task = MathTask({"test": gsm8k / "test.jsonl"}, name="gsm8k", split="test")
     golds = [str(i.answer) for i in task.instances]
     assert len(golds) == 1319

@@ -28,7 +28,7 @@ BAD = {
     "an object for text": (call(account="acc_7", plan={"name": "large"}), "argument 'plan' is {"),
     "missing argument": (call(account="acc_7"), "argument 'plan' is missing"),
     "no arguments": (call(), "argument 'account' is missing"),
-    "extra argument": (call(account="acc_7", plan="large", colour="red"), "no argument 'colour'"),
+    "extra argument": (call(account="acc_7", plan="large", color="red"), "no argument 'color'"),
     "what the tool refuses": (call(account="acc_8", plan="large"), "there is no account acc_8"),
     "a megabyte of the wrong type": (call(account="acc_7", plan=["x" * 2**20]), "set_plan: "),
     "deep nesting": (call(account="acc_7", plan=json.loads("[" * 90 + "]" * 90)), "set_plan: "),

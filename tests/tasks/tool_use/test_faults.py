@@ -102,7 +102,7 @@ WRONG_STUDENTS = [
     in_turn(say(UNKNOWN)),
     in_turn(say({"name": "set_plan", "arguments": {}})),
     in_turn(say({"name": "set_plan", "arguments": {**SET["arguments"], "months": "twelve"}})),
-    in_turn(say({"name": "set_plan", "arguments": {**SET["arguments"], "colour": "red"}})),
+    in_turn(say({"name": "set_plan", "arguments": {**SET["arguments"], "color": "red"}})),
     in_turn(say({"name": "switch_data", "arguments": {"on": True}})),
     in_turn('<tool_call>\n{"name": "set_plan", "arg\n</tool_call>', "Done."),
     in_turn(*[say({"name": "read_account", "arguments": {"account": "acc_7"}})] * 9),
@@ -230,7 +230,7 @@ def environment_faults():
         instance(user={"kind": "robot"}),
         instance(user={"kind": "script", "states": {}}),
         instance(user_gold=[{"name": "switch_data", "arguments": {"on": "yes"}}]),
-        instance(colour="red"),
+        instance(color="red"),
     ]
     for problem in broken:
         for make in (Predictor, Submitting):

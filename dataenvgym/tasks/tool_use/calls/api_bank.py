@@ -26,7 +26,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.tasks.rows import HubDataset, Row, rows_of_lines
+from dataenvgym.tasks.rows import HubDataset, SourceRow, rows_of_lines
 from dataenvgym.tasks.tool_use.calls.derived_tools import derived_tools
 from dataenvgym.tasks.tool_use.calls.problem import CallsProblem, first_complaint
 from dataenvgym.tasks.tool_use.matching import GoldCall
@@ -109,7 +109,7 @@ class ApiBank:
         self._apis = None if apis is None else Path(apis).expanduser()
         self._dialogues: dict[Path, list[Dialogue]] = {}
 
-    def rows(self, place: Path | HubDataset) -> Iterator[Row]:
+    def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:
         """The chosen turns of a folder of dialogues, or of one file.
 
         Raises:
@@ -149,7 +149,7 @@ class ApiBank:
                 )
         return self._dialogues[place]
 
-    def _turns_of(self, dialogue: Dialogue, tools: Mapping[str, Tool]) -> Iterator[Row]:
+    def _turns_of(self, dialogue: Dialogue, tools: Mapping[str, Tool]) -> Iterator[SourceRow]:
         declared = tuple(tools[name] for name in sorted(dialogue.apis & tools.keys()))
         messages: list[Message] = []
         texts: list[str] = []
@@ -179,7 +179,7 @@ class ApiBank:
                     )
                 calls = (line.call,)
             if self.turns == "all" or (self.turns == "calls") == bool(calls):
-                yield Row(
+                yield SourceRow(
                     f"{dialogue.name}-{number + 1}",
                     where,
                     {
@@ -196,7 +196,7 @@ class ApiBank:
                 messages.append(Message(role="tool", content=line.said))
 
 
-def api_bank_instance(row: Row, *, task: str) -> TaskInstance:
+def api_bank_instance(row: SourceRow, *, task: str) -> TaskInstance:
     """The problem in a row of `ApiBank.rows`.
 
     Raises:
@@ -220,7 +220,7 @@ def _paths(place: Path) -> list[Path]:
     return paths
 
 
-def _line(row: Row) -> _Line:
+def _line(row: SourceRow) -> _Line:
     kind = _Called if row.values.get("role") == "API" else _Spoken
     try:
         return kind.model_validate(row.values)

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
-from dataenvgym.tasks.rows import HubDataset, Row, rows_of_lines
+from dataenvgym.tasks.rows import HubDataset, SourceRow, rows_of_lines
 from dataenvgym.tasks.tool_use.calls.problem import CallsProblem, first_complaint
 from dataenvgym.tasks.tool_use.calls.schemas import json_schema
 from dataenvgym.tasks.tool_use.matching import GoldCall
@@ -54,7 +54,7 @@ class _Answer(Model):
     ground_truth: list[dict[str, dict[str, list[Json]]]] = Field(min_length=1)
 
 
-def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[Row]:
+def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[SourceRow]:
     """The problems of a folder of BFCL's files, or of one of its files, each with its answer.
 
     Raises:
@@ -70,10 +70,10 @@ def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[R
                     f"{row.where}, field 'id': {found.id!r} has no answer in {_answers_path(path)}"
                 )
             values = {"question": found, "answer": answers.get(found.id), "subset": name}
-            yield Row(found.id, row.where, values)
+            yield SourceRow(found.id, row.where, values)
 
 
-def bfcl_instance(row: Row, *, task: str, plain_names: bool = False) -> TaskInstance:
+def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> TaskInstance:
     """The problem in a row of `bfcl_rows`.
 
     Args:
@@ -135,17 +135,17 @@ def _answers_path(path: Path) -> Path:
     return path.parent / "possible_answer" / path.name
 
 
-def _answers(path: Path) -> dict[str, Row]:
+def _answers(path: Path) -> dict[str, SourceRow]:
     """The rows with the gold calls, by the problem's id."""
     file = _answers_path(path)
     if not file.is_file():
         raise ConfigurationError(f"there is no file {str(file)!r} with the answers to {path.name}")
     rows = rows_of_lines(file, file.stem, str(file))
     found = [(_parsed(_Answer, row), row.where) for row in rows]
-    return {answer.id: Row(answer.id, where, {"calls": answer}) for answer, where in found}
+    return {answer.id: SourceRow(answer.id, where, {"calls": answer}) for answer, where in found}
 
 
-def _tool(function: _Function, number: int, row: Row) -> Tool:
+def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
     try:
         parameters = json_schema(function.parameters)
     except ValueError as error:
@@ -155,7 +155,7 @@ def _tool(function: _Function, number: int, row: Row) -> Tool:
     return Tool(name=function.name, description=function.description, parameters=parameters)
 
 
-def _gold(answer: Row, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
+def _gold(answer: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
     """The gold calls, all of whose tools and arguments are declared."""
     calls = []
     for i, call in enumerate(answer.values["calls"].ground_truth):
@@ -192,7 +192,7 @@ def _undeclared(arguments: dict[str, Any], tool: Tool) -> str | None:
     return None
 
 
-def _parsed(model: type[ModelT], row: Row) -> ModelT:
+def _parsed(model: type[ModelT], row: SourceRow) -> ModelT:
     try:
         return model.model_validate(row.values)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from dataenvgym.records import TaskInstance, Tool
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions, training_problems
 from dataenvgym.tasks.prompt_template import INSTRUCTION
 from dataenvgym.tasks.row_source import FRACTIONS, Places, RowSource
-from dataenvgym.tasks.rows import HubDataset, Row
+from dataenvgym.tasks.rows import HubDataset, SourceRow
 from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.tool_use.calls.api_bank import ApiBank, Turns, api_bank_instance
 from dataenvgym.tasks.tool_use.calls.bfcl import Subset, bfcl_instance, bfcl_rows
@@ -50,8 +50,8 @@ class CallsTask(Task):
     def __init__(
         self,
         places: Places,
-        rows: Callable[[Path | HubDataset], Iterable[Row]],
-        read: Callable[[Row], TaskInstance],
+        rows: Callable[[Path | HubDataset], Iterable[SourceRow]],
+        read: Callable[[SourceRow], TaskInstance],
         *,
         name: str,
         matching: Matching,

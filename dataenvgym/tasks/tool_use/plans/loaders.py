@@ -23,7 +23,7 @@ import orjson
 
 from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.rows import Row
+from dataenvgym.tasks.rows import SourceRow
 from dataenvgym.tasks.tool_use.plans.forms import Form
 from dataenvgym.tasks.tool_use.plans.plan import Plan, PlanError, tools_of
 from dataenvgym.tasks.tool_use.plans.steps import plan_of
@@ -34,7 +34,7 @@ _ALTERNATIVES = ("alt_plans_str", "alt_plans", "alternatives")
 
 
 def to_instance(
-    row: Row, *, task: str, tools: Collection[str], form: Form, best_match: bool
+    row: SourceRow, *, task: str, tools: Collection[str], form: Form, best_match: bool
 ) -> TaskInstance:
     """The task instance in a row.
 
@@ -86,7 +86,7 @@ def check_tools(plan: Plan, tools: Collection[str]) -> None:
             )
 
 
-def _alternatives(row: Row, tools: Collection[str]) -> list[Plan]:
+def _alternatives(row: SourceRow, tools: Collection[str]) -> list[Plan]:
     field = next((f for f in _ALTERNATIVES if row.values.get(f)), None)
     if field is None:
         return []
@@ -96,7 +96,7 @@ def _alternatives(row: Row, tools: Collection[str]) -> list[Plan]:
     return [_gold_plan(plan, row, field, tools) for plan in found]
 
 
-def _gold_plan(steps: Any, row: Row, field: str, tools: Collection[str]) -> Plan:
+def _gold_plan(steps: Any, row: SourceRow, field: str, tools: Collection[str]) -> Plan:
     try:
         plan = plan_of(steps, strict=True)
         check_tools(plan, tools)
@@ -107,7 +107,7 @@ def _gold_plan(steps: Any, row: Row, field: str, tools: Collection[str]) -> Plan
     return plan
 
 
-def _value(row: Row, field: str) -> Any:
+def _value(row: SourceRow, field: str) -> Any:
     """The field's value; a text is parsed as JSON, or as Python writes it."""
     value = row.values[field]
     if not isinstance(value, str):
@@ -124,7 +124,7 @@ def _value(row: Row, field: str) -> Any:
         ) from None
 
 
-def _invalid(row: Row, field: str, what: str) -> InvalidInstanceError:
+def _invalid(row: SourceRow, field: str, what: str) -> InvalidInstanceError:
     return InvalidInstanceError(f"{row.where}, field {field!r}: {what}")
 
 

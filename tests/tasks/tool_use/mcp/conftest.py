@@ -234,7 +234,7 @@ def foreign() -> Any:
         return a + b
 
     @server.tool()
-    def order(items: list[Item], colour: str | None = None) -> str:
+    def order(items: list[Item], color: str | None = None) -> str:
         """Order items."""
         return ", ".join(item.name for item in items)
 

@@ -1,4 +1,4 @@
-"""Students and agents that a user might have written: the text of a `pupils.py` in their folder."""
+"""Students and agents that a user might have written in a `my_students.py` of their own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def die_once(name):
 # --- students -----------------------------------------------------------------------------------
 
 
-class Pupil(ScriptedPredictor):
+class MyStudent(ScriptedPredictor):
     """Knows a share of the answers that grows with the records it was trained on."""
 
     def __init__(self, wit=20):
@@ -49,7 +49,7 @@ class Pupil(ScriptedPredictor):
         return solutions().get(question, "?") if knows else "#### 99"
 
 
-class Sickly(Pupil):
+class Sickly(MyStudent):
     """Dies at every answer while there is a file `sick`."""
 
     def reply(self, conversation):
@@ -58,10 +58,10 @@ class Sickly(Pupil):
         return super().reply(conversation)
 
     def describe(self):
-        return {"name": "Pupil"}
+        return {"name": "MyStudent"}
 
 
-class Mortal(Pupil):
+class Mortal(MyStudent):
     """Dies when it answers once it has learned, and at the end of its second training."""
 
     def predict(self, conversations, sampling):

@@ -23,7 +23,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
 
 
-class KeptAgent:
+class RecordedAgent:
     """Asks the agent for its actions; after a kill it continues as if there had been none.
 
     Args:

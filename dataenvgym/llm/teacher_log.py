@@ -1,4 +1,4 @@
-"""A teacher's books in the run directory: its account, and the files that outlive the process.
+"""The log of a teacher in the run directory: its calls and their cost.
 
     teacher/begun         one byte for each request, written before it is sent
     teacher/calls.jsonl   the transcript: every call
@@ -29,7 +29,7 @@ from dataenvgym.storage import write_json
 _LAG_S = 1.0
 
 
-class Books:
+class TeacherLog:
     """Opened when the first question is asked; nothing on disk is read or written before.
 
     Args:
