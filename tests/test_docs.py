@@ -17,6 +17,8 @@ import pytest
 
 from dataenvgym.cli.parser import parse_arguments
 from dataenvgym.config import compose
+from dataenvgym.config.bases import is_base
+from dataenvgym.config.composition import files_by_group
 from dataenvgym.evaluation.metrics import quoted_metrics
 from dataenvgym.studies.grid import parse_grid
 from docs.generate.pages import generated_pages
@@ -136,6 +138,13 @@ def test_each_command_is_parsed_and_its_overrides_compose(line, page, monkeypatc
     elif arguments.command in ("run", "eval"):
         name = "eval" if arguments.command == "eval" else "config"
         compose([quoted_metrics(text) for text in arguments.overrides], name=name)
+
+
+@pytest.mark.parametrize("group", ["agent", "agent/engine", "skills", "quality"])
+def test_the_page_on_strategies_names_each_option(group):
+    named = set(re.findall(r"`(?:[\w/]+=)?(\w+)`", PAGES[Path("docs/strategies.md")]))
+    options = {name for name in files_by_group()[group] if not is_base(name)}
+    assert options - named - {"custom"} == set()
 
 
 def test_the_world_of_the_front_page_is_the_one_of_the_example():

@@ -51,9 +51,9 @@ def _add_evaluations(command: AddCommand) -> None:
             "      teacher.model=NAME judge.rubric='Is every step justified?'\n"
             "  dataenvgym eval task=social model=openai/NAME partner=openai/OTHER \\\n"
             "      judge=openai/JUDGE           two characters talk in each scene\n\n"
-            "Every sample is written to the evaluation's folder (evaluations_dir=...). The same\n"
-            "command resumes an evaluation that was interrupted, shows the table of one that\n"
-            "is finished, and extends it where it asks for more samples."
+            "Every sample is written to the evaluation's folder (evaluations_dir=...). The\n"
+            "same command resumes an evaluation that was interrupted, shows the table of one\n"
+            "that is finished, and extends it where it asks for more samples."
         ),
     )
     add_overrides(evaluate)

@@ -46,11 +46,12 @@ def add_running(command: AddCommand) -> None:
             '  dataenvgym study agent=random,open_ended,skill_list "seed=range(10)"\n'
             "  dataenvgym study agent=random,skill_list task=pocket_math seed=0,1,2 \\\n"
             '      --strategy "sharp: agent=skill_list agent.policy.sharpness=3"\n'
-            "  dataenvgym study agent=skill_list environment.replay=0,100 seed=0,1 executor=ray\n\n"
-            "Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study: seed\n"
-            "the seeds, task the tasks, all others the strategies. Every study also has a floor\n"
-            "(no teaching) and a ceiling (gold data). The same command resumes a study that\n"
-            "was interrupted; more seeds or strategies under the same name extend it."
+            "  dataenvgym study environment.replay=0,100 seed=0,1 executor=ray\n\n"
+            "Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study:\n"
+            "seed the seeds, task the tasks, all others the strategies. Every study also has\n"
+            "a floor (no teaching) and a ceiling (gold data). The same command resumes a\n"
+            "study that was interrupted; more seeds or strategies under the same name\n"
+            "extend it."
         ),
     )
     add_overrides(study)
@@ -62,8 +63,15 @@ def add_running(command: AddCommand) -> None:
         help='one more strategy: "NAME: KEY=VALUE ..." (may be repeated)',
     )
     study.add_argument("--name", help="the study's folder (default: made of tasks and settings)")
-    study.add_argument("--workers", type=int, metavar="N", help="processes (default: cores)")
-    study.add_argument("--studies-dir", default="studies", metavar="DIR", help="(default: studies)")
+    study.add_argument(
+        "--workers", type=int, metavar="N", help="processes at once (default: cores)"
+    )
+    study.add_argument(
+        "--studies-dir",
+        default="studies",
+        metavar="DIR",
+        help="the folder of studies (default: studies)",
+    )
     study.add_argument(
         "--no-bounds", dest="bounds", action="store_false", help="no floor and no ceiling"
     )
@@ -94,7 +102,12 @@ def add_inspecting(command: AddCommand) -> None:
     show = command("show", "show a run's records and transcripts, before and after side by side")
     show.add_argument("run", metavar="RUN", help=RUN_HELP)
     add_runs_dir(show)
-    show.add_argument("--iteration", type=int, metavar="N", help="(default: the best)")
+    show.add_argument(
+        "--iteration",
+        type=int,
+        metavar="N",
+        help="records and answers of iteration N (default: the best)",
+    )
     show.add_argument("--skill", metavar="NAME", help="only this skill")
     show.add_argument("--wrong", action="store_true", help="only what was answered wrong")
     show.add_argument(
@@ -102,7 +115,9 @@ def add_inspecting(command: AddCommand) -> None:
         action="store_true",
         help="instead, what the teacher was asked and answered (--wrong: what it did not answer)",
     )
-    show.add_argument("--limit", type=int, default=20, metavar="N", help="(default: 20)")
+    show.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="at most N of each (default: 20)"
+    )
 
     export = command("export", "write a run's records as a Hugging Face dataset")
     export.add_argument("run", metavar="RUN", help=RUN_HELP)

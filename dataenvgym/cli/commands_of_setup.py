@@ -34,10 +34,10 @@ def add_options(command: AddCommand) -> None:
             "  dataenvgym new agent weak_skills\n"
             "  dataenvgym new task even_or_odd\n"
             "  dataenvgym new domain sums\n\n"
-            "An agent writes training records. A task is problems and how replies are scored. A\n"
-            "domain is what problems of one kind are (conversations of several turns, equal\n"
-            "answers, gold records), with a source of problems. Each is a new folder NAME with\n"
-            "a module, a test that passes, and a YAML file for --config-dir."
+            "An agent writes training records. A task is problems and how replies are\n"
+            "scored. A domain is what problems of one kind are (conversations of several\n"
+            "turns, equal answers, gold records), with a source of problems. Each is a new\n"
+            "folder NAME with a module, a test that passes, and a YAML file for --config-dir."
         ),
     )
     new.add_argument("kind", metavar="agent|task|domain", help="what to write")
@@ -79,13 +79,16 @@ def add_programs(command: AddCommand) -> None:
             "  dataenvgym external list\n"
             "  dataenvgym external install llamafactory\n"
             "  dataenvgym external install vllm --variant cuda\n\n"
-            "They go into DATAENVGYM_CACHE (default: dataenvgym in XDG_CACHE_HOME or ~/.cache)."
+            "They go into DATAENVGYM_CACHE (default: dataenvgym in XDG_CACHE_HOME or in\n"
+            "~/.cache)."
         ),
     )
     external.add_argument("action", metavar="install|list", help="what to do")
     external.add_argument("name", nargs="?", metavar="NAME", help="llamafactory or vllm")
     external.add_argument(
-        "--variant", metavar="cpu|cuda", help="(default: cuda where there is a driver for it)"
+        "--variant",
+        metavar="cpu|cuda",
+        help="its build (default: cuda where there is a driver for it)",
     )
 
     serve = command(
@@ -95,7 +98,7 @@ def add_programs(command: AddCommand) -> None:
             "examples:\n"
             "  dataenvgym serve-world shop\n"
             "  dataenvgym serve-world shop --transport http --port 8000\n"
-            "  dataenvgym serve-world my_module.MyWorld --problems problems.jsonl --task pay-1\n\n"
+            "  dataenvgym serve-world my_module.MyWorld --problems pay.jsonl --task pay-1\n\n"
             "Every session begins in the same state and changes only its own copy.\n"
             "Problems, gold calls and scores are never served.\n"
             "Needs the package mcp: pip install 'dataenvgym[mcp]'"
@@ -107,10 +110,12 @@ def add_programs(command: AddCommand) -> None:
         help="a name (see `dataenvgym worlds list`), or your class my_module.MyWorld",
     )
     serve.add_argument(
-        "--transport", choices=("stdio", "http"), default="stdio", help="(default: stdio)"
+        "--transport", choices=("stdio", "http"), default="stdio", help="of MCP (default: stdio)"
     )
-    serve.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
-    serve.add_argument("--port", type=int, default=8000, help="0 takes a free one (default: 8000)")
+    serve.add_argument("--host", default="127.0.0.1", help="of http (default: 127.0.0.1)")
+    serve.add_argument(
+        "--port", type=int, default=8000, help="of http; 0 takes a free one (default: 8000)"
+    )
     serve.add_argument("--task", metavar="ID", help="begin in the state of this problem")
     serve.add_argument(
         "--problems", metavar="FILE", help="the file with that problem (default: the world's own)"

@@ -39,6 +39,7 @@ def evaluate(arguments: Namespace) -> None:
             retry_errors=arguments.retry_errors,
             config_dir=arguments.config_dir,
             trust=arguments.trust,
+            on_begin=lambda folder: console.print(f"evaluation: {folder}", soft_wrap=True),
         )
     if arguments.output is not None:
         write_completed(Path(arguments.output).expanduser(), evaluation.completed())

@@ -28,17 +28,21 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 def add_comparison(parser: argparse.ArgumentParser) -> None:
     """How strategies are compared: `--baseline` and others."""
     parser.add_argument(
-        "--baseline", metavar="NAME", help="compared with (default: random, or the first one)"
+        "--baseline",
+        metavar="NAME",
+        help="the strategy that others are compared with (default: random, or the first one)",
     )
     parser.add_argument(
-        "--test", choices=("t", "sign_flip"), help="(default: sign_flip for 20 seeds or fewer)"
+        "--test",
+        choices=("t", "sign_flip"),
+        help="the paired test (default: sign_flip for 20 seeds or fewer)",
     )
     parser.add_argument(
         "--allow-unequal",
         action="append",
         default=[],
         metavar="KEY",
-        help="may differ between strategies; the table says so (may be repeated)",
+        help="this key may differ between strategies; the table says so (may be repeated)",
     )
 
 

@@ -22,6 +22,14 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
         prog="dataenvgym",
         description="A gym for agents that teach: train a student on what an agent writes.",
+        epilog=(
+            "first steps:\n"
+            "  dataenvgym doctor                 what is there, and what is missing\n"
+            "  dataenvgym run                    an agent teaches a small student, on a CPU\n"
+            "  dataenvgym list                   agents, tasks, students to choose from\n"
+            "  dataenvgym new agent my_agent     an agent of your own to begin with"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = add_commands(parser, Parser)
     words = [word for word in argv if not word.startswith("-")]

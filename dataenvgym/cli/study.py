@@ -60,13 +60,14 @@ def study(arguments: Namespace) -> None:
     console.print()
     console.print(render(results, console.width))
     console.print()
+    longest = len(str(plan.directory / "results.json"))
     for name, what in (
         ("study.md", "the study, with every run"),
         ("table.md", "the tables above"),
         ("curves.png", "learning curves"),
         ("results.json", "all numbers"),
     ):
-        console.print(f"{plan.directory / name}  {what}", soft_wrap=True)
+        console.print(f"{plan.directory / name!s:{longest}}  {what}", soft_wrap=True)
     if missing := of_plan.missing():
         lines = [f"  {cell.label}: {reason}" for cell, reason in missing]
         raise IncompleteStudyError(

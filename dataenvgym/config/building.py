@@ -9,6 +9,7 @@ students and problems are loaded when they are first needed.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
@@ -327,6 +328,11 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     if config.skills.get("_target_") is not None:
         options["labeler"] = build_section(config, "skills", **given)
     if checks := build_section(config, "quality", **given)["checks"]:
+        if not isinstance(checks, Mapping):
+            raise ConfigurationError(
+                f"quality.checks is {checks!r}, expected checks by name; for one check choose it: "
+                "quality=wrong_answer, or a class of yours (quality=my_module.MyCheck)"
+            )
         options["quality"] = tuple(checks.values())
     check_environment_options(options)
     return options

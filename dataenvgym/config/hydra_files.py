@@ -119,7 +119,7 @@ def _own_hydra() -> Iterator[None]:
 
 
 def _lay(config: DictConfig, override: HydraOverride) -> None:
-    from omegaconf import OmegaConf, open_dict
+    from omegaconf import DictConfig, OmegaConf, open_dict
 
     key = override.key_or_group
     if override.is_sweep_override() or override.package is not None:
@@ -139,6 +139,11 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
     if override.is_add() and not extends and OmegaConf.select(config, key) is not None:
         raise ConfigurationError(f"there is a value already at {key!r}; drop the plus: {key}=...")
     _refuse_part_of_value(config, key)
+    if isinstance(value, list) and isinstance(OmegaConf.select(config, key), DictConfig):
+        raise ConfigurationError(
+            f"{key} is a list, {value!r}, expected options by name: '{key}={{NAME: VALUE}}', or "
+            f"{key}.NAME=VALUE for one of them"
+        )
     added = override.is_add() or override.is_force_add()
     OmegaConf.update(config, key, value, merge=True, force_add=added)
 

@@ -181,9 +181,13 @@ def speaker_override(key: str, option: str) -> str:
 
 
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:
-    """Refuse a value in `config` whose type is not the one it has in `default`."""
+    """Refuse a value in `config` whose type is not the one it has in `default`.
+
+    A `++` sets any value of a class's parameter; the class's annotations check it later.
+    """
     for override in overrides:
-        if override.sign:
+        forced = override.sign == "++" and not _of_a_class(config, override.key)
+        if override.sign and not forced:
             continue
         before, after = _value(default, override.key), _value(config, override.key)
         if after is None and _may_be_none(config, override.key):
@@ -192,6 +196,15 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
             raise ConfigurationError(
                 f"{override.key} is {_shown(after)}, expected {expected} like {_shown(before)}"
             )
+
+
+def _of_a_class(config: DictConfig, key: str) -> bool:
+    """Whether the key is in a section that a class is made of."""
+    from omegaconf import OmegaConf
+
+    parts = key.split(".")
+    sections = (".".join(parts[:n]) for n in range(1, len(parts)))
+    return any(OmegaConf.select(config, f"{section}._target_") for section in sections)
 
 
 def _expectation(before: Any, after: Any) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +132,7 @@ def run_evaluation(
     retry_errors: bool = False,
     config_dir: str | Path | None = None,
     trust: bool = False,
+    on_begin: Callable[[Path], object] = lambda directory: None,
 ) -> Evaluation:
     """Run or resume an evaluation, to its end.
 
@@ -148,6 +149,8 @@ def run_evaluation(
         retry_errors: draw samples whose infrastructure failed again.
         config_dir: a folder with YAML files of your own.
         trust: run whatever code the run's config.yaml names (see `config.trust`).
+        on_begin: called with the evaluation's folder before the student is asked; never for one
+            that is finished.
 
     Raises:
         ConfigurationError: for an option that cannot be.
@@ -201,6 +204,7 @@ def run_evaluation(
             stack.callback(close_speakers, getattr(task, "others", None) or {})
             stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
             _begin(files, task, predictor, settings, scenes)
+            on_begin(directory)
             draw_samples(files, task, predictor, instances, samples, retry_errors=retry_errors)
     judged = None if judge is None else _judged(files, judge, settings, samples)
     return Evaluation(

@@ -75,7 +75,7 @@ class ExpectedTime:
         if self._workers is None:
             text += " one after the other, less where several run at the same time"
         if unknown:
-            text += f", without {', '.join(unknown)}: none of these has ended yet"
+            text += f", not counting {', '.join(unknown)}, of which no episode has ended yet"
         return text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,6 +42,15 @@ class Cells:
         left = tuple(i - (i > gone) for i in others)
         return Cells(self.title, names, rows, left).fitted(width)
 
+    def hidden_in(self, fitted: Cells) -> list[str]:
+        """The columns that `fitted` leaves out; one whose name is not unique, with its neighbor."""
+        gone = sorted(self.expendable[: len(self.names) - len(fitted.names)])
+        several = {name for name in self.names if self.names.count(name) > 1}
+        return [
+            f"{self.names[i]} ({self.names[i - 1]})" if self.names[i] in several else self.names[i]
+            for i in gone
+        ]
+
     def _width(self) -> int:
         columns = list(zip(self.names, *self.rows, strict=True))
         widths = [max(map(len, column)) for column in columns]
@@ -66,10 +74,11 @@ def render(results: StudyResults, width: int = 100) -> RenderableType:
     for table in study_cells(results):
         fitted = table.fitted(width)
         parts.append(_rich(fitted))
-        if hidden := list((Counter(table.names) - Counter(fitted.names)).elements()):
+        if hidden := table.hidden_in(fitted):
             text = (
-                f"{width} columns have no room for: {', '.join(hidden)}. A wider terminal shows "
-                "them; so does table.md (dataenvgym compare writes it with --output)."
+                f"{width} columns have no room for: {', '.join(hidden).rstrip('.')}. A wider "
+                "terminal shows them; so does table.md, which a study writes, and dataenvgym "
+                "compare with --output."
             )
             parts.append(Text(text, style="yellow"))
         parts.append(Text(""))

@@ -232,7 +232,9 @@ def test_a_finished_evaluation_asks_nothing_and_more_samples_extend_it(dataenvgy
     assert asked.read_text() == "8 8 4 8 8 4 "
     again = dataenvgym("eval", *DRAWN, "samples=2", "name=e")
     assert "was finished already" in again.out
-    assert again.out.startswith(first.out)
+    begun, _, shown = first.out.partition("\n")
+    assert begun == "evaluation: evaluations/e"
+    assert again.out.startswith(shown)
     assert asked.read_text() == "8 8 4 8 8 4 "
     assert tree(talkative / "evaluations" / "e") == before
     assert dataenvgym("eval", *DRAWN, "samples=3", "name=e").code == 0

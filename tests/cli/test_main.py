@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import dataenvgym as package
+from dataenvgym.cli.main import _COMMANDS
 from dataenvgym.config.composition import options_by_group
 
 MODULE = [sys.executable, "-m", "dataenvgym.cli.main"]
@@ -25,6 +26,16 @@ def test_help_is_there_and_no_error(dataenvgym, arguments):
     result = dataenvgym(*arguments)
     assert (result.code, result.err) == (0, "")
     assert "usage: dataenvgym" in result.out
+
+
+@pytest.mark.parametrize("command", ["", *_COMMANDS])
+def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = dataenvgym(*filter(None, [command]), "--help").out
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    texts = re.findall(r"^  -\S.*?(?:  |\n) +(\S.*)$", shown, re.MULTILINE)
+    assert len(texts) >= 2
+    assert [text for text in texts if text.startswith("(default")] == []
 
 
 @pytest.mark.parametrize(

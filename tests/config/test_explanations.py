@@ -42,6 +42,10 @@ CASES = [
     ("agent.engine=gold", "which takes a slash: agent/engine=gold"),
     ("teacher.model=x", "belongs to teacher=openai, teacher=vllm: choose that"),
     ("task.sources=x", "belongs to task=api_bank, .* and 1[0-9] more: choose that"),
+    ("++quality.checks=3", r"quality.checks is 3, expected options by name like \{\}"),
+    ("++episode.iterations=x", "episode.iterations is 'x', expected a whole number like 5"),
+    ("++seed=abc", "seed is 'abc', expected a whole number like 0"),
+    ("quality.checks=[3]", r"quality.checks is a list, \[3\], expected options by name: 'quality"),
     ("agent.policy=3", r"agent.policy is 3, expected options by name like .{,90}$"),
 ]
 

@@ -92,6 +92,20 @@ def test_each_file_of_an_evaluation_is_described(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_each_file_of_evaluated_scenes_is_described(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    student = ["student=pocket", "student.path=pocket-social-v1"]
+    scenes = ["task=social", "task.scenes=procedural", *student]
+    assert main(["eval", *scenes, "--limit", "4"]) == 0
+    (evaluation,) = (tmp_path / "evaluations").iterdir()
+    files = found(evaluation)
+    assert {"episodes.jsonl", "dimensions.json"} < files
+    assert unknown(files, described("Evaluations")) == set()
+    stored = {file.partition("/")[2].partition("/")[0] for file in files if "episodes/" in file}
+    assert stored <= {name.partition("/")[0] for name in described("Stores")}
+
+
+@pytest.mark.slow
 def test_each_file_of_a_study_is_described(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = ["study", "agent=random", "seed=0", "student=simulated", "--plain"]

@@ -78,7 +78,7 @@ def test_what_is_left_is_told_once_an_episode_of_each_kind_has_ended():
     )
     with progress:
         ended(progress, "a", "fast")
-        assert str(expected) == "about 20 s, without slow: none of these has ended yet"
+        assert str(expected) == "about 20 s, not counting slow, of which no episode has ended yet"
         ended(progress, "b", "slow")
         assert str(expected) == "about 2 min"  # (2 x 20 + 200) / 2
         ended(progress, "c", "fast")

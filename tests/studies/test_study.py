@@ -119,7 +119,7 @@ def test_the_expected_time_is_that_of_episodes_of_the_same_strategy(studied, sma
     expected = more.expected_time()
     assert round(expected.seconds) == 330  # one seed of random, one of gold
     assert expected.unknown == ["pocket_math: open_ended"]
-    assert str(expected).startswith("about 6 min, without pocket_math: open_ended")
+    assert str(expected).startswith("about 6 min, not counting pocket_math: open_ended")
 
 
 def test_missing_reports_and_curves_of_finished_runs_are_written_again(studied, small, folder):

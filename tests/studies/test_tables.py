@@ -10,7 +10,7 @@ from rich.console import Console
 from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import MissingRun, StrategyRuns
 from dataenvgym.studies.summing import TaskRuns, sum_up
-from dataenvgym.studies.tables import markdown, render, study_cells
+from dataenvgym.studies.tables import Cells, markdown, render, study_cells
 
 
 @pytest.fixture
@@ -60,6 +60,13 @@ def test_columns_that_are_left_out_are_named(results):
     assert "72 columns have no room for: inst." in text
     assert "A wider terminal shows them; so does table.md" in text
     assert "no room for" not in shown(results(), 100)
+
+
+def test_of_columns_with_one_name_it_is_said_which_is_left_out():
+    table = Cells("", ("name", "p", "Holm", "area", "Holm", "sec."), (("a", *"12345"),), (5, 4))
+    assert table.hidden_in(table.fitted(20)) == ["Holm (area)", "sec."]
+    assert table.hidden_in(table.fitted(25)) == ["sec."]
+    assert table.hidden_in(table.fitted(80)) == []
 
 
 def test_gains_stand_with_their_interval_and_differences_with_their_p(results):
