@@ -42,6 +42,7 @@ def run(path: Path, *arguments: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SHORT))
 def test_a_short_example_runs(name, tmp_path):
     assert run(ROOT / "examples" / name, *SHORT[name], folder=tmp_path).strip()

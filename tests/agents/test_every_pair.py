@@ -114,6 +114,7 @@ def test_every_engine(setting, engine_name, build_part):
     check_pair(setting, "skill_list", engine_name, build_part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["math", "code", "tools", "social"], indirect=True)
 def test_every_policy(setting, policy_name, build_part):
     check_pair(setting, policy_name, "pocket", build_part)

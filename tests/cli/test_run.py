@@ -246,6 +246,7 @@ def test_scores_go_to_tensorboard_where_asked(dataenvgym, small, folder):
     assert list((only_run(folder) / "tensorboard").iterdir())
 
 
+@pytest.mark.slow
 def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(folder, small):
     sizes = [o for o in small if not o.startswith("predictor")]
     options = ["predictor.threads=1", "trainer.max_steps=2", "episode.iterations=1", "name=r"]

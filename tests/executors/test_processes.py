@@ -117,7 +117,11 @@ def wait_for(condition, seconds: float = 60.0):
     return value
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL],
+    ids=["SIGINT", "SIGKILL"],
+)
 def test_children_end_with_the_process_that_runs_them(folder, scripted_overrides, number):
     (folder / "driver.py").write_text(DRIVER)
     (folder / "sleepy.py").write_text(SLEEPY)

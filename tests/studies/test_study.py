@@ -57,6 +57,7 @@ def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studie
     assert all(e["status"] == "finished" for e in read_json(directory / "study.json")["episodes"])
 
 
+@pytest.mark.slow
 def test_the_ceiling_gets_all_gold_data_whatever_the_record_budget(small, folder):
     limits = ["environment.max_records=20", "agent.records_per_iteration=10"]
     found = run_study(["agent=random", *small[:5], *small[6:], *limits], name="s")

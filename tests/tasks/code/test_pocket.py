@@ -50,6 +50,7 @@ def test_no_two_splits_share_names():
     assert sum(len(signatures_of(s)) for s in ("train", "validation", "test")) == 24 * 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", list(combinations(SKILLS, 2)), ids="-".join)
 def test_the_hidden_calls_of_a_skill_tell_it_from_every_other_one(pair):
     calls = {}
