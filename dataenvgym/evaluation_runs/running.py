@@ -71,7 +71,7 @@ class Evaluation:
         student: who answered, in words.
         problems: what part of the task's problems was put, in words; None if it is all of them.
         was_finished: whether nothing was left to do.
-        doubt: why it cannot be seen any more that student and problems are the same, or None.
+        doubt: a note on an evaluation that was finished already (see `_doubt`), or None.
     """
 
     directory: Path
@@ -296,16 +296,21 @@ def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> No
 
 
 def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
-    """Refuse to show an evaluation of other problems or another student; None if it is the same.
+    """Refuse to show a finished evaluation of other problems or another student.
 
-    Where that cannot be seen any more, because the files are gone, what can be said of it.
+    Returns:
+        a note: the files for the comparison are gone, or a store gets nothing; None without one.
     """
+    from omegaconf import OmegaConf
+
     try:
         instances_of(task, 1)
         predictor = build_predictor(config, trainable=False)
     except (ConfigurationError, InvalidInstanceError) as error:
         return f"Whether student and problems are still the same cannot be seen: {error}"
     _identity(files, task, predictor)
+    if OmegaConf.select(config, "store._target_"):
+        return "store= keeps scenes as they are played, and all were: --fresh plays them again"
     return None
 
 

@@ -254,3 +254,10 @@ def test_what_cannot_be_is_a_users_error(scenes, options, expected):
     result = scenes(**options)
     assert result.code == 2
     assert expected in result.err
+
+
+def test_a_store_that_is_named_once_all_scenes_are_played_gets_nothing_and_that_is_said(scenes):
+    assert scenes("--limit", "2", "name=e").code == 0
+    again = scenes("--limit", "2", "name=e", "store=files")
+    assert again.code == 0
+    assert "store= keeps scenes as they are played, and all were" in again.out

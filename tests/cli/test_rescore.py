@@ -108,7 +108,7 @@ def test_what_cannot_be_is_a_users_error(dataenvgym, folder):
         ),
         (["mine", "task.strict=1"], "task.strict is 1, expected true or false"),
         (["mine", "task.strict=[a"], "cannot be read"),
-        (["mine", "task.strict=true,false"], "is no single value"),
+        (["mine", "task.strict=true,false"], "is not a single value"),
         (["mine", "+task.fails=make"], "Echo cannot make its environment: ValueError: no line"),
     ):
         result = dataenvgym("rescore", "--trust", *arguments)

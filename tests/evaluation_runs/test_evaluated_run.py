@@ -81,7 +81,7 @@ def test_the_predictor_follows_an_option_of_the_student(run):
         ("task.limits=3", "Did you mean 'task.limit'"),
         ("task.threads=many", "task.threads is 'many', expected a whole number like 3"),
         ("task.name=[a", "cannot be read"),
-        ("task.threads=1,2", "is no single value"),
+        ("task.threads=1,2", "is not a single value"),
         ("trainer/methd=dpo", "there is no group 'trainer/methd'"),
     ],
 )
