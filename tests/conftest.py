@@ -42,11 +42,12 @@ def _modules_of_the_test_are_forgotten(
     before = set(sys.modules)
     yield
     folder = str(tmp_path_factory.getbasetemp())
-    for name in set(sys.modules) - before:
-        file = getattr(sys.modules[name], "__file__", None)
-        if isinstance(file, str) and file.startswith(folder):
-            del sys.modules[name]
-    importlib.invalidate_caches()
+    modules = ((name, sys.modules[name]) for name in sys.modules.keys() - before)
+    written = [n for n, m in modules if str(getattr(m, "__file__", None)).startswith(folder)]
+    for name in written:
+        del sys.modules[name]
+    if written:  # the caches hold all installed packages: to fill them anew takes time
+        importlib.invalidate_caches()
 
 
 CHAT_TEMPLATE = (
