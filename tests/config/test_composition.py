@@ -121,6 +121,7 @@ GIVEN = {
 PLACES = {"speaker": "+speaker@task.others.partner"}  # of groups that have no place of their own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "choice", [f"{g}={o}" for g, options in options_by_group().items() for o in options]
 )
