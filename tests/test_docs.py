@@ -127,6 +127,7 @@ def test_each_python_block_runs(page, block, tmp_path, monkeypatch, request):
     exec(compile(block, str(page), "exec"), {"__name__": "block"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "page"), COMMANDS)
 def test_each_command_is_parsed_and_its_overrides_compose(line, page, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
