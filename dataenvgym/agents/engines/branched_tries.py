@@ -34,7 +34,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
 
     A try with the full reward is not played again, and has no record. Nor has one that failed, one
     on which the judge gave no verdict, and one in which another speaker said something else before
-    that turn; the user of the run is told how many. So speakers should be scripted, greedy or
+    that turn; the run warns how many. So speakers should be scripted, greedy or
     cached.
 
     Args:

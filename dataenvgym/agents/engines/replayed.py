@@ -40,7 +40,7 @@ class ReplayedPredictor:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        """What it said then, or a new reply."""
+        """Its earlier message, or a new reply."""
         replies: dict[int, Reply | Failure] = {}
         for i, conversation in enumerate(conversations):
             if (text := self._said.get(_key(conversation))) is not None:

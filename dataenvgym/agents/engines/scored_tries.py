@@ -27,8 +27,8 @@ class ScoredTriesEngine(SelfTeachingEngine):
     names score 1. Weights are the discounted sums of what follows (see `tasks.turn_scores`). An
     episode repeats this: the student plays, its turns are scored, it is trained, it plays again.
 
-    A try that failed has no record, nor has one on which the judge gave no verdict; the user of the
-    run is told how many.
+    A try that failed has no record, nor has one on which the judge gave no verdict; the run
+    warns how many.
 
     Args:
         task, samples, temperature, tries: see `SelfTeachingEngine`.

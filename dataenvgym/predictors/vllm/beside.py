@@ -49,7 +49,7 @@ class BesideAdapter:
 
 
 def new_name(folder: Path) -> str:
-    """A name that no adapter has had: what it holds, and a random part."""
+    """A new name for an adapter: a hash of its weights, and a random part."""
     files = sorted(folder.glob("*.safetensors"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     return f"{digest[:12]}-{uuid.uuid4().hex[:8]}"
