@@ -152,6 +152,8 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
                 warning.
 
         Raises:
+            InvalidInstanceError: if the instance does not exist or has too many seats.
+            ConfigurationError: if the scene needs a judge that is not among `others`.
         """
         if seed is not None:
             self._rng, _ = seeding.np_random(seed)
