@@ -212,7 +212,7 @@ def turns_verdict(turns: tuple[int, ...], most: int) -> type[NamedTurns]:
 
 
 class NamedTurns(Model):
-    """The turns named by a judge."""
+    """The turns that a judge names."""
 
     turns: tuple[NamedTurn, ...]
 
