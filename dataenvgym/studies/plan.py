@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Role = Literal["strategy", "floor", "ceiling"]
 FLOOR, CEILING = "none", "gold"
 """The agents of the bounds."""
+_OF_AGENTS = ("agent", "prompt", "prompt@subskill_prompt")
+"""Sections of the strategies' agents, for which the agents of the bounds have no place."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ class _Cells:
         ]
 
     def of_bounds(self) -> list[Cell]:
-        fixed = [t for t in self._grid.fixed if parse_overrides([t])[0].section != "agent"]
+        fixed = [t for t in self._grid.fixed if parse_overrides([t])[0].section not in _OF_AGENTS]
         cells = []
         for task in self._grid.tasks:
             shared = [*fixed, *task.overrides]

@@ -81,6 +81,14 @@ def test_bounds_name_their_engine_whatever_an_experiment_chooses(monkeypatch, fo
     assert plan.name.startswith("math")
 
 
+def test_bounds_do_without_the_prompts_of_the_strategies_engines(folder):
+    prompts = ("prompt=math_records", "prompt@subskill_prompt=propose_subskills")
+    teacher = ("agent/engine=llm", "teacher=openai", "teacher.model=NAME")
+    plan = plan_study(["agent=open_ended_no_state,open_ended", *teacher, *prompts])
+    asked = {cell.role: cell.config.get("prompt") is not None for cell in plan.cells}
+    assert asked == {"floor": False, "strategy": True, "ceiling": False}
+
+
 def test_a_ceiling_without_accepted_records_is_an_error_and_not_a_result(studied, small, folder):
     study = Study(plan_study([*GRID, *small], name="s"))
     (cell,) = (c for c in study.plan.cells if (c.role, c.seed) == ("ceiling", 1))
