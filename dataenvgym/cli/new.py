@@ -17,6 +17,7 @@ KINDS = {"agent": "agent", "task": "task", "domain": "task"}
 """What can be made, and the group of the configuration that it belongs to."""
 
 _SKELETONS = Path(__file__).parent / "skeletons"
+_IMPORT = re.compile(r"^(from dataenvgym\.cli\.skeletons\..*\n)((?:from .*\n)*)", re.MULTILINE)
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -78,6 +79,7 @@ def _named(text: str, kind: str, name: str) -> str:
     """The skeleton's text with the names of the user."""
     words = name.removesuffix(f"_{kind}").split("_")
     prefix = "".join(word.capitalize() for word in words)
+    text = _IMPORT.sub(r"\2\n\1", text)  # the user's own module is imported last
     text = text.replace(f"dataenvgym.cli.skeletons.my_{kind}", name)
     text = re.sub(rf"\bmy_{kind}\b", name, text)
     return re.sub(r"\bMy(Agent|Task|Domain|Environment|Source)\b", rf"{prefix}\1", text)

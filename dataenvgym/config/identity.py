@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dataenvgym.config.moved import moved_from
 from dataenvgym.config.resolved import literal
+from dataenvgym.config.targets import section_target
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.secrets import without_secrets
 
@@ -60,7 +62,7 @@ def run_name(config: DictConfig) -> str:
         name = str(config.name)
         check_folder_name(name, "name")
         return name
-    names = f"{short_name(config.task)}-{short_name(config.agent)}"
+    names = f"{task_name(config)}-{short_name(config.agent)}"
     return f"{names}-seed{config.seed}-{digest(decisive_values(config))}"
 
 
@@ -127,10 +129,34 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         yield prefix, value
 
 
+def task_name(config: DictConfig) -> str:
+    """The short name of `config.task`; of a class of one's own, the `name` that it was given."""
+    section = config.task
+    if section.get("name") is None and not str(section._target_).startswith("dataenvgym."):
+        with suppress(ConfigurationError):  # a class that cannot be imported is refused elsewhere
+            if (given := _given_name(section_target(config, "task"))) is not None:
+                return _fit_for_a_folder(given)
+    return short_name(section)
+
+
+def _given_name(target: object) -> str | None:
+    """The class attribute `name` that users gave their class, not one of ours."""
+    for base in getattr(target, "__mro__", ()):
+        if base.__module__.partition(".")[0] == "dataenvgym":
+            return None
+        if isinstance(name := vars(base).get("name"), str) and name:
+            return name
+    return None
+
+
 def short_name(section: DictConfig) -> str:
     """The section's `name`, or its class's: PocketMathTask -> pocket_math."""
     name = section.get("name")
     if name is None:
         words = str(section._target_).rsplit(".", 1)[-1].removesuffix("Task")
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
-    return re.sub(r"[^\w.-]+", "_", str(name)).strip("._") or "unnamed"
+    return _fit_for_a_folder(str(name))
+
+
+def _fit_for_a_folder(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name).strip("._") or "unnamed"

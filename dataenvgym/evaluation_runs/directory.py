@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.config.composition import overlay
-from dataenvgym.config.identity import decisive_values, digest, run_name, short_name
+from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.short_names import SPEAKERS
@@ -148,7 +148,7 @@ def _name(config: DictConfig, settings: DictConfig) -> str:
     if config.name is not None:
         return run_name(config)
     hashed = digest(EVALUATIONS.decisive(settings))
-    return f"{short_name(settings.task)}-{settings.split}-{hashed}"
+    return f"{task_name(settings)}-{settings.split}-{hashed}"
 
 
 def fingerprint(adapter: Path | None) -> str | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.config.composition import compose, options_by_group
-from dataenvgym.config.identity import short_name
+from dataenvgym.config.identity import short_name, task_name
 from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.errors import ConfigurationError
 
@@ -108,7 +108,7 @@ def _labeled(grid: Grid, config_dir: str | Path | None) -> Grid:
     if not strategy.name:
         grid = replace(grid, strategies=(replace(strategy, name=short_name(config.agent)),))
     if not task.name:
-        grid = replace(grid, tasks=(replace(task, name=short_name(config.task)),))
+        grid = replace(grid, tasks=(replace(task, name=task_name(config)),))
     return grid
 
 

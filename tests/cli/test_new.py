@@ -39,6 +39,16 @@ def test_a_class_is_named_after_the_name_once(dataenvgym, folder):
     assert "class EvennessTask(Task)" in (folder / "evenness_task/evenness_task.py").read_text()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_is_formatted_and_its_imports_are_sorted(dataenvgym, folder, kind):
+    dataenvgym("new", kind, NAMES[kind])
+    ruff = [sys.executable, "-m", "ruff"]
+    for check in (["check", "--select", "E,F,I"], ["format", "--check"]):
+        command = [*ruff, *check, "--isolated", "--no-cache", "."]
+        done = subprocess.run(command, cwd=folder / NAMES[kind], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -91,3 +91,26 @@ def test_where_a_server_runs_and_how_it_is_asked_may_change_from_call_to_call():
         assert run_name(compose([*vllm, free])) == name, free
     assert run_name(compose([*vllm, "trainer.lora_rank=8"])) != name
     assert run_name(compose([*vllm, "predictor.dtype=bfloat16"])) != name
+
+
+OWN_TASKS = """
+from dataenvgym import PocketMathTask
+
+
+class MyTask(PocketMathTask):
+    name = "letters at home"
+
+
+class MyDomainTask(PocketMathTask):
+    pass
+"""
+
+
+def test_a_task_of_ones_own_is_named_by_its_name_if_it_was_given_one(tmp_path, monkeypatch):
+    (tmp_path / "own_tasks.py").write_text(OWN_TASKS)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run_name(compose(["task=own_tasks.MyTask"])).startswith("letters_at_home-")
+    # that of a class of ours does not count, and a class that is not there is refused elsewhere
+    assert run_name(compose(["task=own_tasks.MyDomainTask"])).startswith("my_domain-")
+    assert run_name(compose(["task=nowhere.MyTask"])).startswith("my-")
+    assert run_name(compose(["task=own_tasks.MyTask", "+task.name=x"])).startswith("x-")

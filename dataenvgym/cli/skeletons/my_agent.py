@@ -10,7 +10,7 @@ from dataenvgym import CompletedTaskInstance, Task, TrainingDatum
 
 
 class MyAgent:
-    """Teaches gold answers to training problems of the skills in which the student errs.
+    """Teaches gold answers to training problems of skills in which the student errs.
 
     Args:
         task: the task that is taught; the command line gives it.
@@ -32,12 +32,14 @@ class MyAgent:
         """The records of one iteration.
 
         Args:
-            completed: the validation problems with the student's answers (`c.was_correct`,
-                `c.transcript`); those with an error (`c.error`) are neither right nor wrong.
+            completed: the validation problems with the student's answers
+                (`c.was_correct`, `c.transcript`); those with an error (`c.error`) are
+                neither right nor wrong.
             predictor: the student, which can be asked more.
         """
         rng = random.Random(f"{self.seed} {self.iteration}")
-        wrong = {c.instance.skill for c in completed if c.error is None and not c.was_correct}
+        answered = [c for c in completed if c.error is None]
+        wrong = {c.instance.skill for c in answered if not c.was_correct}
         problems = list(self.task.on("train").instances)
         weak = [problem for problem in problems if problem.skill in wrong] or problems
         chosen = rng.sample(weak, min(self.records, len(weak)))

@@ -1,7 +1,7 @@
-"""A domain with a source of problems: what problems of one kind are, and where they come from.
+"""A domain and a source: what problems of one kind are, and where they come from.
 
-Change the environment (what happens in a conversation), the domain (how answers are compared and
-what a right answer looks like) and the source.
+Change the environment (what happens in a conversation), the domain (how answers are
+compared and what a right answer looks like) and the source.
 """
 
 from __future__ import annotations
@@ -19,15 +19,21 @@ class MyEnvironment(TaskEnvironment):
 
     max_turns = 2
 
-    def respond(self, instance: TaskInstance, conversation: tuple[Message, ...]) -> Outcome:
+    def respond(
+        self,
+        instance: TaskInstance,
+        conversation: tuple[Message, ...],
+    ) -> Outcome:
         """Score the student's message, or answer it."""
         said = read_number(conversation[-1].content)
         if said == instance.answer:
             n_tries = sum(message.role == "assistant" for message in conversation)
-            return Outcome(reward=1.0 / n_tries, was_correct=True, scores={"tries": n_tries})
+            scores = {"tries": float(n_tries)}
+            return Outcome(reward=1.0 / n_tries, was_correct=True, scores=scores)
         if said is None:
             return self.again("Reply with a number.")
-        return self.again("Too small." if int(said) < int(instance.answer or 0) else "Too large.")
+        is_small = int(said) < int(instance.answer or 0)
+        return self.again("Too small." if is_small else "Too large.")
 
     def again(self, hint: str) -> Outcome:
         """Another try; at `max_turns` the problem ends unsolved."""
@@ -35,11 +41,14 @@ class MyEnvironment(TaskEnvironment):
 
 
 class MyDomain(Domain):
-    """Sums, answered with a number."""
+    """Lists to be counted, answered with a number."""
 
     answer_form = "Reply with the number only."
 
-    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MyEnvironment:
+    def make_environment(
+        self,
+        instances: Sequence[TaskInstance] = (),
+    ) -> MyEnvironment:
         """A new environment for one problem at a time."""
         return MyEnvironment(instances)
 
@@ -54,23 +63,29 @@ class MyDomain(Domain):
 
 
 class MySource(Source):
-    """Sums of two numbers; each split has its own."""
+    """Lists of two to five digits; each split has its own."""
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         """The problems of a split, the same ones each time."""
-        pairs = [(a, b) for a in range(30) for b in range(10)]
-        random.Random(0).shuffle(pairs)
-        first, last = {"train": (0, 200), "validation": (200, 250), "test": (250, 300)}[split]
-        return [self.make(a, b) for a, b in pairs[first:last]]
+        rng = random.Random(0)
+        lists = [rng.sample("0123456789", rng.randint(2, 5)) for _ in range(400)]
+        texts = list(dict.fromkeys(map(" ".join, lists)))  # no two splits share one
+        parts = {
+            "train": texts[:200],
+            "validation": texts[200:250],
+            "test": texts[250:300],
+        }
+        return [self.make(text) for text in parts[split]]
 
-    def make(self, a: int, b: int) -> TaskInstance:
+    def make(self, text: str) -> TaskInstance:
         """One problem."""
+        n = len(text.split())
         return TaskInstance(
-            id=f"{a}+{b}",
+            id=text,
             task="my_domain",
-            instruction=f"What is {a} + {b}?",
-            answer=str(a + b),
-            skill="carry" if a % 10 + b > 9 else "no carry",
+            instruction=f"How many numbers are these: {text}?",
+            answer=str(n),
+            skill="short" if n < 4 else "long",
         )
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Literal
 
 from dataenvgym import Message, Outcome, Task, TaskEnvironment, TaskInstance
+from dataenvgym.tasks.source import Split
 
 
 class MyEnvironment(TaskEnvironment):
     """One message of the student, right if it is the answer."""
 
-    def respond(self, instance: TaskInstance, conversation: tuple[Message, ...]) -> Outcome:
+    def respond(
+        self,
+        instance: TaskInstance,
+        conversation: tuple[Message, ...],
+    ) -> Outcome:
         """Score the student's message, which is the last one of the conversation."""
         was_correct = conversation[-1].content.strip() == instance.answer
         return Outcome(reward=float(was_correct), was_correct=was_correct)
@@ -23,12 +27,16 @@ class MyTask(Task):
 
     name = "my_task"
 
-    def load(self, split: Literal["train", "validation", "test"]) -> Sequence[TaskInstance]:
+    def load(self, split: Split) -> Sequence[TaskInstance]:
         """The problems of a split, the same ones each time; no two splits share one."""
         numbers = list(range(300))
         random.Random(0).shuffle(numbers)
-        first, last = {"train": (0, 200), "validation": (200, 250), "test": (250, 300)}[split]
-        return [self.make(number) for number in numbers[first:last]]
+        parts = {
+            "train": numbers[:200],
+            "validation": numbers[200:250],
+            "test": numbers[250:],
+        }
+        return [self.make(number) for number in parts[split]]
 
     def make(self, number: int) -> TaskInstance:
         """One problem."""

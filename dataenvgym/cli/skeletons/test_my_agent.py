@@ -23,7 +23,9 @@ def test_it_writes_records() -> None:
 
 
 def test_an_episode_with_it_runs(tmp_path: Path) -> None:
-    environment = SkillList(make_task(), make_student(), directory=tmp_path / "run")
-    summary = run_episode(environment, MyAgent(make_task()), iterations=1, progress=False)
+    task, folder = make_task(), tmp_path / "run"
+    environment = SkillList(task, make_student(), directory=folder)
+    agent = MyAgent(task)
+    summary = run_episode(environment, agent, iterations=1, progress=False)
     assert summary.status == "finished"
     assert summary.iterations[1].n_records > 0

@@ -18,12 +18,14 @@ def answer(conversation: Conversation) -> str:
 def test_right_and_wrong_answers_are_told_apart() -> None:
     task = MyTask()
     assert all(c.was_correct for c in task.evaluate(ScriptedPredictor(answer)))
-    assert not any(c.was_correct for c in task.evaluate(ScriptedPredictor(lambda c: "maybe")))
+    completed = task.evaluate(ScriptedPredictor(lambda conversation: "maybe"))
+    assert not any(c.was_correct for c in completed)
 
 
 def test_no_two_splits_share_a_problem() -> None:
-    ids = [p.id for split in ("train", "validation", "test") for p in MyTask(split=split).instances]
-    assert len(ids) == len(set(ids))
+    tasks = [MyTask(split=split) for split in MyTask().splits]
+    ids = [problem.id for task in tasks for problem in task.instances]
+    assert len(ids) == len(set(ids)) == 300
 
 
 def test_an_episode_on_it_runs(tmp_path: Path) -> None:
