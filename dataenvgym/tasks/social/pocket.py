@@ -1,7 +1,7 @@
-"""Pocket social: small scenes in which a pocket student of its own takes part.
+"""Pocket social: small scenes for a pocket student.
 
-A situation and a goal in one line, one or two messages of the student's: 16 skills of social life
-in 4 categories (see `procedural_skills`).
+Situation and goal fit in one line, and the student writes one or two messages. There are 16 social
+skills in 4 categories (see `procedural_skills`).
 """
 
 from __future__ import annotations

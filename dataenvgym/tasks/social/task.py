@@ -1,4 +1,4 @@
-"""Scenes with characters, goals and secrets: those that ship, or from a folder."""
+"""Scenes with characters, goals and secrets: those in the package, or from a folder."""
 
 from __future__ import annotations
 
@@ -38,27 +38,26 @@ class SocialTask(Task):
         SocialTask(partner="model", others={"partner": ..., "judge": ...})
 
     Args:
-        scenes: "all", a named subset such as "hard", or "procedural": small scenes without end,
-            the skills in equal shares (see `procedural`), each with its own scripted partner.
-        seats: the student's: "first", "second" or "both"; a procedural scene has one for it.
+        scenes: "all", a named subset such as "hard", or "procedural": generated small scenes with
+            equal shares of the skills (see `procedural`) and scripted partners of their own.
+        seats: the student's: "first", "second" or "both"; a procedural scene fixes it.
         partner: a temperament of the scripted negotiators (see `partners`), who play the scenes
-            with a deal; or "model", the speaker "partner", which plays all.
-        profiles: a folder with characters and scenes (see `collection`); None: those that ship.
+            with a deal; or "model": the speaker "partner" plays all scenes.
+        profiles: a folder with characters and scenes (see `collection`); None: the package's own.
         casts_per_scene, fractions, seed: see `SceneSource`.
-        n_procedural: how many procedural scenes there are, in all splits together.
+        n_procedural: number of procedural scenes, in all splits together.
         rules: "sotopia" or "epo" (see `turns.rules_of`).
         order, turn_limit, most_stale: see `turns.Rules`.
-        dimensions: that are scored (see `SocialEnvironment`); those that the rules of a scene do
-            not score need the judges.
+        dimensions: the dimensions to score (see `SocialEnvironment`); the judges score those that
+            the rules of a scene do not.
         judges, scored: see `SocialEnvironment`.
-        trial: which repetition this is: another one has other seeds wherever there are any, and
-            the same scenes.
+        trial: number of the repetition; it changes all seeds, but the scenes stay the same.
         partner_sampling: how the speakers "partner" and "speaker" draw their replies.
         role: the student's: "speaker", or "strategist" (the speaker "speaker" acts for it).
-        strategists: who advises besides, "own" and "partner": the speakers "strategist" and
+        strategists: other advisers, "own" and "partner": the speakers "strategist" and
             "partner_strategist".
         strategy_max_words, strategy_format, strategy_sampling: see `strategies.Strategies`.
-        sampling: how the student does.
+        sampling: how the student draws its replies.
         options: those of `Task`.
     """
 
@@ -146,7 +145,7 @@ class SocialTask(Task):
 def _check_procedural(
     seats: str, partner: str, profiles: str | Path | None, casts_per_scene: int
 ) -> None:
-    """Refuse what has no effect on procedural scenes.
+    """Refuse options that have no effect on procedural scenes.
 
     Raises:
         ConfigurationError: naming the option.
@@ -194,7 +193,7 @@ def _warn_if_greedy(
 
 
 def _of_trial(sampling: SamplingParameters, trial: int) -> SamplingParameters:
-    """The sampling with the seed of a repetition; that of trial 0 is its own."""
+    """The sampling with the seed of a repetition; trial 0 keeps its seed."""
     sampling = SamplingParameters.model_validate(sampling)
     if not trial:
         return sampling
