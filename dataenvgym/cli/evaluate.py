@@ -56,11 +56,10 @@ def _show(evaluation: Evaluation, console: Console) -> None:
     from rich.text import Text
 
     from dataenvgym.cli.evaluation_tables import (
-        dimension_lines,
-        dimension_score_table,
         judge_lines,
         metric_table,
         score_tables,
+        show_dimensions,
         skill_table,
     )
 
@@ -77,10 +76,7 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         console.print(table)
         console.print()
     if dimensions is not None:
-        console.print(dimension_score_table(dimensions), crop=False)
-        for line in dimension_lines(dimensions):
-            console.print(Text(line, style="dim"))
-        console.print()
+        show_dimensions(dimensions, console)
     console.print(metric_table(evaluation.results.metrics), crop=False)
     for line in judge_lines(evaluation.results.metrics):
         console.print(Text(line), soft_wrap=True)

@@ -78,6 +78,14 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
     return _uncut(table)
 
 
+def show_dimensions(found: DimensionTable, console: Console) -> None:
+    """Print the table of dimensions, and what it is about."""
+    console.print(dimension_score_table(found), crop=False)
+    for line in dimension_lines(found):
+        console.print(Text(line, style="dim"))
+    console.print()
+
+
 def dimension_score_table(found: DimensionTable) -> Table:
     """A row for each dimension of scenes: its range, its mean and 95% interval, hard and all."""
     table = _table(("dimension",), ("range",))

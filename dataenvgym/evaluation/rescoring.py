@@ -9,7 +9,7 @@ what it is (see `replay`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from dataenvgym.rollouts import student_speakers
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted import known_instances, one_by_one
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.purposes import attempts_for
 
 
 class _Place(Model):
@@ -70,12 +71,17 @@ class Rescored(Judgment, _Place):
 
 
 def rescore(
-    task: TaskInterface, instances: Mapping[str, TaskInstance], samples: Sequence[Sample]
+    task: TaskInterface,
+    instances: Mapping[str, TaskInstance],
+    samples: Sequence[Sample],
+    *,
+    run: str = "",
 ) -> list[tuple[Rescored, CompletedTaskInstance]]:
     """Judge samples again; each with the completed instance that it now is, in their order.
 
     Args:
         instances: the problems by id, as they are judged now.
+        run: what the replayed tries are for (see `tasks.purposes`).
 
     Raises:
         ConfigurationError: if the task has no environments to replay them in, cannot make one
@@ -99,8 +105,13 @@ def rescore(
     # a speaker that has only `predict` may not take calls from several threads
     alone = any(not isinstance(other, Submits) for other in tried.others.values())
     threads = 1 if alone else tried.threads
+
+    def again(sample: Sample) -> CompletedTaskInstance:
+        with attempts_for(run, sample.phase):
+            return replay(tried, instances[sample.instance_id], sample)
+
     with ThreadPoolExecutor(threads, thread_name_prefix="rescore") as pool:
-        replayed = list(pool.map(lambda s: replay(tried, instances[s.instance_id], s), samples))
+        replayed = list(pool.map(again, samples))
     judged = judgments_of(task, replayed)
     return [
         (
@@ -144,6 +155,7 @@ def rescore_folder(
     *,
     settings: str | None = None,
     judge: RubricJudge | None = None,
+    also: Callable[[Path, Sequence[Sample]], object] = lambda folder, samples: None,
 ) -> RescoringResult:
     """Judge the first so many samples of every instance again; write `rescored-NNN/`.
 
@@ -153,6 +165,8 @@ def rescore_folder(
     Args:
         settings: YAML that says how they are judged now, kept with the scores as `config.yaml`.
         judge: for metrics that need one; its earlier verdicts on the same conversations are kept.
+        also: writes more into the new folder, from the samples as they are judged now; not called
+            if one of them needs another answer of the student.
 
     Raises:
         RunDirectoryError: if samples are missing.
@@ -162,7 +176,7 @@ def rescore_folder(
     saved = {instance.id: instance for instance in files.read_instances()}
     today = {instance.id: instance for instance in known_instances(task)}
     instances = {name: today.get(name, instance) for name, instance in saved.items()}
-    judged = rescore(task, instances, drawn)
+    judged = rescore(task, instances, drawn, run=files.directory.name)
     rescored = tuple(r for r, _ in judged)
     tallies = {
         "before": tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn)),
@@ -179,7 +193,8 @@ def rescore_folder(
         ),
         "after": results_of(task, tallies["after"], completed["after"], metrics, samples, said),
     }
-    if any(r.needs_student for r in rescored):
+    is_whole = not any(r.needs_student for r in rescored)
+    if not is_whole:
         results["after"] = _without_values(results["after"])
     names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
     last = max((int(name[1]) for name in names if name is not None), default=0)
@@ -190,6 +205,9 @@ def rescore_folder(
         write_models(new / "scores.jsonl", rescored)
         write_models(new / "tallies.jsonl", tallies["after"])
         write_json(new / "results.json", results["after"].model_dump(mode="json"))
+        if is_whole:
+            pairs = zip(drawn, rescored, strict=True)
+            also(new, [s.model_copy(update=dict(r.judgment)) for s, r in pairs])
     return RescoringResult(
         directory, rescored, results["before"], results["after"], len(saved.keys() - today.keys())
     )

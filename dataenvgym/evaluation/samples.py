@@ -48,6 +48,11 @@ class Draw(Model):
     seed: int
     transcript: Conversation
 
+    @property
+    def phase(self) -> str:
+        """The label of its number (see `tasks.purposes`)."""
+        return f"sample-{self.sample:03d}"
+
 
 class Sample(Judgment, Draw):
     """One try, and its result."""

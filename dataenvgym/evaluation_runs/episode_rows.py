@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from dataenvgym.evaluation.files import EvaluationFiles, read_models, write_models
@@ -56,7 +56,7 @@ class EpisodeRow(Model):
 
 def rows_of(
     files: EvaluationFiles,
-    samples: int,
+    samples: Sequence[Sample],
     store: Store,
     recorder: SceneRecorder,
     *,
@@ -64,7 +64,7 @@ def rows_of(
     are_seats_alike: bool = False,
     judges: Collection[str] = ("judge",),
 ) -> list[EpisodeRow]:
-    """A row for each of the first so many samples of every instance, in their order.
+    """A row for each sample, in their order.
 
     Args:
         store: with the episodes.
@@ -73,9 +73,7 @@ def rows_of(
         judges: the speakers whose failure leaves an episode that is over.
     """
     instances = {instance.id: instance for instance in files.read_instances()}
-    drawn = list(files.read_samples(samples))
-    run = files.directory.name
-    ids = [_episode_of(sample, run) for sample in drawn]
+    ids = [_episode_of(sample, files.directory.name) for sample in samples]
     kept = store.get_many(EPISODES, ids)
     return [
         _row(
@@ -88,7 +86,7 @@ def rows_of(
             are_seats_alike=are_seats_alike,
             judges=judges,
         )
-        for id, sample, episode in zip(ids, drawn, kept, strict=True)
+        for id, sample, episode in zip(ids, samples, kept, strict=True)
     ]
 
 
@@ -109,7 +107,7 @@ def read_rows(path: Path) -> list[EpisodeRow]:
 def _episode_of(sample: Sample, run: str) -> str:
     """The id that the sample's episode was kept under (see `rollouts.instance_rollout`)."""
     seed = derive_seed(sample.seed, "rollout", sample.instance_id)
-    return episode_id(Purpose(run, f"sample-{sample.sample:03d}"), sample.instance_id, seed)
+    return episode_id(Purpose(run, sample.phase), sample.instance_id, seed)
 
 
 def _row(

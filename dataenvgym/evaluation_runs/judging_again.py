@@ -13,8 +13,12 @@ from dataenvgym.config.resolved import shown_yaml
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.metrics import Metric, parse_metric, parse_metrics, quoted_metrics
 from dataenvgym.evaluation.rescoring import RescoringResult, rescore_folder
+from dataenvgym.evaluation.samples import Sample
+from dataenvgym.evaluation_runs.dimension_table import DimensionTable
 from dataenvgym.evaluation_runs.directory import EVALUATIONS, evaluation_files, settings_to_rescore
+from dataenvgym.evaluation_runs.scenes import scenes_again
 from dataenvgym.evaluation_runs.splits import on_split
+from dataenvgym.store import MemoryStore
 from dataenvgym.workspace import opened
 
 
@@ -26,11 +30,13 @@ class JudgedAgain:
         outcome: old and new results, and every sample.
         samples: how many of each problem were complete; only these are judged.
         asked: how many the evaluation was to have.
+        dimensions: of scenes between characters: the mean of each dimension; else None.
     """
 
     outcome: RescoringResult
     samples: int
     asked: int
+    dimensions: DimensionTable | None
 
 
 def rescore_evaluation(
@@ -71,9 +77,21 @@ def rescore_evaluation(
         how = shown_yaml(settings)
         needs_judge = any(metric.needs_judge for metric in metrics)
         judge = build_judge(settings.judge, directory) if needs_judge else None
+        scenes, store = scenes_again(settings, directory), MemoryStore()
+        tables: list[DimensionTable] = []
+
+        def sum_up(folder: Path, judged: Sequence[Sample]) -> None:
+            if scenes is not None:
+                tables.append(scenes.sum_up_again(files, judged, store, folder))
+
+        if scenes is not None:
+            scenes.keep_episodes(task, store)
         with closing(judge) if judge is not None else nullcontext():
-            outcome = rescore_folder(files, task, metrics, samples, settings=how, judge=judge)
-    return JudgedAgain(outcome, samples, int(settings.samples))
+            outcome = rescore_folder(
+                files, task, metrics, samples, settings=how, judge=judge, also=sum_up
+            )
+    dimensions = tables[0] if tables else None
+    return JudgedAgain(outcome, samples, int(settings.samples), dimensions)
 
 
 def _possible(names: Sequence[str] | None, samples: int) -> tuple[Metric, ...]:

@@ -39,7 +39,7 @@ from dataenvgym.evaluation_runs.directory import (
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluation_runs.evaluation import Evaluation
-from dataenvgym.evaluation_runs.scenes import Scenes, scenes_of
+from dataenvgym.evaluation_runs.scenes import Scenes, episodes_of, scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
 from dataenvgym.interfaces import (
@@ -171,7 +171,7 @@ def _begin(
     else:
         write_identity(files.directory, identity)
     if scenes is not None:
-        scenes.keep_episodes(task, files.directory)
+        scenes.keep_episodes(task, episodes_of(files.directory))
 
 
 def _judged(

@@ -17,18 +17,20 @@ from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.storing import model_names, recording_domain
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.files import EvaluationFiles
+from dataenvgym.evaluation.samples import Sample
 from dataenvgym.evaluation_runs.dimension_table import DimensionTable, dimension_table
-from dataenvgym.evaluation_runs.episode_rows import read_rows, rows_of, write_rows
+from dataenvgym.evaluation_runs.episode_rows import EpisodeRow, read_rows, rows_of, write_rows
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.rollouts.student_speaker import CURRENT, StudentSpeaker
 from dataenvgym.storage import write_json
-from dataenvgym.store import FileStore
+from dataenvgym.store import FileStore, Store
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.social.evaluators import DIMENSIONS
 from dataenvgym.tasks.social.problem import MODEL, problem_of
 from dataenvgym.tasks.social.recording import SceneRecorder
 from dataenvgym.tasks.social.seat_scores import Scoring
+from dataenvgym.workspace import naming_damage
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 CHUNK = 32
 """How many problems a killed evaluation of scenes plays again at most, if `chunk` does not say."""
 _API = "openai"
+_ROWS, _TABLE = "episodes.jsonl", "dimensions.json"
 
 
 class Scenes:
@@ -76,34 +79,54 @@ class Scenes:
                     f"speaker {missing[0]!r} to judge: name one with judge=openai/NAME"
                 )
 
-    def keep_episodes(self, task: TaskInterface, directory: Path) -> None:
-        """Keep the episodes that are played from now on in the evaluation's folder, too."""
+    def keep_episodes(self, task: TaskInterface, store: Store) -> None:
+        """Keep the episodes that are played from now on in this store, too."""
         if (domain := recording_domain(task)) is not None:
-            domain.record_in(_episodes(directory), self._names, events=False)
+            domain.record_in(store, self._names, events=False)
 
     def sum_up(self, files: EvaluationFiles, samples: int, *, was_drawn: bool) -> DimensionTable:
-        """Write `episodes.jsonl` and `dimensions.json`.
+        """Write `episodes.jsonl` and `dimensions.json` of the samples as they were drawn.
 
         Args:
             was_drawn: whether nothing was played now; then rows that are there stand, also in a
                 folder that has another name now.
         """
-        path = files.directory / "episodes.jsonl"
+        path = files.directory / _ROWS
         rows = read_rows(path) if was_drawn and path.exists() else []
         rows = [row for row in rows if row.sample < samples]
         if len(rows) != samples * len(files.read_instances()):
-            rows = rows_of(
-                files,
-                samples,
-                _episodes(files.directory),
-                SceneRecorder(self._names),
-                trial=self._trial,
-                are_seats_alike=self.are_seats_alike,
-                judges=self._scoring.judges,
-            )
-            write_rows(path, rows)
+            drawn = list(files.read_samples(samples))
+            rows = self._write_rows(path, files, drawn, episodes_of(files.directory))
+        return self._write_table(files.directory, rows)
+
+    def sum_up_again(
+        self, files: EvaluationFiles, samples: Sequence[Sample], store: Store, folder: Path
+    ) -> DimensionTable:
+        """Write the same of samples that were judged again into another folder.
+
+        Args:
+            store: with the episodes, as they were played again.
+        """
+        return self._write_table(folder, self._write_rows(folder / _ROWS, files, samples, store))
+
+    def _write_rows(
+        self, path: Path, files: EvaluationFiles, samples: Sequence[Sample], store: Store
+    ) -> list[EpisodeRow]:
+        rows = rows_of(
+            files,
+            samples,
+            store,
+            SceneRecorder(self._names),
+            trial=self._trial,
+            are_seats_alike=self.are_seats_alike,
+            judges=self._scoring.judges,
+        )
+        write_rows(path, rows)
+        return rows
+
+    def _write_table(self, folder: Path, rows: Sequence[EpisodeRow]) -> DimensionTable:
         table = dimension_table(rows, self._names)
-        write_json(files.directory / "dimensions.json", table.model_dump(mode="json"))
+        write_json(folder / _TABLE, table.model_dump(mode="json"))
         return table
 
 
@@ -139,7 +162,23 @@ def scenes_of(
     return Scenes(names, task, are_seats_alike=alike)
 
 
-def _episodes(directory: Path) -> FileStore:
+def scenes_again(settings: DictConfig, directory: Path) -> Scenes | None:
+    """The scenes of an evaluation that has a table of dimensions, to be judged again; else None.
+
+    Args:
+        settings: how they are judged now.
+    """
+    path = directory / _TABLE
+    if not path.exists():
+        return None
+    with naming_damage(path, "remove the file, and `dataenvgym eval` writes it again"):
+        before = DimensionTable.model_validate_json(path.read_bytes())
+    names = model_names(settings) | {"student": before.models["student"]}
+    return Scenes(names, settings.task, are_seats_alike=before.every_seat)
+
+
+def episodes_of(directory: Path) -> FileStore:
+    """The episodes in the folder of an evaluation."""
     return FileStore(directory / "episodes")
 
 

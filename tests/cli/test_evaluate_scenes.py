@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+import orjson
 import pytest
 
 from dataenvgym.evaluation_runs.episode_rows import read_rows
@@ -241,6 +242,40 @@ def test_scenes_are_judged_again_by_another_judge_of_the_same_name(scenes, datae
     again = dataenvgym("rescore", "e", "--trust", "task.others.judge.model=judge-2")
     assert again.code == 0
     assert {payload["model"] for payload in server.requests} == {"judge-2"}
+
+
+def means(folder):
+    table = orjson.loads((folder / "dimensions.json").read_bytes())
+    return table["models"]["judge"], table["columns"][0]["dimensions"]["knowledge"]["mean"]
+
+
+@pytest.mark.parametrize("models", [{}, {"partner": "openai/gym"}], ids=["two models", "one model"])
+def test_scenes_judged_again_have_a_table_of_their_own(scenes, dataenvgym, server, folder, models):
+    scenes("name=e", "--limit", "2", **models)
+    directory = folder / "evaluations" / "e"
+    before = (directory / "dimensions.json").read_bytes()
+
+    def strict(payload):
+        return json.dumps({n: {"reason": "r", "score": 0} for n in json.loads(judges(payload))})
+
+    server.answer(lambda p: strict(p) if p["model"] == "judge-2" else plays(p))
+    again = dataenvgym("rescore", "e", "--trust", "task.others.judge.model=judge-2")
+    assert means(directory) == ("judge", MIDDLE["knowledge"])
+    assert means(directory / "rescored-001") == ("judge-2", 0.0)
+    assert (directory / "dimensions.json").read_bytes() == before
+    old, new = (read_rows(d / "episodes.jsonl") for d in (directory, directory / "rescored-001"))
+    assert [(r.id, r.seats, r.dialogue) for r in old] == [(r.id, r.seats, r.dialogue) for r in new]
+    assert {s["knowledge"] for row in new for seat in row.seats if (s := row.scores[seat])} == {0.0}
+    assert re.search(r"knowledge +0..10 +0.00", again.out)
+
+
+def test_scenes_that_lack_an_answer_of_the_student_have_no_new_table(scenes, dataenvgym, folder):
+    scenes("name=e", "--limit", "1", "task.turn_limit=1")
+    again = dataenvgym("rescore", "e", "--trust", "task.turn_limit=20")
+    assert "1 sample cannot be judged so without another answer" in again.out
+    new = folder / "evaluations" / "e" / "rescored-001"
+    assert (new / "results.json").exists()
+    assert not (new / "dimensions.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -215,4 +215,3 @@ _SKILLS = (
 )  # fmt: skip
 
 SKILLS: dict[str, PocketSkill] = {skill.name: skill for skill in _SKILLS}
-CATEGORIES: tuple[str, ...] = tuple(dict.fromkeys(skill.category for skill in _SKILLS))

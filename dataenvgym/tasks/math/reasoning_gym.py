@@ -92,7 +92,7 @@ class ReasoningGymDomain(Domain):
         """The answer of the reply, as text."""
         return _answer_in(reply) or None
 
-    def overlapquestion_key(self, text: str) -> str:
+    def overlap_key(self, text: str) -> str:
         return question_key(text)
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:

@@ -101,12 +101,6 @@ def write_action(action: Action) -> str:
     return f"[{action.kind}{to}] {action.argument}".rstrip()
 
 
-def write_json_action(action: Action) -> str:
-    """Sotopia's form; `to` only if there are recipients."""
-    fields = {"action_type": action.kind.value, "argument": action.argument}
-    return orjson.dumps(fields | ({"to": list(action.to)} if action.to else {})).decode()
-
-
 def _looks_marked(text: str) -> bool:
     return text.startswith("{") or _MARK.fullmatch(text) is not None or "```" in text
 

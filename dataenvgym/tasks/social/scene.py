@@ -140,10 +140,6 @@ class SceneState:
             return ()
         return self.rules.acting(self.n_turns, self.present, self.last, seed=self.seed)
 
-    def seen_by(self, seat: int) -> tuple[Event, ...]:
-        """What a seat has noticed, its own actions included."""
-        return tuple(event for event in self.events if event.reaches(seat))
-
     def after(
         self, actions: Mapping[int, Action], notes: Mapping[int, str] | None = None
     ) -> SceneState:

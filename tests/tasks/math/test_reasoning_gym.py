@@ -7,6 +7,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.tasks.math.reasoning_gym import (
+    ReasoningGymDomain,
     ReasoningGymEnvironment,
     ReasoningGymTask,
     _answer_in,
@@ -170,6 +171,12 @@ def test_a_score_that_is_no_number_is_no_error(task, monkeypatch):
 )
 def test_the_last_answer_counts(reply, answer):
     assert _answer_in(reply) == answer
+
+
+def test_problems_that_differ_in_a_sign_are_two_and_in_spacing_one():
+    key = ReasoningGymDomain().overlap_key
+    assert key("What is 2 - 3?") != key("What is 2 + 3?")
+    assert key("What is  2 + 3?\n") == key("what is 2 + 3?")
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):

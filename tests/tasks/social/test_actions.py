@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dataenvgym.tasks.social.actions import (
@@ -11,7 +13,6 @@ from dataenvgym.tasks.social.actions import (
     InvalidActionText,
     read_action,
     write_action,
-    write_json_action,
 )
 
 SPEAK, LEAVE = ActionKind.SPEAK, ActionKind.LEAVE
@@ -28,8 +29,13 @@ EVERY = [
 ]
 
 
+def in_json(action: Action) -> str:
+    to = {"to": action.to} if action.to else {}
+    return json.dumps({"action_type": action.kind, "argument": action.argument, **to})
+
+
 @pytest.mark.parametrize("action", EVERY, ids=str)
-@pytest.mark.parametrize("write", [write_action, write_json_action])
+@pytest.mark.parametrize("write", [write_action, in_json])
 def test_what_is_written_is_read_back(action, write):
     assert read_action(write(action)) == action
 

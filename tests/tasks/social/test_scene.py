@@ -21,7 +21,7 @@ def played(scene, *texts):
 
 
 def said(scene, seat):
-    return [e.note or e.action.argument for e in scene.seen_by(seat)]
+    return [e.note or e.action.argument for e in scene.events if e.reaches(seat)]
 
 
 def test_a_state_is_a_value():
