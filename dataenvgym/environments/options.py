@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -50,14 +51,18 @@ class TeachingOptions:
                 f"mode is {self.mode!r}, expected 'incremental' or 'accumulate'."
                 f"{did_you_mean(str(self.mode), modes)}"
             )
-        if self.replay < 0:
-            raise ConfigurationError(f"replay is {self.replay}, expected 0 or more records")
+        if not _is_count(self.replay):
+            raise ConfigurationError(f"replay is {self.replay!r}, expected 0 or more records")
+        if self.max_records is not None and not _is_count(self.max_records):
+            raise ConfigurationError(
+                f"max_records is {self.max_records!r}, expected 0 or more, or None"
+            )
+        if self.target_score is not None and not math.isfinite(self.target_score):
+            raise ConfigurationError(
+                f"target_score is {self.target_score}, expected a finite number, or None"
+            )
         if not 0 < self.similarity < 1:
             raise ConfigurationError(f"similarity is {self.similarity}, expected between 0 and 1")
-        if self.max_records is not None and self.max_records < 0:
-            raise ConfigurationError(
-                f"max_records is {self.max_records}, expected 0 or more, or None"
-            )
 
     def end_at(self, last: IterationResult) -> bool:
         """Whether the target score or the record budget is reached."""
@@ -68,6 +73,10 @@ class TeachingOptions:
     def described(self) -> dict[str, Any]:
         """By name, as an episode's identity keeps them."""
         return asdict(self)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def aim_reached(
@@ -97,6 +106,10 @@ class ResetOptions:
             ConfigurationError: for a name without an option.
         """
         names = [each.name for each in fields(cls)]
+        if not isinstance(options, Mapping | None):
+            raise ConfigurationError(
+                f"options is {options!r:.80}, expected a mapping such as {{'resume': True}}"
+            )
         for name in options or {}:
             if name not in names:
                 raise ConfigurationError(

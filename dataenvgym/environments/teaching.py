@@ -41,6 +41,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TrainablePredictorInterface,
 )
+from dataenvgym.interfaces.expecting import expect
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
@@ -96,6 +97,8 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         quality: Sequence[RecordCheckInterface] = (),
         render_mode: str | None = None,
     ) -> None:
+        expect(task, TaskInterface, "task")
+        expect(predictor, TrainablePredictorInterface, "predictor")
         self.render_mode = checked_mode(render_mode)
         self.task = task
         self.predictor = predictor

@@ -30,6 +30,7 @@ class TimedPredictor:
 
     def __init__(self, predictor: PredictorInterface, waiting: _Stopwatch | None = None) -> None:
         self._predictor = predictor
+        self.title = type(predictor).__name__  # in errors it is this one's fault
         self._waiting = waiting or _Stopwatch()
         if isinstance(predictor, Submits):
             self.submit = self._timed(predictor.submit)

@@ -74,8 +74,8 @@ def run_episode(
         `TimeLimit` of fewer steps does), says so in `summary.ended`.
     """
     teaching = teaching_of(environment)
-    if iterations < 1:
-        raise ConfigurationError(f"iterations is {iterations}, expected 1 or more")
+    if not isinstance(iterations, int) or iterations < 1:
+        raise ConfigurationError(f"iterations is {iterations!r}, expected 1 or more")
     refuse_misfit(environment, agent)
     is_temporary = teaching.is_temporary and directory is None
     folder = _run_directory(teaching, directory)
@@ -133,7 +133,7 @@ def _taught(
 
 def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironmentInterface:
     """The teaching environment below all wrappers; a ConfigurationError for any other one."""
-    teaching: Any = environment.unwrapped
+    teaching: Any = getattr(environment, "unwrapped", environment)
     if not isinstance(teaching, TeachingEnvironmentInterface):
         expected = [n for n in dir(TeachingEnvironmentInterface) if not n.startswith("_")]
         missing = [name for name in expected if not hasattr(teaching, name)]
@@ -152,6 +152,10 @@ def takes_records(environment: gymnasium.Env[Any, Any]) -> bool:
 
 def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
     """Raise ConfigurationError if the agent's actions are not the environment's."""
+    if isinstance(agent, type):
+        raise ConfigurationError(
+            f"agent is the class {agent.__name__}, expected an object: {agent.__name__}(...)"
+        )
     if not callable(getattr(agent, "step", None)):
         raise ConfigurationError(
             f"agent {name_of(agent)!r} has no step(), which is called after each iteration: give "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, PredictorInterface, Reply, Submits
+from dataenvgym.interfaces.expecting import expect
 from dataenvgym.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
 from dataenvgym.rollouts.instance_rollout import Rollout
 
@@ -18,6 +19,7 @@ class Speaker:
     """Asks a predictor for rollouts; an exception for one of them is a `Failure` under its name."""
 
     def __init__(self, name: str, predictor: PredictorInterface) -> None:
+        expect(predictor, PredictorInterface, "the predictor" if name == STUDENT else name)
         self.name = name
         self._predictor = predictor
         self._submit = predictor.submit if isinstance(predictor, Submits) else None
@@ -55,7 +57,8 @@ class Speaker:
         """
         asked = [rollout.ask.conversation for rollout in chunk]
         try:
-            replies = list(self._predictor.predict(asked, chunk[0].ask.sampling))
+            found: Any = self._predictor.predict(asked, chunk[0].ask.sampling)
+            replies = [*found] if isinstance(found, Iterable) else None
         except TO_THE_CALLER:
             raise
         except Exception as error:  # noqa: BLE001  attributed to the speaker
@@ -64,6 +67,11 @@ class Speaker:
             if len(chunk) == 1 or isinstance(error, OF_ALL):
                 return [failure] * len(chunk)
             return self._one_by_one(chunk, failure)
+        if replies is None:
+            raise PredictionError(
+                f"{self._title}.predict gave {found!r:.80}, expected a list with one Reply or "
+                f"Failure for each of {len(chunk)} conversations"
+            )
         if len(replies) != len(chunk):
             raise PredictionError(
                 f"{self._title}.predict gave {len(replies)} replies to {len(chunk)} "
@@ -99,5 +107,5 @@ class Speaker:
 
     @property
     def _title(self) -> str:
-        name = type(self._predictor).__name__
+        name = getattr(self._predictor, "title", type(self._predictor).__name__)
         return name if self.name == STUDENT else f"{self.name}: {name}"

@@ -35,6 +35,7 @@ def study_warnings(runs: Sequence[TaskRuns], results: Sequence[TaskResult]) -> l
     found: list[str] = []
     for place, of_runs, result in zip(where, runs, results, strict=True):
         found += [place + text for text in _identical(of_runs.strategies)]
+        found += [place + text for text in _the_same(of_runs.strategies)]
         found += [place + text for text in _no_ceilings(result)]
     for place, of_runs in zip(where, runs, strict=True):
         found += [place + text for text in _of_runs(of_runs.strategies)]
@@ -56,6 +57,30 @@ def _identical(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
                     "so they are not independent runs, and n, intervals and p say more than there "
                     "is. Does the agent use its `seed`?"
                 )
+
+
+def _the_same(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
+    """Strategies that differ in name only: at every seed that both have, the same records."""
+    groups: list[list[StrategyRuns]] = []
+    for one in strategies:
+        if one.role != "strategy":
+            continue
+        group = next((g for g in groups if _all_equal(g[0], one)), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(one)
+    for group in groups:
+        if len(group) > 1:
+            yield (
+                f"{', '.join(one.name for one in group)} trained on identical records at every "
+                "seed: what they differ in changed nothing here, and their comparison says nothing."
+            )
+
+
+def _all_equal(one: StrategyRuns, other: StrategyRuns) -> bool:
+    pairs = [(one.runs[s].records_hash, other.runs[s].records_hash)
+             for s in one.runs.keys() & other.runs.keys()]  # fmt: skip
+    return bool(pairs) and all(a is not None and a == b for a, b in pairs)
 
 
 def _no_ceilings(task: TaskResult) -> Iterator[str]:

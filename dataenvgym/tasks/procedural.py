@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.source import Source, Split
@@ -33,6 +34,10 @@ class ProceduralSource(Source):
         draw: draws a problem.
         sizes: number of problems in each split.
         seed: selects the problems. The published figures use 0.
+
+    Raises:
+        ConfigurationError: for a size that is not a number of problems; when a split is loaded, if
+            a skill has too few different questions.
     """
 
     def __init__(
@@ -44,6 +49,11 @@ class ProceduralSource(Source):
         sizes: Mapping[Split, int],
         seed: int = 0,
     ) -> None:
+        for split, size in sizes.items():
+            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+                raise ConfigurationError(
+                    f"n_{split} is {size!r}, expected a whole number of problems, 0 or more"
+                )
         self._name = name
         self._skills = tuple(skills)
         self._draw = draw
@@ -53,10 +63,19 @@ class ProceduralSource(Source):
     def load(self, split: Split) -> Sequence[TaskInstance]:
         rngs = {skill: derive_rng(self._seed, self._name, split, skill) for skill in self._skills}
         instances: dict[str, TaskInstance] = {}
+        n_in_vain = 0
         while len(instances) < self._sizes[split]:
             skill = self._skills[len(instances) % len(self._skills)]
             question, fields = self._draw(skill, split, rngs[skill])
+            n_in_vain += 1
+            if n_in_vain > _MOST_IN_VAIN:
+                raise ConfigurationError(
+                    f"n_{split} is {self._sizes[split]}, and of skill {skill!r} task "
+                    f"{self._name!r} has no more different problems after {len(instances)} of all "
+                    f"skills: set task.n_{split} lower"
+                )
             if question not in instances:
+                n_in_vain = 0
                 instances[question] = TaskInstance(
                     id=f"{self._name}-{split}-{len(instances):05d}",
                     task=self._name,
@@ -65,3 +84,7 @@ class ProceduralSource(Source):
                     **fields(),
                 )
         return list(instances.values())
+
+
+_MOST_IN_VAIN = 3000
+"""Questions of a skill drawn again in a row before the skill counts as exhausted."""

@@ -18,6 +18,9 @@ def result(score: float, n_records: int) -> IterationResult:
     [
         ({"mode": "accumlate"}, "Did you mean 'accumulate'?"),
         ({"replay": -1}, "replay is -1, expected 0 or more records"),
+        ({"replay": "10"}, "replay is '10', expected 0 or more records"),
+        ({"max_records": 1.5}, "max_records is 1.5, expected 0 or more, or None"),
+        ({"target_score": float("nan")}, "target_score is nan, expected a finite number, or None"),
         ({"similarity": 7.0}, "similarity is 7.0, expected between 0 and 1"),
         ({"max_records": -1}, "max_records is -1, expected 0 or more, or None"),
     ],

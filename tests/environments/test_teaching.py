@@ -219,6 +219,24 @@ def test_an_unknown_reset_option_is_refused_with_a_suggestion(task, student):
         OpenEnded(task, student).reset(options={"resum": True})
 
 
+@pytest.mark.parametrize("options", [[1], "resume", True])
+def test_reset_options_that_are_no_mapping_are_refused(task, student, options):
+    with pytest.raises(ConfigurationError, match="expected a mapping such as"):
+        OpenEnded(task, student).reset(options=options)
+
+
+def test_what_is_no_task_or_no_student_is_refused_before_an_episode(task, student):
+    with pytest.raises(ConfigurationError, match="task is 'pocket_math', expected an object with"):
+        OpenEnded("pocket_math", student)
+    with pytest.raises(
+        ConfigurationError, match=r"predictor is 'pocket'.* it has no load, predict"
+    ):
+        OpenEnded(task, "pocket")
+    name = type(student).__name__
+    with pytest.raises(ConfigurationError, match=f"predictor is the class {name}, expected"):
+        OpenEnded(task, type(student))
+
+
 def test_a_temporary_folder_is_gone_after_close(task, student, records):
     environment = OpenEnded(task, student)
     environment.reset(seed=0)

@@ -381,6 +381,17 @@ def test_only_teaching_environments_and_whole_iterations_are_run(tmp_path, make_
         play(tmp_path / "run", iterations=0)
 
 
+def test_a_class_in_place_of_an_agent_and_a_task_in_place_of_an_environment_are_refused(
+    echo_task, make_agent, play, tmp_path
+):
+    with pytest.raises(ConfigurationError, match=r"agent is the class .*, expected an object"):
+        play(tmp_path / "run", agent=make_agent)
+    with pytest.raises(ConfigurationError, match="needs a teaching environment, got"):
+        run_episode(echo_task(), make_agent(), iterations=1)
+    with pytest.raises(ConfigurationError, match="iterations is '2'"):
+        play(tmp_path / "run", iterations="2")
+
+
 def test_an_agent_without_step_is_refused_before_anything_runs(tmp_path, play):
     with pytest.raises(ConfigurationError, match=r"agent 'function' has no step\(\)"):
         play(tmp_path / "run", agent=lambda completed, predictor: [])

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from dataenvgym.errors import PredictionError
+from dataenvgym.environments.timed_predictor import TimedPredictor
+from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Reply
 from dataenvgym.rollouts import rollout
 
@@ -52,6 +53,23 @@ def test_a_predictor_with_too_few_or_too_many_replies_is_a_bug(n):
 
     with pytest.raises(PredictionError, match=f"gave {n} replies to 3 conversations"):
         rollout(Miscounting(say_digits), instances(3), Echo, sampling=SAMPLING)
+
+
+@pytest.mark.parametrize("replies", [None, 7])
+def test_a_predictor_without_a_list_of_replies_is_a_bug_and_no_failed_call(replies):
+    class Silent(Predictor):
+        def predict(self, conversations, sampling):
+            return replies
+
+    for predictor in (Silent(say_digits), TimedPredictor(Silent(say_digits))):
+        with pytest.raises(PredictionError, match=rf"Silent\.predict gave {replies}, expected"):
+            rollout(predictor, instances(3), Echo, sampling=SAMPLING)
+
+
+@pytest.mark.parametrize("predictor", [None, "pocket", Predictor])
+def test_what_is_no_predictor_is_refused_and_not_a_failed_call(predictor):
+    with pytest.raises(ConfigurationError, match=r"the predictor is .*, expected an object"):
+        rollout(predictor, instances(3), Echo, sampling=SAMPLING)
 
 
 def test_environments_step_at_the_same_time():

@@ -63,6 +63,25 @@ def test_seeds_with_identical_records_are_named_but_not_those_of_gold_data(summe
     assert warning.startswith("more: seeds 0, 1 trained on identical records")
 
 
+def test_strategies_with_identical_records_are_named(made_run):
+    def runs(*hashes):
+        return {s: made_run(s, (0.5, 0.6), 0.5, records_hash=h) for s, h in enumerate(hashes)}
+
+    strategies = [
+        StrategyRuns("first", "strategy", runs("a", "b")),
+        StrategyRuns("partly", "strategy", runs("a", "c")),
+        StrategyRuns("again", "strategy", runs("a", "b")),
+        StrategyRuns("nothing", "strategy", runs(None, None)),
+        StrategyRuns("nothing else", "strategy", runs(None, None)),
+        StrategyRuns("gold", "ceiling", runs("a", "b")),
+    ]
+    results = sum_up([TaskRuns("t", strategies)], name="s", command="", baseline="first",
+                     test=None, allow_unequal=())  # fmt: skip
+    found = [text for text in results.warnings if "at every seed" in text]
+    assert len(found) == 1
+    assert found[0].startswith("first, again trained on identical records at every seed")
+
+
 def test_the_warnings_of_runs_are_those_of_the_study_too(summed):
     results = summed(gold=0.65, warnings=("iteration 1: no records",))
     assert results.warnings == ("more, seeds 0, 1: iteration 1: no records",)

@@ -1,0 +1,31 @@
+"""Problems that are drawn: as many as asked for, or an error that says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.math.pocket import PocketMathTask
+from dataenvgym.tasks.procedural import ProceduralSource
+
+
+def source(**sizes):
+    """Of two skills, one of which has three questions only."""
+
+    def draw(skill, split, rng):
+        number = int(rng.integers(3 if skill == "few" else 1000))
+        return f"{skill} {number}?", lambda: {"answer": str(number)}
+
+    return ProceduralSource("t", ("few", "many"), draw, sizes=sizes)
+
+
+def test_a_skill_without_more_questions_ends_the_drawing_instead_of_going_on_for_ever():
+    assert len(source(validation=6).load("validation")) == 6
+    with pytest.raises(ConfigurationError, match=r"n_test is 7, and of skill 'few' .* after 6 of"):
+        source(test=7).load("test")
+
+
+@pytest.mark.parametrize("size", [-3, 1.5, "10", True, None])
+def test_a_size_that_is_no_number_of_problems_is_refused(size):
+    with pytest.raises(ConfigurationError, match=r"n_validation is .*, expected a whole number"):
+        PocketMathTask(n_validation=size)
