@@ -1,15 +1,14 @@
-"""What a step costs besides generation, grading and training, once records have accumulated.
+"""Cost of a step outside generation, grading and training, after many records have accumulated.
 
     python -m benchmarks.accumulation [RECORDS [INSTANCES]]
 
 Steps with 200 new records each (word problems of some 70 words), with 10,000 evaluated instances:
 the first ones of an episode, and those after 100,000 records (in 500 steps, between which only ten
 instances are evaluated). The student answers at once and learns nothing, but writes the dataset as
-real ones do. The floor is the bare writing of the same
-files, from bytes, in the same run. `cpu` is the part of `outside` that this process worked; the
-difference is waiting, for the disk and for other processes. What follows: the first step of a
-process, which imports; resuming the episode; and one step in mode
-"accumulate", which trains on all of the records.
+real ones do. The floor is writing the same files, from bytes, in the same run. `cpu` is the
+processor time of this process within `outside`; the rest is waiting for the disk and for other
+processes. The table also has the first step of a process, which imports; resuming the episode; and
+one step in mode "accumulate", which trains on all records.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measured(folder: Path, n_records: int, n_instances: int) -> dict[str, list[dict[str, Any]]]:
-    """Rows of seconds: of steps (medians), and of what happens once."""
+    """Rows of seconds: medians of steps, and events that happen once."""
     task = WordProblems(n_instances)
     rng = derive_rng(0, "records")
     environment = OpenEnded(task, Student(), directory=folder / "run")
@@ -93,7 +92,7 @@ def measured(folder: Path, n_records: int, n_instances: int) -> dict[str, list[d
 
 
 def _steps(environment: TeachingEnvironment, rng: np.random.Generator, name: str) -> dict[str, Any]:
-    """Medians over some steps: the whole step by the clock on the wall, less what is excluded."""
+    """Medians over some steps: wall-clock seconds of the whole step, minus the excluded phases."""
     rows: list[dict[str, float]] = []
     for _ in range(STEPS):
         records = word_problems(NEW, rng)
@@ -160,7 +159,7 @@ def _accumulating(task: Task, rng: np.random.Generator, n_records: int) -> dict[
 
 
 def _excluded_cpu(environment: TeachingEnvironment) -> float:
-    """Seconds that this process has worked on evaluating and on training so far."""
+    """Processor seconds of this process for evaluation and training so far."""
     task, student = environment.task, environment.predictor
     assert isinstance(task, WordProblems)
     assert isinstance(student, Student)
@@ -179,7 +178,7 @@ def _seconds(work: Any) -> float:
 class WordProblems(Task):
     """So many word problems in each split, no two alike.
 
-    While it `is_brief`, it evaluates nothing and shows ten of the last answers.
+    While it `is_brief`, it does not evaluate and shows ten of the last answers.
     """
 
     name = "word_problems"

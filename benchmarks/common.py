@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: a table on standard output, and the figures in a file."""
+"""Shared by the benchmark scripts: print a table, and write the figures to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def write_results(name: str, results: Mapping[str, Any]) -> Path:
-    """Write the figures, and what they were measured on, to `benchmarks/results/<name>.json`."""
+    """Write the figures and a description of the machine to `benchmarks/results/<name>.json`."""
     path = RESULTS / f"{name}.json"
     machine = {
         "python": platform.python_version(),
@@ -26,7 +26,7 @@ def write_results(name: str, results: Mapping[str, Any]) -> Path:
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows with the same keys as a table, the keys on top; numbers stand to the right."""
+    """Print rows with the same keys as a table, the keys on top; numbers are right-aligned."""
     columns = [[name, *(_shown(row.get(name, "")) for row in rows)] for name in rows[0]]
     widths = [max(map(len, column)) for column in columns]
     numeric = [isinstance(value, int | float) for value in rows[0].values()]

@@ -1,4 +1,4 @@
-"""Records written a second: `write_dataset` against the least that could be done.
+"""Records written per second: `write_dataset` against a minimal loop.
 
     python -m benchmarks.dataset_writing [--records 50000] [--repetitions 7] [--stream 1000000]
 
@@ -194,7 +194,7 @@ KINDS: dict[str, tuple[Callable[[int], TrainingDatum], Floor]] = {
 
 
 def measure(kind: str, count: int, repetitions: int, folder: Path) -> dict[str, Any]:
-    """Records a second, ours and the floor's, over interleaved repetitions."""
+    """Records per second, ours and the floor's, over interleaved repetitions."""
     make, floor = KINDS[kind]
     records = [make(i) for i in range(count)]
     path = folder / "floor.jsonl"

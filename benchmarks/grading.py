@@ -1,14 +1,13 @@
-"""Answers graded a second: `grade_pairs` against plain math-verify, on the same pairs.
+"""Answers graded per second: `grade_pairs` against plain math-verify, on the same pairs.
 
     python -m benchmarks.grading [--per-kind 20] [--repetitions 3] [--seed 0]
 
-All grade textually unique pairs of the kinds below, generated anew for every repetition, so that
-nothing can be remembered from pair to pair; each grader is warmed up on pairs of its own. Plain
-math-verify runs in this one process, without time limits, once on answers between dollar signs,
-as it is meant to be used (`plain`), and once on the bare text, which is faster because it finds
-no formula in most of it (`bare`). Numbers, units and text, most kinds of the mixture, are settled
-at once; kinds of which each pair goes to the worker processes are a second set, reported apart,
-and so is how long the neighbors of a pair that has to be killed wait. Writes
+All grade textually unique pairs of the kinds below. The pairs are new for every repetition, so
+caches do not help; each grader is warmed up on other pairs. Plain math-verify runs in this process
+without time limits: once on answers between dollar signs, as intended (`plain`), and once on the
+bare text (`bare`), which is faster because it finds few formulas. Most kinds (numbers, units, text)
+are decided at once. Kinds that always go to the worker processes are a second set, reported
+separately, as is the waiting time of pairs next to one that has to be killed. Writes
 `benchmarks/results/grading.json` and a table to standard output.
 """
 
@@ -153,7 +152,7 @@ def unique_pairs(
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """One grader over a set of pairs: pairs a second, and the share of verdicts as intended."""
+    """One grader over a set of pairs: pairs per second, and the share of intended verdicts."""
 
     per_second: float
     as_intended: float
@@ -221,7 +220,7 @@ def compare(name: str, templates: Templates, rng: Random, options: argparse.Name
 
 
 def neighbor_latency(rng: Random) -> Figures:
-    """Seconds that 20 symbolic pairs take alone, and beside pairs that have to be killed."""
+    """Seconds for 20 symbolic pairs, alone and together with pairs that have to be killed."""
 
     def neighbors() -> list[tuple[str, str]]:
         numbers = [_int(rng) for _ in range(20)]

@@ -1,4 +1,4 @@
-"""Seconds by phase of real iterations, and whether their cost grows: iteration 20 against 2.
+"""Seconds by phase of real iterations, and their growth: iteration 20 against 2.
 
     python -m benchmarks.growth [ITERATIONS]
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 "neither_train_nor_generate": other,
             }
         )
-    # one iteration on a shared machine is noisy: the medians of three tell whether costs grow
+    # one iteration on a shared machine is noisy: compare the medians of three
     first, last = (statistics.median(r["total"] for r in part) for part in (rows[1:4], rows[-3:]))
     growth = rows[-1]["total"] / rows[1]["total"]
     largest = max(row["neither_train_nor_generate"] for row in rows)

@@ -4,14 +4,14 @@
 
 The same episode twice, on the pocket student:
 
-    published   the server is ended, a fresh `llamafactory-cli` trains on all data so far, and the
+    published   the server is stopped, a fresh `llamafactory-cli` trains on all data so far, and the
                 server is started again with the adapter
     ours        a warm worker trains on the new data, and the adapter is swapped into the running
                 server
 
-What is compared is the time outside pure training (LLaMA-Factory's own `train_runtime`) and
-generation. One-off starts (the first server, the worker's import) fall into iterations 0 and 1
-and are listed apart. Needs both external environments.
+The compared time excludes pure training (LLaMA-Factory's own `train_runtime`) and generation.
+One-time starts (the first server, the worker's import) are in iterations 0 and 1 and are listed
+separately. Needs both external environments.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TRAINING: dict[str, Any] = {"num_train_epochs": 3.0, "threads": 1}
 
 
 class PublishedProtocol(VllmPredictor):
-    """The student as published research code has it: nothing runs beside anything else."""
+    """The student as in published research code: trainer and server never run together."""
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         self.close()

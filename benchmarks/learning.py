@@ -1,12 +1,12 @@
-"""Whether the student really learns: the figures of docs/figures.md.
+"""Measure whether the student really learns: the figures of docs/figures.md.
 
     python -m benchmarks.learning gain       the default episode, seeds 0, 1, 2; --task pocket_code
                                              or pocket_tools, pocket_social
-    python -m benchmarks.learning honesty    shuffled answers do not help; no look-up does as well
+    python -m benchmarks.learning honesty    shuffled answers, and a look-up over the records
 
-Which strategy teaches better is a study's figure: `dataenvgym study`.
-Runs are kept in `benchmarks/results/runs` and go on where they were interrupted; `--fresh` starts
-anew. Each prints a table and writes `benchmarks/results/learning_<name>.json`.
+To compare strategies, use `dataenvgym study`.
+Runs are kept in `benchmarks/results/runs` and resume after an interruption; `--fresh` starts over.
+Each prints a table and writes `benchmarks/results/learning_<name>.json`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MATH = "pocket_math"
 
 
 class ShuffledAnswers:
-    """An agent whose records have each other's answers: right in form, wrong in substance."""
+    """An agent whose records have shuffled answers: the form is right, the answers are wrong."""
 
     name = "shuffled"
 
@@ -109,7 +109,7 @@ def honesty() -> dict[str, Any]:
 
 
 def look_up_score(directory: Path, best: int) -> float:
-    """Validation score of answering as the most similar training record does (word overlap)."""
+    """Validation score with the answer of the most similar training record (word overlap)."""
     records = [
         record
         for number in range(1, best + 1)
@@ -127,7 +127,7 @@ def look_up_score(directory: Path, best: int) -> float:
 
 
 def _bag(text: str) -> frozenset[str]:
-    """The words of a text, each with its place, so that order counts."""
+    """The words of a text, each with its position, so that order counts."""
     words = text.strip(".?").split()
     return frozenset([*words, *(f"{i} {word}" for i, word in enumerate(words))])
 

@@ -1,9 +1,9 @@
-"""What the framework itself costs: a teaching step and rollouts with a student that does nothing.
+"""Overhead of the framework: a teaching step and rollouts with a student that does nothing.
 
     python -m benchmarks.overhead
 
-The step has 200 new records and 400 validation instances; everything that is neither training nor
-generation counts. Rollouts are compared with a bare loop that asks and scores without environments.
+The step has 200 new records and 400 validation instances; all time except training and generation
+counts. Rollouts are compared with a bare loop that asks and scores without environments.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def teaching_step() -> list[dict[str, Any]]:
 
 
 def rollouts() -> list[dict[str, Any]]:
-    """Instances a second through task environments, and in a bare loop."""
+    """Instances per second through task environments, and in a bare loop."""
     task = PocketMathTask(n_validation=4000, chunk_size=4000)
     gold = {i.instruction: i.answer or "" for i in task.instances}
     student = ScriptedPredictor(lambda conversation: f"#### {gold[conversation[-1].content]}")

@@ -1,11 +1,11 @@
-"""Rollouts with a remote student: what the engine and the chat client cost beside a bare loop.
+"""Rollouts with a remote student: overhead of the engine and the chat client over a bare loop.
 
     python -m benchmarks.rollouts
 
 2,000 rollouts of three turns run at once, 6,000 requests, against a stub server in another process
 that takes 50 ms for each. The bare loop is 2,000 coroutines that send the same requests with
-aiohttp and do nothing else. Both connect anew each time, and take turns. A client on bare sockets
-shows what the stub server could take; and memory is read before and after 20,000 requests.
+aiohttp and do nothing else. The two run in turns, with new connections each time. A client on bare
+sockets shows the capacity of the stub server; memory is read before and after 20,000 requests.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ThreeTurns(TaskEnvironment):
 
 
 def question(instance_id: str, turn: int) -> Message:
-    """What the environment asks in a turn."""
+    """The environment's question in a turn."""
     return Message(role="user", content=f"Rollout {instance_id}, question {turn}: say this again!")
 
 
@@ -62,7 +62,7 @@ INSTANCES = [
 
 
 class RemoteStudent:
-    """The least that a remote predictor needs."""
+    """A minimal remote predictor."""
 
     def __init__(self, client: ChatClient) -> None:
         self._client = client
@@ -118,7 +118,7 @@ def bare_loop(url: str) -> None:
 
 
 class _RawConnection(asyncio.Protocol):
-    """Sends a request whenever it has an answer, as long as there are some to send."""
+    """Sends the next request after each answer, until all requests are sent."""
 
     def __init__(self, request: bytes, left: list[int], done: asyncio.Event) -> None:
         self._request, self._left, self._done = request, left, done
@@ -159,7 +159,7 @@ def raw_sockets(url: str) -> None:
 
 
 def measure(repeats: int) -> list[dict[str, Any]]:
-    """Requests a second and CPU time a request, medians over interleaved repetitions."""
+    """Requests per second and CPU time per request, medians over interleaved repetitions."""
     seconds: dict[str, list[tuple[float, float]]] = {}
 
     def run(name: str, work: Callable[[str], None], url: str) -> None:
@@ -170,7 +170,7 @@ def measure(repeats: int) -> list[dict[str, Any]]:
         seconds.setdefault(name, []).append(spent)
 
     with stub_server(delay=DELAY_S) as slow, stub_server() as fast:
-        ours(slow)  # imports, and what else happens once
+        ours(slow)  # imports and other one-time costs
         for i in range(repeats):
             pair = [("ours", ours), ("bare loop", bare_loop)]
             for name, work in pair[:: 1 if i % 2 else -1]:

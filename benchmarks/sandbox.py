@@ -1,14 +1,13 @@
-"""Runs a second of the warm sandbox, against starting bwrap and an interpreter each time.
+"""Runs per second of the warm sandbox, against starting bwrap and an interpreter each time.
 
     python -m benchmarks.sandbox [--runs 10000] [--cold 200] [--data FOLDER]
 
-One worker each, the same interpreter, the same trivial test. How long `python3 -I` takes depends
-on what the installation's site-packages do at its start; `-S` leaves that out. Then how memory
-goes over all those runs (of this process and of the zygote, from the second thousand on), what is
-left of them; what it costs to judge calls with long arguments, against a program that reads the
-same numbers; and how long HumanEval's 164 canonical solutions take, where the data folder
-(`--data`, by default `$DATAENVGYM_DATA`) has it. Writes `benchmarks/results/sandbox.json` and a
-table.
+Both have one worker, the same interpreter and the same trivial test. The time of `python3 -I`
+depends on the start-up code of the installation's site-packages; `-S` skips it. Also measured: the
+growth of memory over all runs (of this process and of the zygote, from the second thousand on) and
+remaining processes; the time to judge calls with long arguments, against a program that reads the
+same numbers; and the time for HumanEval's 164 canonical solutions, if the data folder (`--data`, by
+default `$DATAENVGYM_DATA`) has them. Writes `benchmarks/results/sandbox.json` and a table.
 """
 
 from __future__ import annotations
@@ -69,14 +68,14 @@ def cold(runs: int, *flags: str) -> dict[str, Any]:
 
 
 def warm(runs: int) -> dict[str, Any]:
-    """The same in an open sandbox, with the memory that it costs."""
+    """The same in an open sandbox, with its memory."""
     with open_sandbox() as box:
         _timed(box, WARM_UP)
         zygote = _zygote()
         before = _resident(zygote)
         taken = _timed(box, runs - WARM_UP)
         after = _resident(zygote)
-        time.sleep(1)  # what ends with a run may take a moment
+        time.sleep(1)  # processes of a run may need a moment to end
         left = len(psutil.Process().children(recursive=True))
     return {
         "runs": runs,
@@ -117,7 +116,7 @@ def long_arguments(numbers: int = 300_000, rounds: int = 5) -> dict[str, Any]:
 
 
 def humaneval(data: Path | None) -> dict[str, Any] | None:
-    """Judge the canonical solutions; None where the data is not there."""
+    """Judge the canonical solutions; None if the data is missing."""
     file = None if data is None else Path(data) / "humaneval" / "HumanEval.jsonl.gz"
     if file is None or not file.exists():
         return None
@@ -139,7 +138,7 @@ def humaneval(data: Path | None) -> dict[str, Any] | None:
 
 
 def table(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """The figures beside what is wanted of them."""
+    """The figures with their targets."""
     slow, fast, code = figures["cold"], figures["warm"], figures["humaneval"]
     bare, long = figures["bare"], figures["long"]
     ratio = fast["a_second"] / slow["a_second"]

@@ -1,11 +1,11 @@
-"""How fast a simulated student is taught, alone and in its environment.
+"""Speed of teaching a simulated student, alone and in its environment.
 
     python -m benchmarks.simulation
 
-Teaching steps are calls of `SimulatedStudent.teach`, noise of training and of evaluation included;
-the aim is 10,000 a second. `SimulatedForest` is what RL libraries train on; `SimulatedSkillTree`
-has the forest of records of `SkillTree-v0`, and so has `FixedForest` around it. A second is one of
-processor time: all of it is one thread, and the machine may have other things to do.
+Teaching steps are calls of `SimulatedStudent.teach`, including noise of training and evaluation;
+the target is 10,000 per second. RL libraries train on `SimulatedForest`; `SimulatedSkillTree` has
+the forest of records of `SkillTree-v0`, also inside `FixedForest`. Seconds are processor time of
+the single thread, because other programs may run on the machine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def bare_forest(n: int) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Median and worst steps a second."""
+    """Median and smallest number of steps per second."""
     slow = FixedForest(SimulatedSkillTree(n_instances=20))
     works: list[tuple[str, Callable[[int], None], int]] = [
         ("SimulatedStudent.teach", teaching, 20_000),

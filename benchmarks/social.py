@@ -2,7 +2,7 @@
 
     python -m benchmarks.social [--profiles 10000] [--repetitions 200]
 
-Starts a Redis server of its own (Debian's redis-server) on a free port and ends it. For each field
+Starts its own Redis server (Debian's redis-server) on a free port and stops it. For each field
 of a profile: the milliseconds of one look-up by a value that some profile has, and of one that
 also reads the first profile found; both in turn with a plain GET of one profile by redis-py on
 the same server. Writes `benchmarks/results/social.json` and a table to standard output.
@@ -86,7 +86,7 @@ def milliseconds(call: Callable[[], object]) -> float:
 def look_up(
     store: RedisStore, field: str, client: Any, wanted: Sequence[Character]
 ) -> dict[str, Any]:
-    """Times of look-ups by one field, each beside a bare GET."""
+    """Times of look-ups by one field, in turn with a bare GET."""
     finds, reads, gets, hits = [], [], [], []
     for one in wanted:
         value = getattr(one, field)

@@ -41,7 +41,7 @@ OFFERS = ("What about 130 euros?", "120 euros is what I can do.", "And 110 euros
 
 
 class Bargains:
-    """A student that says the same offers in each scene, and then leaves."""
+    """A student that makes the same offers in each scene, and then leaves."""
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
@@ -51,7 +51,7 @@ class Bargains:
 
 
 class BareTurns(TaskEnvironment):
-    """Hears the student as often as it speaks, and answers in a word."""
+    """Answers each of the student's messages with one word."""
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         done = conversation[-1].content == OFFERS[-1]
@@ -59,7 +59,7 @@ class BareTurns(TaskEnvironment):
 
 
 class BareAsks(TaskEnvironment):
-    """Asks the partner about each of the student's messages, and does nothing else."""
+    """Only asks the partner about each of the student's messages."""
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
@@ -71,7 +71,7 @@ class BareAsks(TaskEnvironment):
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """All threads of this process on one core, where the system can say so."""
+    """Restrict all threads of this process to one core, if the system supports it."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -95,7 +95,7 @@ def problems(n: int, partner: str) -> list[TaskInstance]:
 
 
 def scripted(make: Callable[[], TaskEnvironment], scenes: Sequence[TaskInstance]) -> float:
-    """Scenes a minute."""
+    """Scenes per minute."""
     gc.collect()
     began = time.perf_counter()
     completed = rollout(Bargains(), scenes, make, sampling=SAMPLING, threads=1)
@@ -111,7 +111,7 @@ def measure_scripted(repeats: int) -> list[dict[str, Any]]:
     rates: dict[str, list[float]] = {name: [] for name in cases}
     with one_core():
         for make in cases.values():
-            scripted(make, scenes[:50])  # imports, and what else happens once
+            scripted(make, scenes[:50])  # imports and other one-time costs
         for _, (name, make) in itertools.product(range(repeats), cases.items()):
             rates[name].append(scripted(make, scenes))
     floor = statistics.median(rates["bare environment"])

@@ -1,13 +1,13 @@
-"""Whether a trained strategist raises the goal score of a frozen speaker: pocket social.
+"""Effect of a trained strategist on the goal score of a frozen speaker: pocket social.
 
     python -m benchmarks.strategist [--seeds 10]
 
-The speaker, `pocket-social-v1`, stays as it is. The strategist begins as the same weights, which
-write the strategies that they know at random, and is trained on the scored records of its own tries
-(EPO). Goal scores (0..10) are of the test split: the speaker alone, advised by the strategist
-before, and after its training. The interval is that of the mean over seeds (95%, Student's t).
-Runs are kept in `benchmarks/results/runs` and go on where they were interrupted; `--fresh` starts
-anew. Prints a table and writes `benchmarks/results/strategist.json`.
+The speaker, `pocket-social-v1`, is not trained. The strategist begins with the same weights, which
+write one of their known strategies at random, and is trained on the scored records of its own tries
+(EPO). Goal scores (0..10) are of the test split: the speaker alone, and advised by the strategist
+before and after its training. The interval is for the mean over seeds (95%, Student's t).
+Runs are kept in `benchmarks/results/runs` and resume after an interruption; `--fresh` starts over.
+Prints a table and writes `benchmarks/results/strategist.json`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m benchmarks.stub_server --port 0 --delay 0.05
 
 It prints `{"port": ...}` as a line of JSON, repeats the last user message after `delay` seconds
-(or says `--text`), and ends when its standard input does. It is written for speed, so that what is
-measured against it is the client: an asyncio protocol on plain bytes, which trusts its clients.
+(or says `--text`), and ends when its standard input ends. It is fast, so that measurements show the
+cost of the client: an asyncio protocol on plain bytes, without checks of the requests.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ async def serve(port: int, delay: float, text: str | None = None) -> None:
 
 @contextmanager
 def stub_server(*, delay: float = 0.0, text: str | None = None) -> Iterator[str]:
-    """Such a server in a process of its own; its base URL."""
+    """Start the server in its own process; return its base URL."""
     command = [sys.executable, "-m", "benchmarks.stub_server", "--delay", str(delay)]
     command += [] if text is None else ["--text", text]
     root = Path(__file__).parent.parent
@@ -132,7 +132,7 @@ def stub_server(*, delay: float = 0.0, text: str | None = None) -> Iterator[str]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve as the options say."""
+    """Serve with the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds that an answer takes")

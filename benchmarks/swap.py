@@ -2,8 +2,8 @@
 
     python -m benchmarks.swap [SWAPS]
 
-The pocket student with two adapters in turns, on this machine's vLLM environment, and the same
-while the first of the two is loaded anew each time, so that no adapter's name ever repeats.
+The pocket student with two adapters in turns, on this machine's vLLM environment. In a second
+measurement the first adapter gets a new name each time, so that names never repeat.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Steps a second of a scripted student in the shop, beside an environment that does nothing.
+"""Steps per second of a scripted student in the shop, against an environment that does nothing.
 
     python -m benchmarks.tools [--seconds 3] [--rounds 5]
 
-Both environments play the same replies of the same problems, in turns within one run: the ratio is
-of the machine's moment, not of its speed. A step is one message of the student; resets are in the
-time. Then what a fork of a state costs with 10,000 rows and with 100. Writes
+Both environments play the same replies of the same problems, in turns within one run, so that the
+ratio does not depend on the load of the machine. A step is one message of the student; the time
+includes resets. Also measured: the cost of a fork of a state with 10,000 rows and with 100. Writes
 `benchmarks/results/tools.json` and a table.
 """
 
@@ -29,7 +29,7 @@ Script = Sequence[tuple[TaskInstance, Sequence[str]]]
 
 
 class Nothing(TaskEnvironment):
-    """The same prompts; it ends after as many messages as the problem's script has."""
+    """Has the same prompts, and ends after as many messages as the problem's script has."""
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
         n_replies = len(conversation) - 2  # after the policy and the problem
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def steps(seconds: float, rounds: int) -> Rows:
-    """Steps a second of both environments; the ratio is the median of those of all rounds."""
+    """Steps per second of both environments, and the median of the ratios of all rounds."""
     shop, bare = _shop_script()
     world = ToolUseDomain(find_world("shop")).make_environment()
     nothing = Nothing(system_prompt=world.prompt_template.system)
@@ -74,7 +74,7 @@ def steps(seconds: float, rounds: int) -> Rows:
 
 
 def play(environment: TaskEnvironment, script: Script, seconds: float) -> float:
-    """Steps a second; every problem has to be solved, if it can be."""
+    """Steps per second; every solvable problem has to be solved."""
     count, start = 0, time.perf_counter()
     while (taken := time.perf_counter() - start) < seconds:
         for instance, replies in script:

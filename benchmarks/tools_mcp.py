@@ -1,10 +1,9 @@
-"""Tool calls over MCP: a world's server beside the official one, which answers with an empty tool.
+"""Tool calls over MCP: a world's server against the official server with an empty tool.
 
     python -m benchmarks.tools_mcp
 
-Both servers have a process of their own and speak streamable HTTP; the same client calls them in
-turns. Then 512 sessions are opened at once: each writes a value of its own, and reads it when all
-have written.
+Each server has its own process and uses streamable HTTP; the same client calls them in turns. Then
+512 sessions are opened at once: each writes its own value, and reads it when all have written.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ async def in_session(url: str, use: Callable[[Client], Awaitable[T]]) -> T:
 
 
 async def calls_a_second(url: str, tool: str, **arguments: str) -> float:
-    """Calls a second of several sessions, once all of them are open."""
+    """Calls per second of several sessions, after all of them are open."""
     ready, done = asyncio.Barrier(SESSIONS + 1), asyncio.Barrier(SESSIONS + 1)
 
     async def call(client: Client) -> None:

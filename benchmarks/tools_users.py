@@ -4,8 +4,8 @@
 
 The student and the user are models behind a stub server in another process, which repeats what it
 hears. Each of four turns is one request for the student and one for the user. The bare
-environment asks as often, with no world, no rules and no view of its own. Memory is what Python
-holds at its peak (`tracemalloc`), with models in this process in place of the server.
+environment asks as often, with no world, no rules and no view of its own. Memory is Python's peak
+(`tracemalloc`), with models in this process instead of the server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DOMAIN = ToolUseDomain(find_world("shop"), max_turns=TURNS)
 
 
 class Remote:
-    """A model behind the server; it counts how many asks are under way at once."""
+    """A model on the server; it counts the simultaneous requests."""
 
     def __init__(self, client: ChatClient) -> None:
         self._client = client
@@ -67,7 +67,7 @@ class Remote:
 
 
 class Bare(TaskEnvironment):
-    """Asks the user about each of the student's messages, and does nothing else."""
+    """Only asks the user about each of the student's messages."""
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
@@ -135,7 +135,7 @@ def rates(repeats: int = 3) -> list[dict[str, Any]]:
     }
     found: dict[tuple[str, int], list[dict[str, float]]] = {case: [] for case in cases}
     with stub_server() as url:
-        converse(url, 100, tool_use)  # imports, and what else happens once
+        converse(url, 100, tool_use)  # imports and other one-time costs
         for _ in range(repeats):
             for case, make in cases.items():
                 found[case].append(converse(url, case[1], make))

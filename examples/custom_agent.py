@@ -1,7 +1,7 @@
-"""A data-generation agent of one's own: no base class, two methods, one screen.
+"""Your own data-generation agent: no base class, two methods, one screen.
 
-It writes each problem again with other digits, and solves it by a rule: mostly what the student got
-wrong, and some of what it can, which it would forget otherwise.
+It rewrites each problem with other digits and solves it by a rule. Problems that the student got
+wrong give more records; solved problems give a few, so that the student does not forget them.
 """
 
 import random
@@ -22,7 +22,7 @@ RULES = {  # a word of a problem, and the answer that its digits have
 
 
 class RewritingAgent:
-    """Teaches what it has a rule for: four records for a wrong answer, one for a right one."""
+    """Teaches problems with a known rule: four records for a wrong answer, one for a right one."""
 
     name = "rewriting"
 

@@ -1,6 +1,6 @@
-"""A task of one's own: problems, a scorer, and the whole loop works with it.
+"""Your own task: problems and a scorer. The whole loop works with it.
 
-The student is to say a word's first letter; the agent writes records about other words.
+The student has to say a word's first letter; the agent writes records about other words.
 """
 
 from dataenvgym import (
@@ -22,7 +22,7 @@ WORDS = {
 
 
 class FirstLetterEnvironment(TaskEnvironment):
-    """One message, right if it is the letter."""
+    """One message; it is right if it is the letter."""
 
     def respond(self, instance, conversation):
         was_correct = conversation[-1].content.strip() == instance.answer

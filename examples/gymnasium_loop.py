@@ -1,4 +1,4 @@
-"""Both levels by hand, with nothing but gymnasium's reset and step.
+"""Both levels of environments, used with gymnasium's reset and step alone.
 
 First a task environment, in which the student acts (here: you, with a canned answer); then a
 teaching environment, in which the data-generation agent acts.

@@ -16,7 +16,7 @@ if __name__ == "__main__":
     iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     # one process that has imported LLaMA-Factory forks a child for each training ...
     trainer = LlamaFactoryTrainer(threads=1, num_train_epochs=3.0)
-    # ... and the server runs on while it takes up one adapter after the other
+    # ... and the server keeps running while it loads one adapter after the other
     student = VllmPredictor("pocket", trainer)
     config = compose(["agent.records_per_iteration=200", "task.n_validation=200"])
     with listening(print):

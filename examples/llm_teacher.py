@@ -4,9 +4,9 @@
     python examples/llm_teacher.py teacher=vllm teacher.model=NAME teacher.base_url=URL
     python examples/llm_teacher.py
 
-Without arguments the pocket student is its own teacher, in a vLLM server started here, which holds
-it to JSON (`dataenvgym external install vllm`, once). It has never seen an instruction, so its
-records are nonsense in the right form: it shows the way, and the score shows the nonsense.
+Without arguments the pocket student is its own teacher, in a vLLM server that this program starts
+and that enforces JSON (`dataenvgym external install vllm`, once). The student has never seen an
+instruction, so its records have the right form but no meaning, and the score does not rise.
 """
 
 import sys

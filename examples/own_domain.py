@@ -13,7 +13,7 @@ from dataenvgym.environments import SkillList
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.tasks import Ask, Outcome, Task, TaskEnvironment, record_of
 
-ITEMS = ("tea", "cake")  # which are the skills, too
+ITEMS = ("tea", "cake")  # also the skills
 FIND = Tool(name="Find", parameters={"properties": {"size": {"enum": ["min", "max"]}}})
 
 
@@ -56,7 +56,7 @@ class ShopTask(Task):
         return Shop(self.instances, others=self.others, max_turns=4)
 
 
-class ShopEngine:  # its records are dialogues in which the teacher was the clerk, and right
+class ShopEngine:  # its records are right dialogues in which the teacher was the clerk
     skills = ITEMS
 
     def generate(self, plan, predictor, rng):

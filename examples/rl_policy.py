@@ -1,14 +1,14 @@
-"""A teaching policy by reinforcement learning: trained in simulation, tried on the real student.
+"""Train a teaching policy by reinforcement learning in simulation, and test it on a real student.
 
-PPO of stable-baselines3 learns how to spend 300 records an iteration on a simulated student, in
-the fixed boxes of a skill tree. Then it is compared with random actions (and with even shares, and
-with shares by error, which need no training): in the simulation, over many episodes, and on the
-pocket student itself. Nothing promises that what is won in simulation is won there, too.
+PPO of stable-baselines3 learns how to spend 300 records per iteration on a simulated student, in
+the fixed boxes of a skill tree. Then it is compared with three policies that need no training
+(random actions, even shares, and shares by error): in the simulation, over many episodes, and on
+the pocket student itself. A gain in simulation does not guarantee a gain on the real student.
 
     pip install 'dataenvgym[rl]'
     python examples/rl_policy.py [--steps N] [--episodes N] [--seeds N] [--iterations N] [--seed N]
 
-Some minutes; `--seeds 0` leaves the pocket student out.
+It takes some minutes; `--seeds 0` leaves the pocket student out.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def by_error(observation, rng):
 
 
 def gain(environment, policy, seed):
-    """What one episode adds to the score."""
+    """The gain in score of one episode."""
     rng = np.random.default_rng(seed)
     observation, first = environment.reset(seed=seed)
     done = False
@@ -87,7 +87,7 @@ def interval(values):
 
 
 def compare(title, make, policies, seeds):
-    """Prints the gains of all policies on the same seeds, and their distance to random."""
+    """Print the gains of all policies on the same seeds, and their difference to random."""
     print(f"\n{title}, {len(seeds)} episodes: gain in score, and paired difference to random")
     gains: dict[str, list[float]] = {}
     for name, policy in policies.items():

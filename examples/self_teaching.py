@@ -1,9 +1,10 @@
 """The student teaches itself: its own answers to new problems become its records.
 
 It answers each problem eight times. `rejection_sampling` keeps an answer that the task's scorer
-calls right; `self_consistency` keeps what it says in three of four answers, right or not. The
-pocket student is often sure of what is wrong: in three iterations the first one took the test score
-from .578 to .765, the second one to .588, and its validation score down from .630 to .603.
+accepts; `self_consistency` keeps an answer that it gives in three of four cases, right or wrong.
+The pocket student often repeats a wrong answer. In three iterations, `rejection_sampling` raised
+the test score from .578 to .765; `self_consistency` raised it to .588 and lowered the validation
+score from .630 to .603.
 Options: the engine, iterations. The same as `dataenvgym run agent/engine=rejection_sampling`.
 """
 

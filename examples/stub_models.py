@@ -30,7 +30,7 @@ TOOL_FORMATS["short"] = TextFormat(write_tools, write_calls, "\n".join, find_cal
 
 
 def teacher(texts):
-    """A clerk who does everything right."""
+    """A clerk who makes no mistakes."""
     last = texts[-1]
     if last in ("min", "max"):
         return f"Find {last}"
@@ -52,8 +52,8 @@ MODELS = {"teacher": teacher, "customer": customer, "judge": judge}
 class StubModels(ThreadingHTTPServer):
     """Answers each model's requests with its function of the texts of the conversation.
 
-    The first `crowd` requests wait until all of them are there; `peak` says how many there were at
-    the same time, at most. A predictor of a model takes the `options`.
+    The first `crowd` requests wait until all of them have arrived; `peak` is the largest number of
+    simultaneous requests. `options` are the arguments of a predictor for a model.
     """
 
     request_queue_size = 1024
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         stub.counts.append(len(stub.here))
         if len(stub.here) >= stub.crowd:
             stub.all_are_here.set()
-        stub.all_are_here.wait(10)  # seconds, if the others never come
+        stub.all_are_here.wait(10)  # seconds, if the others never arrive
         stub.here.remove(self)
         text = MODELS[asked["model"]]([message["content"] for message in asked["messages"]])
         body = json.dumps({"choices": [{"message": {"content": text}}]})

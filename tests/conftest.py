@@ -1,4 +1,4 @@
-"""What tests share: a student small enough for them, and a Redis server of their own."""
+"""Shared by tests: a small student and a Redis server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Escape lone surrogates in what was captured: pytest-xdist cannot send them."""
+    """Escape lone surrogates in captured output: pytest-xdist cannot send them."""
     report = yield
     report.sections = [
         (name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections

@@ -1,4 +1,4 @@
-"""Students for tests that look at what is asked of one, and at what becomes of its answers."""
+"""Students for tests of requests to a student and uses of its answers."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ class Wavering(Student):
 
 
 def lost(question, sampling):
-    """What a student says whose server is gone."""
+    """The reply of a student after its server is lost."""
     return Failure(reason="HTTP 503")

@@ -1,6 +1,6 @@
 """The pages of documentation: links lead somewhere, Python blocks run, commands compose.
 
-That the site builds without warnings is tested by `make docs`, what it generates in `docs/`.
+`make docs` tests that the site builds without warnings, `tests/docs` the generated pages.
 """
 
 from __future__ import annotations

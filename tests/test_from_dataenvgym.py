@@ -1,4 +1,4 @@
-"""The page for those who come from DataEnvGym: what it tells people to type can be typed."""
+"""The page for users of DataEnvGym: its commands work."""
 
 from __future__ import annotations
 

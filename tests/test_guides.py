@@ -41,7 +41,7 @@ def blocks_of(page: str) -> list[str]:
 
 
 def commands_of(page: str) -> list[list[str]]:
-    """What can run here: with the pocket student, and without a server or a key."""
+    """Commands that can run here: with the pocket student, without a server or a key."""
     lines = COMMAND.findall(PAGES[page].replace("\\\n", " "))
     lines = [re.split(r"\s+#(?!#)", line)[0] for line in lines]
     lines = [re.sub(r"student=hf student.path=\S+", "", line) for line in lines]

@@ -16,7 +16,7 @@ def code_cells(notebook: Any) -> list[Any]:
 
 
 def printed(notebook: Any) -> list[list[str]]:
-    """What each code cell prints. A summary has seconds, which differ from run to run."""
+    """The output of each code cell. A summary has seconds, which differ from run to run."""
     cells = code_cells(notebook)
     return [[o["text"] for o in cell.outputs if o.get("name") == "stdout"] for cell in cells]
 

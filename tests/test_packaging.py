@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(*command: str | Path, folder: Path, path: Path | None = None) -> str:
-    """What the command prints; `path` is the folder in which Python finds the package."""
+    """The output of the command; `path` is the folder in which Python finds the package."""
     environment = os.environ | ({} if path is None else {"PYTHONPATH": str(path)})
     done = subprocess.run(
         list(map(str, command)),
@@ -55,7 +55,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, installed to a folder of its own; what it needs is in this environment."""
+    """The wheel, installed to its own folder; its dependencies are in this environment."""
     folder = tmp_path_factory.mktemp("installed")
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
     (wheel,) = packages.glob("*.whl")

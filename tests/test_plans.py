@@ -1,4 +1,4 @@
-"""What policies and engines say of themselves, and what counts where they say nothing."""
+"""Declarations of policies and engines, and their defaults."""
 
 from __future__ import annotations
 

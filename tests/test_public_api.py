@@ -1,4 +1,4 @@
-"""The names of `from dataenvgym import ...`; see `test_typing.py` for what mypy knows of them."""
+"""The names of `from dataenvgym import ...`; see `test_typing.py` for their types in mypy."""
 
 from __future__ import annotations
 

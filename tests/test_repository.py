@@ -53,7 +53,7 @@ def test_each_make_target_of_a_guide_is_one(name):
 
 
 def test_the_folders_and_modules_that_the_guide_for_agents_names_are_there():
-    table = read("AGENTS.md").partition("## Where things are")[2].partition("## What")[0]
+    table = read("AGENTS.md").partition("## Where things are")[2].partition("## Invariants")[0]
     cells = [line.split(" | ")[0] for line in table.splitlines()]
     names = re.findall(r"`([\w./]+)`", "\n".join(cells))
     assert len(names) > 15

@@ -1,4 +1,4 @@
-"""The lock of a folder, and what a kill has left in it."""
+"""The lock of a folder, and files that a kill has left in it."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 PARTS = {
     "records": "Problems, conversations, training records and reports: plain data.",
-    "interfaces": "What an agent, a task, a predictor and an environment offer: the protocols.",
+    "interfaces": "The protocols of agents, tasks, predictors and environments.",
     "environments": "The teaching environments, in which a data-generation agent acts.",
     "agents": "Policies, engines, and the agents made of them.",
-    "plans": "What passes between a policy and an engine.",
+    "plans": "Plans: the output of a policy and the input of an engine.",
     "tasks": "Problems, the environments in which a student works on them, and their scores.",
     "tasks.math": "Math.",
     "tasks.code": "Code.",
@@ -57,8 +57,8 @@ def api_pages() -> dict[str, str]:
 INTRO = """\
 # Python interfaces
 
-Made from the docstrings of the code. What is not on these pages is internal and may change with any
-version.
+These pages are made from the docstrings of the code. Names that are not listed are internal and may
+change with any version.
 """
 
 

@@ -1,4 +1,4 @@
-"""What MkDocs calls when it builds the site."""
+"""Hooks that MkDocs calls when it builds the site."""
 
 from __future__ import annotations
 

@@ -30,15 +30,15 @@ chooses an option of a group, `GROUP.KEY=VALUE` changes a value in it:
 
     dataenvgym run agent=skill_tree trainer.lora_rank=32
 
-`dataenvgym config agent=skill_tree` prints the configuration that such a command runs with, and
-`dataenvgym list` the table on this page. A star marks what `dataenvgym run` takes when nothing is
-chosen. Groups with the option `custom` also take a class: `agent=my_module.MyAgent`.
+`dataenvgym config agent=skill_tree` prints the whole configuration of such a command, and
+`dataenvgym list` prints the table on this page. A star marks the default option of
+`dataenvgym run`. Groups with the option `custom` also take a class: `agent=my_module.MyAgent`.
 
 """
 DEFAULTS = """\
 ## The default configuration
 
-What `dataenvgym run` runs with when it is given no arguments; `dataenvgym config` prints it.
+The configuration of `dataenvgym run` without arguments; `dataenvgym config` prints it.
 
 """
 EVALUATION = """\
@@ -121,7 +121,7 @@ def _option(group: str, name: str, files: Mapping[str, Path]) -> str:
 
 
 def _paragraphs(head: list[str]) -> list[str]:
-    """The first line of a file's comment, and the rest; together if the first line goes on."""
+    """The first line of a file's comment, and the rest; one text if the first line continues."""
     if len(head) > 1 and len(head[0]) >= FULL and head[1][:1].isalnum():
         return [" ".join(head)]
     if not head:
@@ -130,7 +130,7 @@ def _paragraphs(head: list[str]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text whose `<` and `*` are no markup; what is between backticks stays as it is."""
+    """Escape `<` and `*`, except between backticks."""
     parts = text.replace("<", "&lt;").split("`")
     return "`".join(p if i % 2 else p.replace("*", "\\*") for i, p in enumerate(parts))
 

@@ -1,8 +1,8 @@
 """An open-ended agent on social life: it sees the scenes that went wrong, and no skills.
 
-The student haggles, trades, shares and keeps secrets with scripted characters; how far it reached
-its goal decides. The same as `dataenvgym run task=pocket_social agent=open_ended`, in Python.
-Options: iterations, seed.
+The student haggles, trades, shares and keeps secrets with scripted characters, and is scored by how
+far it reached its goal. The same as `dataenvgym run task=pocket_social agent=open_ended`, in
+Python. Options: iterations, seed.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Self-play: a student negotiates with itself, with what it was before, and with another student.
+"""Self-play: a student negotiates with itself, its former versions, and another student.
 
-The student here is a script that concedes later the more often it was trained, so that this needs
-no GPU and no download; `StudentSpeaker` takes any student that can be trained in its place.
+The student is a script that concedes later after each training, so the example needs no GPU and no
+download. `StudentSpeaker` works with any trainable student.
 """
 
 import re
@@ -18,7 +18,7 @@ PRICE = re.compile(r"([\d,]+) euros")
 
 
 class Haggler(RemembersFormer, ScriptedPredictor):
-    """Reads its limit in its goal, begins far from it, and takes what its next price would be."""
+    """Begins far from the limit in its goal, and accepts an offer as good as its own next price."""
 
     def __init__(self, opening=0.4):
         super().__init__(self.reply)
@@ -40,7 +40,7 @@ class Haggler(RemembersFormer, ScriptedPredictor):
         return f"{'I ask' if sells else 'I offer'} {price:,} euros." if turn < 9 else "[leave]"
 
     def with_adapter(self, folder):
-        """Another one beside this one; what `StudentSpeaker` asks for former selves."""
+        """A student with another adapter; `StudentSpeaker` uses it for former versions."""
         other = Haggler(self.opening)
         if folder is not None:
             other.load(folder)
@@ -64,8 +64,8 @@ with tempfile.TemporaryDirectory() as folder:
         before = run.directory / "adapter"
     partners = {
         "itself": StudentSpeaker(),
-        "what it was before its last training": StudentSpeaker("former"),
-        "what it was before any": StudentSpeaker("untouched"),
+        "its version before its last training": StudentSpeaker("former"),
+        "its version before any training": StudentSpeaker("untouched"),
         "a saved adapter": StudentSpeaker(Path(folder) / "1" / "adapter"),
         "another student": Haggler(opening=0.1),
     }

@@ -1,9 +1,8 @@
 """A skill-list agent on social life: it sees the goal score by skill and aims at the weak ones.
 
-The student haggles, trades, shares and keeps secrets with scripted characters; how far it reached
-its goal decides. The same as `dataenvgym run task=pocket_social agent=skill_list`, in Python; then
-one of its scenes, before and after.
-Options: iterations, seed.
+The student haggles, trades, shares and keeps secrets with scripted characters, and is scored by how
+far it reached its goal. The same as `dataenvgym run task=pocket_social agent=skill_list`, in
+Python; then one of its scenes, before and after. Options: iterations, seed.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""A strategist learns what to whisper to a speaker that stays as it is (EPO).
+"""A strategist learns to advise a speaker that is not trained (EPO).
 
-Both are the pocket student of social life: it follows advice in plain words, and, as a strategist,
-begins by writing one of the strategies that it knows at random. The engine `scored_tries` plays
-scenes, gives each strategy a weight by how the scene ended, and the strategist is trained on the
-weights. Options: iterations, seed.
+Both are the pocket student of social life: as a speaker it follows advice in plain words; as an
+untrained strategist it writes one of its known strategies at random. The engine `scored_tries`
+plays scenes and gives each strategy a weight by the result of the scene. The strategist is trained
+on these weights. Options: iterations, seed.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """An open-ended agent on tool use: it sees the conversations that went wrong, and no skills.
 
-The student fulfills small requests by calling the tools of a village; what its calls did to the
-village decides. The same as `dataenvgym run task=pocket_tools agent=open_ended`, in Python.
+The student fulfills small requests by calling the tools of a village, and is scored by the final
+state of the village. The same as `dataenvgym run task=pocket_tools agent=open_ended`, in Python.
 Options: iterations, seed.
 """
 

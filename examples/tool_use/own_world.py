@@ -1,4 +1,4 @@
-"""A world of one's own: tools over a state, problems (own_world.jsonl), audit, and a student."""
+"""Your own world: tools over a state, problems (own_world.jsonl), an audit, and a student."""
 
 from pathlib import Path
 

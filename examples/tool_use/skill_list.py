@@ -1,7 +1,7 @@
 """A skill-list agent on tool use: it sees the report by skill and aims at the weak ones.
 
-The student fulfills small requests by calling the tools of a village; what its calls did to the
-village decides. The same as `dataenvgym run task=pocket_tools agent=skill_list`, in Python;
+The student fulfills small requests by calling the tools of a village, and is scored by the final
+state of the village. The same as `dataenvgym run task=pocket_tools agent=skill_list`, in Python;
 then one of its conversations, before and after.
 Options: iterations, seed.
 """

@@ -1,7 +1,7 @@
 """A skill-tree agent on tool use: it explores subskills, then exploits the weak ones.
 
-The student fulfills small requests by calling the tools of a village; what its calls did to the
-village decides. The same as `dataenvgym run task=pocket_tools agent=skill_tree`, in Python;
+The student fulfills small requests by calling the tools of a village, and is scored by the final
+state of the village. The same as `dataenvgym run task=pocket_tools agent=skill_tree`, in Python;
 then the forest that it grew.
 Options: iterations, seed.
 """

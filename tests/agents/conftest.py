@@ -70,19 +70,19 @@ class WillingTeacher:
 
 
 def right_answers(task: Task, instance: TaskInstance) -> list[str]:
-    """What a student says that solves it, message by message."""
+    """The messages of a student that solves the problem."""
     if isinstance(task.domain, DialogueDomain):
         return [*task.domain.gold_replies(instance)]
     return [str(instance.data.get("solution") or f"#### {instance.answer}")]
 
 
 def asked_in(conversation: Conversation) -> str:
-    """What the student reads first."""
+    """The first message that the student reads."""
     return next(message.content for message in conversation if message.role == "user")
 
 
 def wrong_answer(task: Task, conversation: Conversation, wrong: str) -> str:
-    """What is wrong in every problem, or in this one."""
+    """The error of every problem, or of this one."""
     if task.name != "pocket_social":
         return WRONG[task.name].replace("wrong", wrong)
     problem = task.domain.problem_of_record(

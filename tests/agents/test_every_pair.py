@@ -80,7 +80,7 @@ def written(task, student, completed, policy_name, engine_name, build):
 
 
 def refusal(task, policy, engine) -> str | None:
-    """What the refusal of the pair has to say, or None if there has to be no refusal."""
+    """The expected message of the refusal, or None if the pair fits."""
     if task.name in ("pocket_math", "pocket_social") and engine.startswith("execution"):
         return "task's sandbox"
     if task.name == "pocket_tools" and engine in REFUSED_FOR_TOOLS:

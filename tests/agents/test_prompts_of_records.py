@@ -1,4 +1,4 @@
-"""Training and evaluation prompts are equal, whichever engine writes."""
+"""Training and evaluation prompts are equal for every engine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def written_by(engine, plan, student):
 
 
 def shown_in_evaluation(task, instruction):
-    """What the task's environment shows for a problem with that instruction."""
+    """The environment's prompt for a problem with that instruction."""
     instance = task.instances[0].model_copy(update={"instruction": instruction})
     environment = task.make_environment()
     try:

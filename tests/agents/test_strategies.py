@@ -44,7 +44,7 @@ def guesser(task):
 
 
 def made(overrides: str):
-    """The agent, what it sees, and the student."""
+    """The agent, its input, and the student."""
     config = compose([*overrides.split(), *SMALL, "agent.records_per_iteration=40"])
     task = build_task(config)
     agent = build_agent(config, task=task)

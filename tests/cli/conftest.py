@@ -25,7 +25,7 @@ SMALL = (
 
 
 class Result(NamedTuple):
-    """What a command came to."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -40,7 +40,7 @@ class Command(Protocol):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch) -> Path:
-    """A user's current folder, with `my_students.py` in it; what the process keeps is put back."""
+    """A user's current folder, with `my_students.py`; global state of the process is restored."""
     (tmp_path / "my_students.py").write_text(MY_STUDENTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p != ""])

@@ -1,4 +1,4 @@
-"""`run --dry`: what a run would do, without doing it."""
+"""`run --dry`: the plan of a run, without running it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Other(gymnasium.Env):
 
 @pytest.fixture
 def dry(dataenvgym, folder, monkeypatch):
-    """Runs `run --dry` in 80 columns; sees that nothing is left behind and nobody is asked."""
+    """Runs `run --dry` in 80 columns; checks that no files are left and no model is asked."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
 

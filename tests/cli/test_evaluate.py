@@ -197,7 +197,7 @@ def metric(out: str, name: str) -> float:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below the folder, and what is in it."""
+    """Every file below the folder, with its content."""
     files = (p for p in sorted(folder.rglob("*")) if p.is_file())
     return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 

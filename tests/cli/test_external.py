@@ -19,7 +19,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def built(monkeypatch):
-    """A build is a mark in a folder; what was built."""
+    """A build only writes a marker into a folder. Gives the list of builds."""
     names = []
 
     def install(self, say=lambda line: None):

@@ -1,4 +1,4 @@
-"""Flags that are not there: what to type instead."""
+"""Unknown flags: the error shows the right form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dataenvgym new`: what it writes works at once."""
+"""`dataenvgym new`: its skeletons work at once."""
 
 from __future__ import annotations
 

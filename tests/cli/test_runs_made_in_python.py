@@ -48,7 +48,7 @@ def teach(folder, monkeypatch):
 
 @pytest.fixture
 def pupil(small):
-    """What names the same task and student on the command line."""
+    """The overrides for the same task and student on the command line."""
     return small[:4]
 
 

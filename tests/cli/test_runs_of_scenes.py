@@ -1,4 +1,4 @@
-"""`dataenvgym run task=social store=...`: what a run plays is kept."""
+"""`dataenvgym run task=social store=...`: the episodes of a run are stored."""
 
 from __future__ import annotations
 

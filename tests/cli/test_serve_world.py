@@ -1,4 +1,4 @@
-"""`dataenvgym serve-world`: what is asked for is checked before anything is served."""
+"""`dataenvgym serve-world`: options are checked before the server starts."""
 
 from __future__ import annotations
 

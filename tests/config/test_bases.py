@@ -1,4 +1,4 @@
-"""Base files: what the options of a group share, and no options themselves."""
+"""Base files: shared by the options of a group, but not options themselves."""
 
 from __future__ import annotations
 

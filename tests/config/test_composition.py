@@ -1,4 +1,4 @@
-"""The configuration that overrides ask for, and what is said of those that cannot be."""
+"""The configuration for given overrides, and errors of impossible ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration file writes down is what its class does by default in Python."""
+"""The values in a configuration file equal the defaults of its Python class."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ ENVIRONMENTS = {
 }
 NO_VALUE = inspect.Parameter.empty
 
-# What a file sets otherwise than its class, which it is one of several configurations of.
+# Values that differ from the class, because it has several configuration files.
 _DATA_SET = {"name", "format", "template", "limits", "packages", "sampling"}
 _SERVER = {"base_url", "api_key_variable", "concurrency", "timeout", "max_tokens_field"}
 OTHERWISE: Mapping[str, set[str]] = {
-    # a data set by name: how it is asked, and what its tests need
+    # a data set by name: its prompt, and the needs of its tests
     "task/apps": _DATA_SET - {"packages"},
     "task/gsm8k": {"name", "format"},
     "task/gsm8k_hub": {"name", "format"},
@@ -83,7 +83,7 @@ def made(section: Mapping[str, Any]) -> Any:
 
 
 def defaults(kind: Any) -> dict[str, Any]:
-    """The arguments of a class, and what each is by default; `NO_VALUE` where it has to be given.
+    """The arguments of a class with their defaults; `NO_VALUE` if required.
 
     What a class passes on with `**options` is an argument of a class above it, or of the domain of
     a task.

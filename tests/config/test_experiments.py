@@ -1,4 +1,4 @@
-"""The preset of EPO's strategist at full size: what it composes, and what LLaMA-Factory reads."""
+"""The preset of EPO's strategist at full size: its configuration and training file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong input: what was found, what was expected, what to do; never in Hydra's own words."""
+"""Errors on wrong input: value, expectation and solution, never in Hydra's words."""
 
 from __future__ import annotations
 

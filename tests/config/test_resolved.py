@@ -18,7 +18,7 @@ def test_a_text_is_read_back_as_it_is(text):
     values = {"a": text, "b": [{"c": text}, 3], "d": None}
     config = OmegaConf.create(literal(values))
     assert OmegaConf.to_container(config, resolve=True) == values
-    for _ in range(2):  # what was read back can be kept again
+    for _ in range(2):  # a value that was read can be written again
         config = OmegaConf.create(resolved_yaml(config))
         assert OmegaConf.to_container(config, resolve=True) == values
 

@@ -1,4 +1,4 @@
-"""Objects from what `_target_` names."""
+"""Objects from `_target_`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataenvgym.config.targets import build_value
 from dataenvgym.errors import ConfigurationError
 
 MODULE = '''
-"""What a user might write."""
+"""A class that a user might write."""
 
 
 class Student:

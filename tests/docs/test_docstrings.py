@@ -1,4 +1,4 @@
-"""What the reference makes of docstrings."""
+"""Docstrings in the generated reference."""
 
 from __future__ import annotations
 

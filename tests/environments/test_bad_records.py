@@ -1,4 +1,4 @@
-"""Steps with bad records of every sort: what is dropped, why, and what is remembered of it."""
+"""Steps with bad records of every kind: dropped records, reasons, and memory of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an episode is about, and the format of its folder."""
+"""The identity of an episode, and the format of its folder."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def taught(folder, adapter="former"):
 
 
 def said(observation):
-    """What the student and its partner said."""
+    """The messages of the student and its partner."""
     (completed,) = observation["completed"]
     return tuple(message.content for message in completed.transcript[-2:])
 

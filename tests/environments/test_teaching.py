@@ -356,7 +356,7 @@ def test_a_student_gone_during_a_check_ends_the_run_there_and_it_is_checked_agai
     again.reset(seed=0, options={"resume": True})
     again.step(again.pending_action())
     assert check.judged == len(records)
-    # the count of what could not be judged survives the kill after the check
+    # the count of unjudged records survives the kill after the check
     assert again.results[-1].unjudged == {"shy": 2}
     assert again.results[-1].n_records == len(records)
 

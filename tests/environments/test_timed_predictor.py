@@ -32,7 +32,7 @@ def clock(monkeypatch):
 
 
 class Remote:
-    """Answers when it is told to."""
+    """Answers on command."""
 
     def __init__(self):
         self.futures = []
@@ -80,7 +80,7 @@ def test_seconds_in_which_several_replies_are_waited_for_count_once(clock):
     remote.futures[0].set_result(Reply(text="one"))
     clock.now = 4.0
     remote.futures[1].set_result(Reply(text="two"))
-    clock.now = 10.0  # nobody waits
+    clock.now = 10.0  # no request waits
     timed.submit(ASKED, GREEDY)
     clock.now = 11.0
     remote.futures[2].cancel()

@@ -1,4 +1,4 @@
-"""What an agent or a task hands over, and could not be read back or done again."""
+"""Output of agents and tasks that could not be read back or repeated."""
 
 from __future__ import annotations
 

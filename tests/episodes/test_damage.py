@@ -21,7 +21,7 @@ from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 DAMAGES = ("emptied", "shortened", "deleted", "overwritten")
-UNREAD = {"events.jsonl", "files.json"}  # a log; and marks, which are no result
+UNREAD = {"events.jsonl", "files.json"}  # a log, and marks, which are not results
 
 
 def damage(path: Path, how: str) -> None:
@@ -69,7 +69,7 @@ class Counting(ScriptedPredictor):
 
 @pytest.fixture(params=["skill_list", "skill_tree"])
 def resume(request, play, make_student_of_echo, monkeypatch):
-    """Plays an episode of two iterations from wherever it stands; some die in the second one."""
+    """Plays or resumes an episode of two iterations; some die in the second one."""
 
     monkeypatch.setattr("os.fsync", lambda descriptor: None)  # hundreds of runs wait for the disk
 

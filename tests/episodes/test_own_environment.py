@@ -1,4 +1,4 @@
-"""A teaching environment that is not derived from ours, run by what the protocol says."""
+"""A teaching environment without our base class, run through the protocol."""
 
 from __future__ import annotations
 

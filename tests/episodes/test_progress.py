@@ -106,7 +106,7 @@ def test_the_live_display_is_taken_down_after_an_exception(
     written = console.file.getvalue()
     assert written.count(HIDE) == written.count(SHOW) == 1
     assert ("interrupted: " if isinstance(error, KeyboardInterrupt) else "failed: ") in written
-    assert "no loss" not in written  # it is raised, and shown by whoever catches it
+    assert "no loss" not in written  # the error is raised, and its handler shows it
 
 
 def test_the_live_display_is_taken_down_when_nobody_says_that_it_is_over():

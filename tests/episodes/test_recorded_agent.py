@@ -1,4 +1,4 @@
-"""What the runner says of an agent that gives nothing, or whose memory a resume loses."""
+"""Warnings about agents that return nothing, or lose their state on resume."""
 
 from __future__ import annotations
 

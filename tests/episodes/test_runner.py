@@ -128,7 +128,7 @@ def test_more_iterations_extend_a_finished_run(play, tmp_path):
     whole = play(tmp_path / "whole", iterations=3)
     assert extended.test_score_after == whole.test_score_after
     found, expected = contents(tmp_path / "short"), contents(tmp_path / "whole")
-    assert found.pop("test/001.jsonl")  # what was the best one then
+    assert found.pop("test/001.jsonl")  # the best iteration at that time
     assert found["files.json"].pop("test/001.jsonl")
     assert found == expected
 

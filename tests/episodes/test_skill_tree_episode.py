@@ -76,7 +76,7 @@ class CountingEngine(PocketEngine):
 
 
 class Killed(BaseException):
-    """Ends a run as a kill would: nobody catches it."""
+    """Ends a run like a kill: no handler catches it."""
 
 
 def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(

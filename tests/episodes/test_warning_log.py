@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 
 def contents(folder: Path) -> dict[str, object]:
-    """The files of a run by name, with what has no times in it."""
+    """The files of a run by name; content only of files without times."""
     found: dict[str, object] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "events.jsonl"):
         found[str(path.relative_to(folder))] = path.read_bytes() if path.suffix == ".jsonl" else ""

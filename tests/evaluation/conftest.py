@@ -16,7 +16,7 @@ SAMPLED = SamplingParameters(temperature=1.0)
 
 
 class GuessEnvironment(TaskEnvironment):
-    """The student guesses a number in at most two tries; it is told higher or lower."""
+    """The student guesses a number in at most two tries; the reply is "higher" or "lower"."""
 
     max_turns: ClassVar[int] = 2
 

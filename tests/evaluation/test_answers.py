@@ -1,4 +1,4 @@
-"""What replies answer, and which answers are the same."""
+"""Answers in replies, and equality of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing samples: seeds, files, and going on with what is there."""
+"""Drawing samples: seeds, files, and resuming with existing samples."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesse
     draw_samples(files, Whole(task), student, None, 1)
     assert student.asked == asked
     assert [s.error is None for s in files.read_part(0, 0, task.instances[:2])] == [True, True]
-    again = guesser()  # what failed stands in another file than the first
+    again = guesser()  # the failed sample is not in the first file
     draw_samples(files, Whole(task), again, None, 1, retry_errors=True)
     assert again.asked > 0
     assert completed_of(files, 1) == task.evaluate(guesser())

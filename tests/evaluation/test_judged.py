@@ -133,7 +133,7 @@ def test_a_failed_verdict_is_counted_apart_and_asked_for_on_the_next_run(drawn, 
     assert "no usable verdict in 3 replies" in reasons["1"]["grader"]
     second = judged(drawn, judge(grader := Grader(lambda text: 3)))
     assert (second.n_asked, second.result("judge").n_unscored) == (4, 0)
-    # what could not be read is another question now: a cache would give the same reply again
+    # after an unreadable verdict the question changes: a cache would repeat the reply
     asked = {c[-1].content.count("Asked 2 times") for c in grader.asked}
     assert asked == {0, 1}
 

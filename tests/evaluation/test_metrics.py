@@ -69,7 +69,7 @@ def test_the_average_of_k_goes_sample_by_sample():
     # accuracies of the samples: 1, 0.5, 0 (over two instances)
     found = parse_metric("pass@1[avg-of-3]").of([tally("++-"), tally("+--")])
     assert (found.value, found.sd) == (pytest.approx(0.5), pytest.approx(0.5))
-    # only the first two; the failed one is no part of its sample's accuracy
+    # only the first two; the failed one does not count in its sample's accuracy
     found = parse_metric("pass@1[avg-of-2]").of([tally("+e-"), tally("+--")])
     assert (found.value, found.sd) == (pytest.approx(0.5), pytest.approx(math.sqrt(0.5)))
 

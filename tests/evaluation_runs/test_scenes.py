@@ -1,4 +1,4 @@
-"""Which scenes an evaluation plays, from which seats, and what it needs for that."""
+"""The scenes and seats of an evaluation, and its requirements."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def executor(request: pytest.FixtureRequest, executor_of) -> ExecutorInterface:
 
 
 class Listener(EpisodeCallback):
-    """Keeps what it hears; raises `error` once an iteration is finished."""
+    """Records all calls; raises `error` after an iteration is finished."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.heard: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""The executor that a configuration asks for, and what it has no say in."""
+"""The executor of a configuration, and the parts that do not depend on it."""
 
 from __future__ import annotations
 

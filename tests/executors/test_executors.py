@@ -1,4 +1,4 @@
-"""What all executors do alike, and those with other processes when one of them is lost."""
+"""Behavior of all executors, and recovery of lost processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests against real external software share: where it is."""
+"""Shared by tests against real external software: its location."""
 
 from __future__ import annotations
 

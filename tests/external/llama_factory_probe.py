@@ -1,4 +1,4 @@
-"""What LLaMA-Factory itself makes of training files; runs in LLaMA-Factory's environment.
+"""Reads training files with LLaMA-Factory itself; runs in its environment.
 
     python llama_factory_probe.py facts OUT.json
     python llama_factory_probe.py measure OUT.json TRAINING.yaml ...
@@ -45,7 +45,7 @@ class _Ready(Exception):
 
 
 def measure(path: Path) -> dict[str, Any]:
-    """What LLaMA-Factory's trainer would see in the first epoch of the training in a YAML file."""
+    """The trainer's input in the first epoch of the training in a YAML file."""
     import torch
 
     trainer = _trainer_of(path)

@@ -167,7 +167,7 @@ def test_of_two_that_install_at_once_one_waits_for_the_other(
 def build_nothing(
     monkeypatch: pytest.MonkeyPatch, until: threading.Event | None = None
 ) -> list[Path]:
-    """Let a build be an empty folder; what was built."""
+    """A build only makes an empty folder. Gives the list of builds."""
     built: list[Path] = []
 
     def build(self: ExternalEnvironment, say: Callable[[str], None]) -> None:

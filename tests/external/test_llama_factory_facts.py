@@ -1,4 +1,4 @@
-"""What we say about LLaMA-Factory by heart is what the installed one says."""
+"""Our constants about LLaMA-Factory equal those of the installed one."""
 
 from __future__ import annotations
 

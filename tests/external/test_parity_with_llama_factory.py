@@ -90,7 +90,7 @@ TOOLS: tuple[dict[str, Any], ...] = (
 
 
 def said(*texts: str) -> tuple[Message, ...]:
-    """What user and assistant say in turn."""
+    """The messages of user and assistant in turn."""
     return tuple(
         Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(texts)
     )
@@ -350,7 +350,7 @@ def llama_factory(
 
 @dataclass(frozen=True)
 class Seen:
-    """A training, and what LLaMA-Factory's trainer sees of it."""
+    """A training, and the input of LLaMA-Factory's trainer."""
 
     training: Path
     examples: Columns
@@ -418,7 +418,7 @@ def n_examples(batch: Columns) -> int:
     return len(batch["input_ids"])
 
 
-# --- what is learned is what was meant -----------------------------------------------------------
+# --- the intended tokens are learned --------------------------------------------------------------
 
 
 def sides(seen: Seen, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -599,7 +599,7 @@ def test_the_first_update_of_both_trainings_has_the_same_loss(
 def test_the_first_update_on_texts_has_the_same_loss_but_for_the_tokens_counted(
     trained: Mapping[str, Trained],
 ) -> None:
-    """The sums agree; what they are divided by does not.
+    """The sums agree; their divisors do not.
 
     transformers 5.6, the newest that LLaMA-Factory 0.9.5 allows, counts the first token of each
     text when it trains, though nothing predicts it. Later versions count as we do, and so does

@@ -118,7 +118,7 @@ def test_a_process_tree_ends_with_what_does_not_mind() -> None:
     process, stubborn = started(sys.executable, "-c", FAMILY)
     end_process_tree(process.pid, grace=0.3)
     assert is_gone(stubborn)
-    # its exit code is left to whoever started it
+    # its exit code is left to its parent
     assert process.wait(5) == -signal.SIGTERM
     end_process_tree(process.pid)
 
@@ -130,7 +130,7 @@ def test_a_process_is_known_by_its_number_and_when_it_began() -> None:
         began = created_at(process.pid)
         assert is_alive(process.pid, began)
         process.kill()
-        wait_for(lambda: not is_alive(process.pid, began))  # though nobody has asked after it
+        wait_for(lambda: not is_alive(process.pid, began))  # although its exit status was not read
     assert not is_alive(process.pid, began)
 
 

@@ -339,7 +339,7 @@ def written(
 
 
 def measure(python: Path, home: Path, trainings: list[Path]) -> list[Any]:
-    """What LLaMA-Factory's trainer sees of each training (see `llama_factory_probe`)."""
+    """The input of LLaMA-Factory's trainer for each training (see `llama_factory_probe`)."""
     environment = {
         **{name: v for name, v in os.environ.items() if name != "PYTHONPATH"},
         "CUDA_VISIBLE_DEVICES": "",

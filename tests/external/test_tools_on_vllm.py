@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(900)]
 GREEDY = SamplingParameters(max_tokens=80)
 ADD = Tool(name="add", description="Adds.", parameters={"properties": {"a": {"type": "integer"}}})
 CALL = ToolCall(name="add", arguments={"a": 2})
-# no server writes a call so: what comes back shows that it was read, and written again
+# servers do not write calls in this form: the reply shows that it was parsed and rewritten
 SAID = {
     "Add two.": '<tool_call>{"name":"add","arguments":{"a":2}}</tool_call>',
     "Add it.": '<tool_call>{"name":"add","arguments":{"a":</tool_call>',

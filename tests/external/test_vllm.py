@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
 GREEDY = PocketMathTask().sampling
 N = 300
-# What students are taught to say, so that each of them answers in its own way.
+# The trained replies: each student has a different one.
 LESSONS = {"so": "So it is {}.", "well": "Well, {} #### {}"}
 
 
@@ -61,7 +61,7 @@ def adapters(task: PocketMathTask, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def expected(asked: list[Conversation], adapters: dict[str, Path]) -> dict[str, list[str]]:
-    """What transformers answers: the untouched student as "", and with each adapter."""
+    """Replies of transformers: by the untouched student (""), and with each adapter."""
     student = InProcessPredictor("pocket")
     found = {"": texts(student.predict(asked, GREEDY))}
     for name, folder in adapters.items():

@@ -16,7 +16,7 @@ class JudgeServer:
     """Answers chat completions with `say(messages)`: a text, or an HTTP status.
 
     Attributes:
-        requests: what was asked, in the order in which it came.
+        requests: all requests in the order of arrival.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a judge is asked: texts under judgment are data, whatever they imitate."""
+"""Questions to judges: judged texts are data, even if they imitate instructions."""
 
 from __future__ import annotations
 

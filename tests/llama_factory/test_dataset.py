@@ -1,4 +1,4 @@
-"""Dataset folders: what goes in comes out, or an error says where it stopped."""
+"""Dataset folders: records survive writing and reading, or an error names the place."""
 
 from __future__ import annotations
 

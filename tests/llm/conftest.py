@@ -113,7 +113,7 @@ class FakeServer:
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    """A server that repeats the last message, until it is told otherwise."""
+    """A server that repeats the last message, until a test changes it."""
     fake = FakeServer()
     yield fake
     fake.close()

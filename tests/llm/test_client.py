@@ -491,7 +491,7 @@ def test_tools_are_sent_apart_from_the_text_or_as_text(server, connect, form):
 
 
 class Nurse:
-    """An `on_disconnect` that counts, and does what it is told."""
+    """An `on_disconnect` that counts its calls and revives the server."""
 
     def __init__(self, revive: Callable[[], None]) -> None:
         self.calls = 0

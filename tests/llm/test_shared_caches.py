@@ -170,7 +170,7 @@ def test_claims_in_redis_end_unless_they_are_renewed(server, teach, redis_url, m
     redis.pexpire(name, 1000)
     owner.renew()
     assert redis.pttl(name) > 1000
-    # a run that died: its claim ends, and whoever waits takes over
+    # a run that died: its claim ends, and a waiting run takes over
     asked = teach(cache=redis_url)
     claim, claimed = asked.cache.claim, []
 

@@ -33,7 +33,7 @@ LABEL = {"number": 1, "skill": "sum"}
 
 
 class Teacher:
-    """Answers with what it is given, and keeps what it was asked."""
+    """Answers with the given replies, and records all questions."""
 
     def __init__(self, *outcomes: str | Failure) -> None:
         self.outcomes = list(outcomes)

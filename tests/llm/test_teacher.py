@@ -1,4 +1,4 @@
-"""The teacher against a real HTTP server: what it asks, spends, remembers and writes down."""
+"""The teacher against a real HTTP server: requests, budget, cache and transcript."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ def test_a_redis_server_that_is_full_costs_the_entry_and_not_the_reply(
 def test_a_folder_that_takes_no_reply_costs_the_entry_and_not_the_reply(teach, tmp_path, caplog):
     teacher = teach(cache=tmp_path / "cache")
     (tmp_path / "cache").mkdir()
-    for first in range(256):  # what should be folders are files
+    for first in range(256):  # files in place of folders
         (tmp_path / "cache" / f"{first:02x}").symlink_to(tmp_path / "nowhere" / "at" / "all")
     assert ask(teacher, numbers(1)) == [Reply(text="0")]
     assert "did not take a reply" in caplog.text

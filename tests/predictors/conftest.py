@@ -1,4 +1,4 @@
-"""What tests of predictors with servers share: a stand-in for the server, and adapters for it."""
+"""Shared by tests of predictors with servers: a fake server, and adapters for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).with_name("vllm") / "stand_in_server.py"
 
 
 class StandIn:
-    """The servers that a test starts, what happens to them, and what they are asked."""
+    """The servers that a test starts, with their scripted events and requests."""
 
     def __init__(self, state: Path) -> None:
         self.state = state
@@ -31,7 +31,7 @@ class StandIn:
         state.mkdir()
 
     def plan(self, *lives: dict[str, Any]) -> None:
-        """What happens in each life."""
+        """The events in each life of a server."""
         (self.state / "plan.json").write_text(json.dumps(lives))
 
     @property
@@ -41,7 +41,7 @@ class StandIn:
         return file.read_text().splitlines() if file.exists() else []
 
     def events(self, *kinds: str) -> list[dict[str, Any]]:
-        """What servers were asked and told."""
+        """Requests and commands that the servers received."""
         file = self.state / "events.jsonl"
         found = (
             [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
@@ -65,13 +65,13 @@ class StandIn:
 
 
 def call(url: str, **content: Any) -> None:
-    """Tell a stand-in something."""
+    """Send a command to a fake server."""
     with urllib.request.urlopen(url, json.dumps(content).encode()):
         pass
 
 
 class Trainer:
-    """Writes an adapter that is told apart by what is in it, or a whole student."""
+    """Writes an adapter with content of its own, or a whole student."""
 
     def __init__(self, **options: Any) -> None:
         self.config = TrainingConfig(**options)
@@ -118,7 +118,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandI
 
 @pytest.fixture
 def student(tmp_path: Path) -> str:
-    """The folder of a student that no stand-in looks into."""
+    """The folder of a student; fake servers do not read it."""
     folder = tmp_path / "student"
     folder.mkdir()
     (folder / "config.json").write_text('{"torch_dtype": "float32", "vocab_size": 7}')
@@ -131,7 +131,7 @@ def student(tmp_path: Path) -> str:
 
 @pytest.fixture
 def make(stand_in: StandIn, student: str) -> Iterator[Callable[..., VllmPredictor]]:
-    """Predictors with a stand-in for their server; closed at the end."""
+    """Predictors with a fake server; closed at the end."""
     with ExitStack() as stack:
 
         def make(trainer: Any = None, **options: Any) -> VllmPredictor:
@@ -155,11 +155,11 @@ def adapter(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def tell() -> Callable[..., None]:
-    """Tells a stand-in something, by its URL."""
+    """Sends a command to a fake server, by its URL."""
     return call
 
 
 @pytest.fixture
 def make_trainer() -> type[Trainer]:
-    """A trainer that writes what looks like an adapter, or like a whole student."""
+    """A trainer that writes a fake adapter, or a fake whole student."""
     return Trainer

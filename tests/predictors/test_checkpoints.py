@@ -1,4 +1,4 @@
-"""What a student has learned, as a folder; students that were trained as a whole."""
+"""Saved states of a student, and students with fully trained weights."""
 
 from __future__ import annotations
 

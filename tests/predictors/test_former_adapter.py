@@ -1,4 +1,4 @@
-"""A student beside itself with another adapter, and what it was before its last training."""
+"""A student with another adapter at the same time, and its version before the last training."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def run(folder: Path, **options: Any) -> TrainingRun:
 
 
 def logits(predictor: InProcessPredictor) -> torch.Tensor:
-    """What the student makes of some tokens."""
+    """The student's logits for some tokens."""
     with torch.inference_mode():
         return predictor._student.model(input_ids=torch.tensor([[3, 70, 80, 4]])).logits.clone()
 

@@ -1,4 +1,4 @@
-"""A reply ends where one of `stop` begins, whoever gives it."""
+"""A reply ends where one of `stop` begins, with every predictor."""
 
 from __future__ import annotations
 

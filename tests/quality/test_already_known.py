@@ -67,7 +67,7 @@ def test_tries_besides_the_greedy_answer_have_to_be_right_too():
     check = AlreadyKnownCheck(TASK, samples=4, share=0.75)
     assert check.passes(records, student) == [False, False, True, LOST, True]
     sizes, samplings = tuple(map(len, student.asked)), tuple(student.samplings)
-    assert sizes == (5, 4, 4, 4, 4)  # whoever is wrong at once is asked no more
+    assert sizes == (5, 4, 4, 4, 4)  # after a wrong first answer the student is not asked again
     assert [s.temperature for s in samplings] == [0.0, 1.0, 1.0, 1.0, 1.0]
     assert len({s.seed for s in samplings[1:]}) == 4
 

@@ -36,7 +36,7 @@ STUDENT = ScriptedPredictor(lambda conversation: "x")
 
 
 class Teacher:
-    """Answers by the problem and the number of the try; counts what it is asked."""
+    """Answers by the problem and the number of the try; counts requests."""
 
     def __init__(self, answers: dict[str, list[str]], budget: int = 1000) -> None:
         self.answers = answers

@@ -1,4 +1,4 @@
-"""What text and JSON in a record may be."""
+"""Valid text and JSON in a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training records from what somebody else wrote."""
+"""Training records parsed from other people's files."""
 
 from __future__ import annotations
 

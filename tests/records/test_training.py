@@ -1,4 +1,4 @@
-"""Training records, and what is refused as one."""
+"""Valid and invalid training records."""
 
 from __future__ import annotations
 

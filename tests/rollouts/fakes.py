@@ -49,7 +49,7 @@ def say_how_many_came_before(conversation):
 
 
 class Predictor:
-    """Answers each conversation with a function of it, and keeps what it was asked."""
+    """Answers each conversation with a function of it, and records all requests."""
 
     def __init__(self, answer):
         self.answer = answer

@@ -1,4 +1,4 @@
-"""What holds for rollouts, however the predictor is driven."""
+"""Guarantees of rollouts, for every way of asking the predictor."""
 
 from __future__ import annotations
 

@@ -381,7 +381,7 @@ def test_other_speakers_connect_before_anything_is_asked():
 
 
 class SomeTeacher:
-    """What a teacher has to have, and what it may."""
+    """Required and optional methods of a teacher."""
 
     def __init__(self):
         self.purposes, self.closed = set(), False

@@ -24,7 +24,7 @@ class Talk(TaskEnvironment):
 
 
 class Learner(Predictor):
-    """Answers with the name of its adapter; others of the same base stand beside it."""
+    """Answers with the name of its adapter; others share its base."""
 
     def __init__(self, name="current", former=None):
         super().__init__(lambda conversation: Reply(text=name))

@@ -122,7 +122,7 @@ def test_a_conversation_that_ends_in_another_thread_meanwhile_ends_no_other_one(
             first_is_over.set()
 
     class Late(Future):
-        """The thread that asked goes on only after another one has taken the reply."""
+        """The asking thread continues only after another one has taken the reply."""
 
         def add_done_callback(self, fn):
             super().add_done_callback(fn)
@@ -138,7 +138,7 @@ def test_a_conversation_that_ends_in_another_thread_meanwhile_ends_no_other_one(
 
         def answer_at_last(self, conversation):
             assert first_is_over.wait(timeout=30)
-            time.sleep(0.1)  # for the thread that asked to go on
+            time.sleep(0.1)  # gives the asking thread time to continue
             return self.answer(conversation)
 
     completed = rollout(Remote(say_digits), instances(2), Telling, sampling=SAMPLING, threads=2)

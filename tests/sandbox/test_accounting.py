@@ -1,4 +1,4 @@
-"""What is counted of a run's processes: by a folder of files that looks like its /proc."""
+"""Counting a run's processes, with a folder of files that imitates its /proc."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stat(state: str, *, mb: int, parent: int = 2, threads: int = 1, size: int = 
 def proc(tmp_path: Path) -> Iterator[Callable[..., Accounting]]:
     """Write processes (and their threads, as "PID/task/TID") and count them.
 
-    What is neither of both is another file.
+    Any other entry is another file.
     """
     opened = []
 

@@ -1,4 +1,4 @@
-"""What generated code has done to others, and what comes of it here."""
+"""Known attacks of generated code, and their results in the sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ENDINGS: dict[str, tuple[str | bytes, Status, int | None, int | None]] = {
     "list without end": (
         "x = []\nwhile True: x.append(' ' * 100_000 + str(len(x)))",
         "out_of_memory",
-        None,  # refused by the kernel or seen by the watch, whichever comes first
+        None,  # refused by the kernel or found by the supervisor, in either order
         None,
     ),
     "sys.exit(3)": ("import sys; sys.exit(3)", "error", 3, None),
@@ -50,7 +50,7 @@ ENDINGS: dict[str, tuple[str | bytes, Status, int | None, int | None]] = {
     "kills itself": ("import os; os.kill(os.getpid(), 9)", "error", None, 9),
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", "error", None, 11),
     "syntax error": ("def f(:", "error", 1, None),
-    "bytes that are no UTF-8": (b"x = '\xff\xfe'", "error", 1, None),
+    "bytes that are not UTF-8": (b"x = '\xff\xfe'", "error", 1, None),
     "lone surrogate": ("x = '\udc80'", "error", 1, None),
     "NUL bytes": ("x = 1\0", "error", 1, None),
     "200 KB of source": ("x = 1\n" * 33_000 + "print(x)", "ok", 0, None),

@@ -1,4 +1,4 @@
-"""What bubblewrap's pool keeps up over many runs, and what it does when parts of it die."""
+"""Bubblewrap's pool over many runs, and when its parts die."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Fresh(NamedTuple):
 
 @pytest.fixture
 def fresh(bwrap: str) -> Iterator[Fresh]:
-    """Other sandboxes of the tests are open at the same time: this one is told from them."""
+    """Other sandboxes of the tests are open at the same time: this identifies one of them."""
     known = set(descendants())
     with open_sandbox() as box:
         yield Fresh(box, next(p for p in set(descendants()) - known if is_zygote(p)))

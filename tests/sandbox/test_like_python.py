@@ -1,4 +1,4 @@
-"""A program ends in the sandbox as it does in the interpreter itself: what it wrote, and how."""
+"""A program in the sandbox has the same output and exit status as in the interpreter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROGRAMS = {
     "a large exit code": "import sys; sys.exit(2**70)",
     "a negative exit code": "import sys; sys.exit(-1)",
     "exit code 256": "import sys; sys.exit(256)",
-    "an exit code that is no number": "import sys; sys.exit((1, 2))",
+    "an exit code that is not a number": "import sys; sys.exit((1, 2))",
     "a hook that fails": (
         "import sys\nprint(42)\ndef hook(*a): raise ValueError('x')\nsys.excepthook = hook\n1 / 0"
     ),

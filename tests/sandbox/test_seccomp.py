@@ -25,7 +25,7 @@ NUMBERS = {
 
 
 def verdict(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the filter says to a call: classic BPF over a struct seccomp_data."""
+    """The filter's result for a call: classic BPF over a struct seccomp_data."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<IIQ6Q", number, audit or AUDIT[machine], 0, *padded)
     program = list(struct.iter_unpack("<HBBI", filter_program(machine)))

@@ -1,4 +1,4 @@
-"""Waiting for what happens to processes, without a guess at how long it takes."""
+"""Waiting for events of processes, without fixed delays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def processes_with(word: str) -> list[int]:
-    """The host's processes in whose command line or environment the word stands."""
+    """The host's processes with the word in their command line or environment."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

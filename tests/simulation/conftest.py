@@ -29,7 +29,7 @@ def curves() -> LearningCurves:
 
 
 class Record(Protocol):
-    """What `n_runs` runs of a student with these curves leave behind."""
+    """The data of `n_runs` runs of a student with these curves."""
 
     def __call__(self, curves: LearningCurves, n_runs: int) -> list[Trajectory]: ...
 

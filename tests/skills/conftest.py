@@ -1,4 +1,4 @@
-"""A teacher in memory that labels pocket math by a table of keywords, or answers as it is told."""
+"""A teacher in memory that labels pocket math by keywords, or gives fixed answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeywordTeacher:
     merges what has the same symbol.
 
     Args:
-        distort: what becomes of each answer; None fails the call. It is given the answer.
+        distort: a function that changes each answer; None fails the call.
         budget: conversations that it answers before it refuses.
     """
 

@@ -1,4 +1,4 @@
-"""What all labelers share: one catalog for a run, kept in its directory."""
+"""Shared by all labelers: one catalog for a run, kept in its directory."""
 
 from __future__ import annotations
 

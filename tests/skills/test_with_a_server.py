@@ -16,7 +16,7 @@ from .serving import serving
 
 
 class BadServer:
-    """Answers 30% of all requests with garbage and 30% with status 500, by what is asked."""
+    """Answers 30% of all requests with garbage and 30% with status 500, by their content."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -1,4 +1,4 @@
-"""All spaces of records, and what gymnasium asks of a space."""
+"""All spaces of records, and gymnasium's requirements of a space."""
 
 import pickle
 from copy import deepcopy

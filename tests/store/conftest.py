@@ -36,7 +36,7 @@ def person() -> Callable[..., Person]:
 
 @pytest.fixture(params=["memory", "files", "redis"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str | None:
-    """Where the store is: what `open_store` takes."""
+    """The place of the store: the argument of `open_store`."""
     if request.param == "redis":
         return str(request.getfixturevalue("redis_url"))
     return tmp_path / "store" if request.param == "files" else None

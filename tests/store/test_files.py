@@ -1,4 +1,4 @@
-"""The store in a folder: what a kill leaves behind, and damage."""
+"""The store in a folder: after a kill, and after damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all stores do alike: in memory, in files, in Redis."""
+"""Behavior of all stores: in memory, in files, in Redis."""
 
 from __future__ import annotations
 

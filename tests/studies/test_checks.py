@@ -1,4 +1,4 @@
-"""What a study is refused for before anything runs."""
+"""Checks of a study before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes the numbers of a study doubtful is said in words."""
+"""Notes about a study's numbers that are not reliable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strategies must have in common."""
+"""Conditions that strategies must share."""
 
 from __future__ import annotations
 

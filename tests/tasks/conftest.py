@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face hub, at the level of the network."""
+"""A fake of the Hugging Face hub, at the network level."""
 
 import json
 import os
@@ -64,7 +64,7 @@ class _Hub(BaseHTTPRequestHandler):
 
 
 def _entries(files, folder):
-    """The files and folders that stand in that folder."""
+    """The files and folders in that folder."""
     found = {}
     for path, data in files.items():
         if path.startswith(f"{folder}/" if folder else ""):

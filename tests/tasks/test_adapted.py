@@ -1,4 +1,4 @@
-"""Tasks of other classes, which may have any of what a `Task` has."""
+"""Tasks of other classes, with any subset of the methods of `Task`."""
 
 from __future__ import annotations
 

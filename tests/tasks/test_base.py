@@ -303,7 +303,7 @@ def test_a_record_is_a_problem_of_a_domain_with_environments_alone_if_its_output
 
 
 class Asked(EchoEnvironment):
-    """The first message of a problem, and what becomes of the last one, are those of others."""
+    """Problems with their own first message and their own scoring."""
 
     def begin(self, instance):
         said = yield Ask("user", (Message(role="user", content=instance.instruction),))

@@ -1,6 +1,6 @@
-"""No reply takes long to parse: 100 KB of what makes careless patterns quadratic.
+"""No reply takes long to parse: 100 KB of text that makes careless patterns quadratic.
 
-Such a pattern takes half a minute here and more, and what is linear half a second at most.
+Such a pattern takes half a minute here and more, and a linear one half a second at most.
 Processor time is measured, which the load of the machine leaves alone.
 """
 

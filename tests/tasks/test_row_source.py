@@ -1,4 +1,4 @@
-"""What part of a source a split is."""
+"""The part of a source that is a split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about calls that cannot be read."""
+"""Messages about malformed calls."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_records_of_a_problem_part_at_the_turn_that_the_judge_names():
     ]
     assert [record.weights for record in records] == [(None, 0.0), (None, 0.875), (None, 0.0)]
     assert len({record.messages[:3] for record in records}) == 1
-    assert student.n_asked == 2 + 1 + 1  # what was said before is not asked for again
+    assert student.n_asked == 2 + 1 + 1  # earlier messages are not asked for again
     assert warnings == []
 
 

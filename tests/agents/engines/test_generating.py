@@ -1,4 +1,4 @@
-"""What an engine may return."""
+"""Valid return values of engines."""
 
 from __future__ import annotations
 

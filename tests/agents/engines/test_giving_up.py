@@ -1,4 +1,4 @@
-"""What an engine still asks for while nothing comes."""
+"""Requests of an engine after rounds without records."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from ...students import Student
 
 
 def student_of(task: PocketMathTask, say) -> Student:
-    """Says what `say` makes of a problem and the number of the sample, of eight in turn."""
+    """Replies with `say(problem, sample)`; samples are numbered 0 to 7 in turn."""
     gold = golds(task)
 
     def answer(question, sampling):
@@ -213,7 +213,7 @@ def test_the_configuration_makes_it(task, name, kind):
 
 
 class Guessing(TaskEnvironment):
-    """The student guesses a number in two tries; it is told higher or lower."""
+    """The student guesses a number in two tries; the reply is "higher" or "lower"."""
 
     max_turns = 2
 

@@ -1,4 +1,4 @@
-"""Retention: what was forgotten gets a share of the records."""
+"""Retention: forgotten skills get a share of the records."""
 
 from __future__ import annotations
 

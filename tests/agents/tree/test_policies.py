@@ -146,7 +146,7 @@ def test_what_is_beyond_the_budget_is_cut_in_proportion():
     assert (move.subskills, move.records_each) == (2, 10)
     (move,) = within_budget(forest, exploring, 41)
     assert (move.subskills, move.records_each) == (1, 1)
-    (move,) = within_budget(forest, exploring, 20)  # what there is alone is too much
+    (move,) = within_budget(forest, exploring, 20)  # less than the existing allocations
     assert move == Exploit(skill="s", changes={"a": -5, "b": -15})
 
 

@@ -35,7 +35,7 @@ class Numbers(Task):
 
 
 class Student(ScriptedPredictor):
-    """Knows the short problems, or all (`knows_all`), and what it is trained on."""
+    """Solves the short problems, or all (`knows_all`), and its training problems."""
 
     knows_all = False
 

@@ -1,4 +1,4 @@
-"""The reference transitions of the forest, and what else a transition promises."""
+"""The reference transitions of the forest, and other guarantees of a transition."""
 
 from __future__ import annotations
 

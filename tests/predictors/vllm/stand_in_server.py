@@ -1,4 +1,4 @@
-"""A stand-in for vLLM's OpenAI-compatible server: its options, endpoints, statuses and messages.
+"""A fake of vLLM's OpenAI-compatible server: its options, endpoints, statuses and messages.
 
     stand_in_server.py --state FOLDER --port 8000 --model NAME [options of vLLM's, ignored]
 

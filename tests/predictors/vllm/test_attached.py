@@ -101,7 +101,7 @@ def test_a_server_that_stays_away_is_an_error_that_says_what_to_do(make, stand_i
 def test_a_server_that_is_restarted_under_a_question_is_waited_for_as_long_as_our_own(
     make, stand_in, student, adapter, monkeypatch
 ):
-    monkeypatch.setattr(server, "AWAY_SECONDS", 0.0)  # what our own may be silent while it runs
+    monkeypatch.setattr(server, "AWAY_SECONDS", 0.0)  # allowed silence of our own running server
     where = ("--port", str(free_port()), "--model", student)
     is_waited_for, texts = threading.Event(), []
 
@@ -132,7 +132,7 @@ def test_a_server_that_was_restarted_while_nobody_asked_gets_its_adapter_again(
         assert ask(predictor, "x") == f"{adapter('a')}|x"
     question = (Message(role="user", content="x"),)
     with stand_in.runs(*where, **RUNTIME):
-        if way == "check":  # the stand-in repeats the question, so it knows the answer
+        if way == "check":  # the fake server repeats the question, so it knows the answer
             record = SupervisedDatum(instruction="#### 1", output="#### 1")
             assert AlreadyKnownCheck(PocketMathTask()).passes([record], predictor) == [False]
         elif way == "submit":

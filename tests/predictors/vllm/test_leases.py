@@ -36,7 +36,7 @@ class Driver:
         self.process.stdin.flush()
 
     def ask(self, text="?"):
-        """What it was answered, and the number of the server's process."""
+        """The reply, and the number of the server's process."""
         self.tell(f"ask {text}")
         answer = json.loads(self.process.stdout.readline())
         return answer["reply"], answer["pid"]

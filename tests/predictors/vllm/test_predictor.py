@@ -1,4 +1,4 @@
-"""The student in a vLLM server: what it has learned, and what is asked of the server."""
+"""The student on a vLLM server: adapters and requests."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_a_training_that_fails_leaves_the_student_as_it_was(make, make_trainer, 
     predictor.train(DATA, run(tmp_path / "1"))
 
     def fail() -> None:
-        raise TrainingError("the loss is no number")
+        raise TrainingError("the loss is not a number")
 
     trainer.during = fail
     with pytest.raises(TrainingError):

@@ -52,7 +52,7 @@ def test_adapters_are_loaded_anew_after_sleep(sleeper, stand_in, adapter, tmp_pa
     trainer.during = fail
     with pytest.raises(TrainingError):
         predictor.train(DATA, TrainingRun(directory=tmp_path))
-    assert who(predictor) == str(adapter("a"))  # the stand-in's old ones are garbled now
+    assert who(predictor) == str(adapter("a"))  # the fake server's old ones are garbled now
     names = [e["name"] for e in stand_in.events("load")]
     assert len(set(names)) == 2
     assert len(stand_in.lives) == 1
@@ -92,7 +92,7 @@ def test_a_server_without_sleep_mode_is_refused_with_the_way_out(make, stand_in,
 
 
 def test_a_question_that_comes_meanwhile_waits_until_the_server_is_awake(sleeper, tmp_path):
-    predictor, trainer = sleeper  # the stand-in dies if it is asked in its sleep
+    predictor, trainer = sleeper  # the fake server dies if it is asked in its sleep
     replies = []
     asking = threading.Thread(target=lambda: replies.append(who(predictor)))
     trainer.during = asking.start

@@ -1,4 +1,4 @@
-"""What a server is started with."""
+"""Options of a server's start."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def judged():
 
 @pytest.fixture(scope="session")
 def unsafe_box():
-    """A process of this user: for what needs no protection."""
+    """A process of this user, for harmless code."""
     with open_sandbox("unsafe_local") as opened:
         yield opened
 

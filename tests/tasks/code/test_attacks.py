@@ -171,7 +171,7 @@ ATTACKS = {
         "    os._exit(0)\n"
     ),
     "answers by lists": SENDING.format(message="b'{\"list\": []}'"),
-    "answers by what is no JSON": SENDING.format(message="b'{' * 100"),
+    "answers that are not JSON": SENDING.format(message="b'{' * 100"),
     "answers by odd exceptions": SENDING.format(
         message='b\'{"dict": [["raised", {"list": [1, {"set": []}]}]]}\''
     ),

@@ -1,4 +1,4 @@
-"""Tests that call the solution: what they see of it, their time, their size, their own imports."""
+"""Tests that call the solution: their view of it, time, size and imports."""
 
 import time
 

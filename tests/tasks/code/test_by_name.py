@@ -1,4 +1,4 @@
-"""The configured tasks, as they load by name; the hub is a stand-in at the level of the network."""
+"""The configured tasks, loaded by name; the hub is a fake at the network level."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What tasks with code judge beyond replies: training records, and which replies do the same."""
+"""Judging training records, and equality of replies, in code tasks."""
 
 import json
 

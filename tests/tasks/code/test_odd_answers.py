@@ -1,4 +1,4 @@
-"""What the student's process sends, however odd: a failed test, never an error of ours."""
+"""Odd data from the student's process is a failed test, never an error of the task."""
 
 import json
 import random
@@ -59,7 +59,7 @@ ODD = {
     "surrogates": "def f(x): raise type('\\ud800', (OSError,), {})('\\udfff\\x00\\x1b')\ng = f",
     "surrogates as it is loaded": "raise ValueError('\\udc80\\x1b')",
     "a class of a surrogate's name": "A = type('A', (), {})\nA.__name__ = '\\udc80'\nf = g = A",
-    "a decimal that is no number": "from decimal import Decimal\nf = g = lambda x: Decimal('sNaN')",
+    "a decimal NaN": "from decimal import Decimal\nf = g = lambda x: Decimal('sNaN')",
     "odd keys": "f = g = lambda x: {float('nan'): 1, None: 3, True: 4, frozenset([1]): 6}",
 }
 

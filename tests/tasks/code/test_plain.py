@@ -113,7 +113,7 @@ def test_subclasses_become_what_they_derive_from():
 
 
 class Own:
-    """A class that is no builtin one, whatever it calls itself."""
+    """A class that only has the name of a builtin class."""
 
 
 Own.__name__ = Own.__qualname__ = "int"

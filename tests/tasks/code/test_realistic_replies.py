@@ -70,14 +70,14 @@ REPLIES = {
     "quotation in a quotation": textwrap.indent(fenced(GOOD), "> > ", lambda line: True),
     "quotation without a fence": textwrap.indent(GOOD, "> ", lambda line: True),
     "quoted question": f"> def f(x):\n>     ...\n\n{fenced(GOOD)}",
-    # the end of the turn, and what comes behind it
+    # the end of the turn, and the text after it
     "end of the turn": f"{fenced(GOOD)}<|im_end|>\n<|im_start|>user\nNo:\n{fenced(BAD)}",
     "end of the turn, at once": f"{fenced(GOOD).rstrip()}<|eot_id|>{fenced(BAD)}",
     "end of the turn, unfenced": f"{GOOD.rstrip()}<|endoftext|>{BAD}",
     "end of the sequence": f"{GOOD.rstrip()}</s>\n{BAD}",
     "the next turn": f"{fenced(GOOD)}<start_of_turn>user\n{fenced(BAD)}",
     "an end before the answer": f"<|im_end|>\n<|im_start|>assistant\n{fenced(GOOD)}",
-    # characters that nobody sees
+    # invisible characters
     "byte-order mark": f"\ufeff{fenced(GOOD)}It adds one.",
     "byte-order mark, unfenced": f"\ufeff{GOOD}",
     "byte-order mark in the fence": fenced(f"\ufeff{GOOD}"),

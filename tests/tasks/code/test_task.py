@@ -30,7 +30,7 @@ def write(path, n):
 
 
 def solver(task, says="{}"):
-    """Answers with the gold solution, or with what it is told to say."""
+    """Answers with the gold solution, or with a given text."""
     return Knowing({i.instruction: i.answer for i in task.instances}, says)
 
 

@@ -1,4 +1,4 @@
-"""What a reply to a math problem answers, and which answers are the same."""
+"""Answers in replies to math problems, and equality of answers."""
 
 from __future__ import annotations
 

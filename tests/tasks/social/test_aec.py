@@ -1,4 +1,4 @@
-"""The PettingZoo view: PettingZoo's own tests, and what they do not look at."""
+"""The PettingZoo view: PettingZoo's own tests, and further checks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Bad input that no other file of tests has: partners that hang, judges that are talked to, files.
 
-Elsewhere: texts that are not actions (test_actions), what they do in a scene, partners that raise
+Elsewhere: texts that are not actions (test_actions), their effect in a scene, partners that raise
 or leave (test_environment), markup (test_views), judges in prose or out of range
 (test_evaluators), entries of files (test_collection, test_sotopia).
 """

@@ -1,4 +1,4 @@
-"""Prices in what is said, deals, and goal scores."""
+"""Prices in messages, deals, and goal scores."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def reply(scores):
 
 
 def answered(asking, *replies):
-    """What the generator returns when it gets these replies, and what it asked."""
+    """The generator's return value for these replies, and its questions."""
     asks, left = [], iter(replies)
     try:
         asks.append(next(asking))
@@ -81,7 +81,7 @@ def test_judges_score_a_character_and_are_combined():
     asked = asks[0].conversation[-1].content
     assert "- secret (-10 to 0): " in asked
     assert "\n[2] Bob:\n" in asked
-    assert asked.count("\n[2] Bob:") == 1  # what Ann said is indented
+    assert asked.count("\n[2] Bob:") == 1  # Ann's words are indented
 
 
 def test_a_judge_that_flatters_or_fails_gives_no_score_and_the_other_one_decides():

@@ -61,7 +61,7 @@ def test_nobody_goes_beyond_its_limit_or_takes_back_a_concession(name, seed):
 @EACH
 def test_an_offer_beyond_what_it_hopes_for_is_taken_and_then_it_leaves(name):
     state = negotiation(script(name), saying("I pay 139 euros, or let us say: 900 euros."))
-    assert talks_of(state, state.cast.scene.deal).price is None  # two prices are no offer
+    assert talks_of(state, state.cast.scene.deal).price is None  # two prices are not an offer
     state = negotiation(script(name), saying("I pay 900 euros."))
     assert talks_of(state, state.cast.scene.deal).price == 900
     assert state.events[-1].action.kind is ActionKind.LEAVE

@@ -1,4 +1,4 @@
-"""Procedural scenes: skills, what they are about, and what a student is pretrained on."""
+"""Procedural scenes: skills, operands, and the student's pretraining."""
 
 from __future__ import annotations
 

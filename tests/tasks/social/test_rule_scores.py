@@ -1,4 +1,4 @@
-"""What a character had to say, and to whom."""
+"""Required phrases of a character, and their hearers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenes that a student plays with itself, with what it was, and with another student."""
+"""Scenes of a student with itself, its former versions, and another student."""
 
 from __future__ import annotations
 

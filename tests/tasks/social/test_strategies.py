@@ -25,7 +25,7 @@ ADVISED = Strategies("strategist", ("partner",))
 
 
 class Probe:
-    """Speakers that say one thing each, and what they were asked."""
+    """Speakers that say one thing each, and their questions."""
 
     def __init__(self, **says):
         self.asked = {name: [] for name in says}

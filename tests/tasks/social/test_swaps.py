@@ -1,4 +1,4 @@
-"""Trades of things: proposals, agreement, and what a trade earns."""
+"""Trades of things: proposals, agreement, and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each seat is shown."""
+"""The view of each seat."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SECRET = KeptSecret(seat=0, text="From Eva.", phrases=("Eva",), question="Who ga
 
 @pytest.fixture
 def answers(scene, character):
-    """What a villager in the second seat says to messages of the first."""
+    """Replies of a villager in the second seat to messages of the first."""
 
     def play(manner: str, *texts: str, deal: Deal = BUYS, secrets=()) -> list[str]:
         cast = Cast(scene(deal=deal, secrets=secrets), (character("ann"), character("bob")))

@@ -62,7 +62,7 @@ class Lamps(World[House]):
 
     @tool(by="user")
     def listen(self) -> str:
-        """What the user hears."""
+        """The user's view of the conversation."""
         return "a click"
 
     @check

@@ -1,4 +1,4 @@
-"""What a student may do wrong: each is answered by a short message, and changes nothing."""
+"""Mistakes of a student: each gets a short message, and changes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAD = {
     "missing argument": (call(account="acc_7"), "argument 'plan' is missing"),
     "no arguments": (call(), "argument 'account' is missing"),
     "extra argument": (call(account="acc_7", plan="large", color="red"), "no argument 'color'"),
-    "what the tool refuses": (call(account="acc_8", plan="large"), "there is no account acc_8"),
+    "refused by the tool": (call(account="acc_8", plan="large"), "there is no account acc_8"),
     "a megabyte of the wrong type": (call(account="acc_7", plan=["x" * 2**20]), "set_plan: "),
     "deep nesting": (call(account="acc_7", plan=json.loads("[" * 90 + "]" * 90)), "set_plan: "),
 }

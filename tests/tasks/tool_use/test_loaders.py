@@ -1,4 +1,4 @@
-"""Files of problems: what a row holds, and how a row that cannot be put is refused."""
+"""Files of problems: fields of a row, and errors of invalid rows."""
 
 import json
 

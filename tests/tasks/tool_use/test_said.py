@@ -1,4 +1,4 @@
-"""Whether a text says what a user has to know."""
+"""Whether a text contains the required information."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_something_else_is_not_said(text, wanted):
     "piece", ["1", "1,", "a-", "-", "1.", "jan ", "10:", "a'", "-1", "1/", "$"]
 )
 def test_a_long_text_is_read_in_time(piece):
-    """What is quadratic takes minutes here; processor time does not depend on other programs."""
+    """Quadratic code takes minutes here; processor time does not depend on other programs."""
     began = time.process_time()
     says(piece * (100_000 // len(piece)), "7")
     assert time.process_time() - began < 4

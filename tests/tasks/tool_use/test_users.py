@@ -36,7 +36,7 @@ WITH_DATA = {
 
 
 class Replies(Predictor):
-    """A speaker that says these texts, one after the other, and keeps what it saw."""
+    """A speaker that says these texts, one after the other, and records its conversations."""
 
     def __init__(self, *texts):
         self.texts = list(texts)

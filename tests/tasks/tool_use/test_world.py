@@ -1,4 +1,4 @@
-"""Calls of a world's tools: what they change, and what comes of those that fail."""
+"""Calls of a world's tools: their changes, and failed calls."""
 
 import pytest
 

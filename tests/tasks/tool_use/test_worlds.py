@@ -1,4 +1,4 @@
-"""The worlds that come with the package: what they hold, and their problems."""
+"""The worlds of the package: their contents and problems."""
 
 from collections import Counter
 

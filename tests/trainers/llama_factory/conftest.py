@@ -1,4 +1,4 @@
-"""A stand-in for LLaMA-Factory: its program, and an environment that looks like its own."""
+"""A fake of LLaMA-Factory: its program, and an environment like its own."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def write_training(tmp_path: Path) -> WriteTraining:
 
 @pytest.fixture
 def hanging(tmp_path: Path) -> Callable[[], list[int]]:
-    """The processes of a stand-in that hangs, once they all run; none before."""
+    """The processes of a hanging fake program, once all of them run; none before."""
 
     def hanging() -> list[int]:
         for pids in tmp_path.glob("*/pids.json"):
@@ -93,7 +93,7 @@ def wait_for() -> Callable[..., None]:
 
 @pytest.fixture
 def is_gone() -> Callable[[int], bool]:
-    """Whether a process has ended (nobody needs to have asked after it)."""
+    """Whether a process has ended, even if its exit status was not read."""
 
     def is_gone(pid: int) -> bool:
         try:

@@ -1,6 +1,6 @@
 """Behaves at its edge as `llamafactory-cli train FILE` does, without LLaMA-Factory.
 
-What it does is named by the variable STAND_IN; it also writes `seen.json` beside its output folder:
+The variable STAND_IN names its behavior; it also writes `seen.json` next to its output folder:
 its options and its environment.
 """
 
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def read(path: Path) -> dict[str, str]:
-    """The options, as far as they stand on one line each."""
+    """The options that are on one line each."""
     pairs = [line.split(":", 1) for line in path.read_text().splitlines() if ":" in line]
     return {name.strip(): value.strip().strip('"') for name, value in pairs}
 
@@ -79,7 +79,7 @@ def nothing(*_: object) -> None:
 
 
 def dies_after_checkpoints(output: Path, options: dict[str, str]) -> None:
-    """Succeeds if it goes on from one."""
+    """Succeeds if it continues from one."""
     if "resume_from_checkpoint" in options:
         train(output, options)
         return

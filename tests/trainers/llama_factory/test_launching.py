@@ -27,7 +27,7 @@ def launcher(request: pytest.FixtureRequest, command: str) -> Any:
 
 
 def run(launcher: Any, path: Path, does: str = "train", watch: Any = lambda: None) -> int:
-    """The exit code of the training by the stand-in."""
+    """The exit code of the training by the fake program."""
     Path(path.parent / "adapter").mkdir(exist_ok=True)
     code: int = launcher.run(
         ["train", str(path)],

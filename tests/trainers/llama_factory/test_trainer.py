@@ -29,7 +29,7 @@ from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
 
 @pytest.fixture
 def make(command: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A trainer by the stand-in that does what `does` says."""
+    """A trainer with the fake program; `does` names its behavior."""
 
     def make(does: str = "train", **options: Any) -> LlamaFactoryTrainer:
         environment = {"STAND_IN": does, **options.pop("environment", {})}
@@ -40,7 +40,7 @@ def make(command: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def seen(folder: Path) -> dict[str, Any]:
-    """What the stand-in was given."""
+    """The input of the fake program."""
     found: dict[str, Any] = json.loads((folder / "seen.json").read_text())
     return found
 
@@ -303,7 +303,7 @@ def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
         for text, weight in (("yes", 1.0), ("no", -1.0))
     ]
     predictor = InProcessPredictor(tiny_student, make(scored_as=scored_as))
-    # the stand-in's adapter is not one that a student can load
+    # a student cannot load the fake program's adapter
     with pytest.raises(AdapterError):
         predictor.train(records, TrainingRun(directory=tmp_path))
     config = TrainingConfig.read(tmp_path / "training.yaml")

@@ -1,4 +1,4 @@
-"""A scripted teacher writes problems with tests; what does not pass them makes no record."""
+"""A scripted teacher writes problems with tests; code that fails them gives no record."""
 
 from __future__ import annotations
 

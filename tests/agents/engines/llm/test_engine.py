@@ -29,7 +29,7 @@ class Teacher:
     """Writes new sums for each request, as `spoil` lets it.
 
     Args:
-        spoil: from the number of the request and the right answer to what is answered.
+        spoil: maps the number of the request and the right answer to the reply.
         budget: how many requests it answers before it is spent.
     """
 

@@ -121,7 +121,7 @@ class Wire:
         return response
 
     def call(self, tool: str, /, **arguments: Any) -> tuple[str, bool]:
-        """What a tool returned, and whether it says that it failed."""
+        """A tool's result, and whether it is marked as failed."""
         answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
         assert "result" in answer, answer
         (block,) = answer["result"]["content"]
@@ -258,7 +258,7 @@ def foreign_url(foreign: Any) -> Iterator[str]:
 
 
 def in_client(url: Any, use: Callable[[Any], Awaitable[Any]], **options: Any) -> Any:
-    """What `use(client)` returns, with a client of the official package."""
+    """Return `use(client)`, with a client of the official package."""
     from mcp import Client
 
     async def run() -> Any:

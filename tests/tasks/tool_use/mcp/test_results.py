@@ -1,4 +1,4 @@
-"""What an MCP server returns, as text for a student."""
+"""Results of an MCP server, as text for a student."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A world as an MCP server: what a client can do, and what it cannot reach."""
+"""A world as an MCP server: actions of a client, and isolation."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_broken_tool_code_is_an_error_of_the_server_that_shows_nothing(session, 
         answer = wire.ask("tools/call", {"name": "fall_over", "arguments": {}})
     assert answer["error"]["code"] == INTERNAL
     assert "secret" not in str(answer)
-    assert "inner secret" in caplog.text  # whoever serves it reads why
+    assert "inner secret" in caplog.text  # the log of the server has the reason
     assert wire.call("read", title="first") == ("text of the first", False)  # and nothing changed
 
 

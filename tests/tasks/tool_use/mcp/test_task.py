@@ -80,7 +80,8 @@ def test_a_problem_is_worked_on_in_a_session_of_its_own(task_with):
         assert completed.was_correct
         assert completed.scores == {"calls": 1.0, "said": 1.0}
         results = [m.content for m in completed.transcript if m.role == "tool"]
-        assert results == ["Error: there is no note new", "done", "milk"]  # nobody else's note
+        # the first call does not see a note of another session
+        assert results == ["Error: there is no note new", "done", "milk"]
 
 
 def test_the_student_sees_the_server_s_tools_and_instructions(task_with, notes):

@@ -24,7 +24,7 @@ KINDS = {
     ],
     "translate": [("text translation", {"text": "word {n}", "language": "French"})],
 }
-"""Plans by what a request asks for."""
+"""Plans by the content of the request."""
 
 
 def row(number: int, kind: str) -> dict:

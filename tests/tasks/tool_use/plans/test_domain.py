@@ -1,4 +1,4 @@
-"""What strategies, checks and evaluation ask of the domain of plans."""
+"""The domain of plans, as strategies, checks and evaluation use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans in replies, in both forms: what is read, and that anything else is an empty plan."""
+"""Plans in replies, in both forms; any other text is an empty plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans from files: what a row says, which problems each split has, and what is refused."""
+"""Plans from files: fields of a row, problems of each split, and refused rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's package tau2 and its data: what is missing is said, with the way out."""
+"""The user's package tau2 and its data: errors name a missing part and the solution."""
 
 from __future__ import annotations
 
