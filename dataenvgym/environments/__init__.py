@@ -1,4 +1,4 @@
-"""The teaching environments, in which a data-generation agent acts."""
+"""The teaching environments in which data-generation agents act."""
 
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
 from dataenvgym.environments.interface import TeachingEnvironmentInterface

@@ -1,4 +1,4 @@
-"""From whatever an agent sends to training records that one training can take."""
+"""Parses an agent's action as training records for one training run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dataenvgym.records import TrainingDatum, parse_training_data
 
 
 def parse_action(action: Any, *, beside: Sequence[TrainingDatum] = ()) -> tuple[TrainingDatum, ...]:
-    """The records of an action.
+    """Parse the records of an action.
 
     Args:
-        beside: earlier records that the same training will get.
+        beside: earlier records that the same training will use.
 
     Raises:
-        InvalidActionError: if it is not a sequence of records.
-        InvalidRecordError: for a malformed record, naming its index and field, or one that needs
-            another training stage than those before it.
+        InvalidActionError: if the action is not a sequence of records.
+        InvalidRecordError: if a record is malformed (the message names its index and field), or
+            needs another training stage than the records before it.
     """
     if isinstance(action, str | bytes | Mapping) or not isinstance(action, Iterable):
         raise InvalidActionError(
@@ -42,7 +42,7 @@ def parse_action(action: Any, *, beside: Sequence[TrainingDatum] = ()) -> tuple[
 
 
 def stamp(records: Sequence[TrainingDatum], iteration: int) -> list[TrainingDatum]:
-    """The records with their ids and the iteration in their provenance."""
+    """Give the records ids, and write the iteration into their provenance."""
     return [_stamped(record, iteration, i) for i, record in enumerate(records)]
 
 

@@ -1,18 +1,18 @@
-"""Checks that keep a record out of training.
+"""Checks that keep records out of training.
 
-A malformed record refuses its whole batch (`parse_training_data`); a well-formed one that should
-not be trained on is dropped and counted by reason, the first of these that holds:
+A malformed record invalidates its whole batch (`parse_training_data`). A well-formed record that
+should not be trained on is dropped, and counted under the first reason that applies:
 
 - `duplicate`: the same text, up to case, spacing and punctuation, as an earlier record;
-- `near_duplicate`: nearly the text of an earlier record, with the same numbers (see
-  `near_duplicates`). A scored record is neither: it is one try of a student's, and how often the
-  student did the same counts;
+- `near_duplicate`: nearly the same text as an earlier record, with the same numbers (see
+  `near_duplicates`). Scored records are exempt from both: each is one try of a student, and
+  repeated tries count;
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
-  `evaluation_overlap`, and `evaluated_problems` for how these are known);
-- the reason of a quality check that it does not pass (see `dataenvgym.quality`);
-- `over_budget`: beyond the episode's `max_records`.
+  `evaluation_overlap`, and `evaluated_problems` for where these come from);
+- the reason of a quality check that it fails (see `dataenvgym.quality`);
+- `over_budget`: it exceeds the episode's `max_records`.
 
-Texts are compared without the template of the task's prompts: its words neither hide nor cause a
+Texts are compared without the template of the task's prompts, whose words could hide or cause a
 duplicate or an overlap.
 """
 
@@ -33,13 +33,13 @@ from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 
 Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
-"""For each record the reason to drop it, or None."""
+"""Returns for each record the reason to drop it, or None."""
 
 
 class CheckedRecords(NamedTuple):
-    """The records that may be trained on, and the others with the reason for each.
+    """Accepted records, and dropped ones with their reasons.
 
-    `unjudged` counts the accepted records that a quality check could not judge, by check.
+    `unjudged` counts, by check, the accepted records that a quality check could not judge.
     """
 
     accepted: tuple[TrainingDatum, ...]
@@ -48,26 +48,25 @@ class CheckedRecords(NamedTuple):
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many records were dropped, by reason, sorted by name."""
+        """The number of dropped records by reason, sorted by name."""
         counts: dict[str, int] = {}
         for _, reason in self.dropped:
             counts[reason] = counts.get(reason, 0) + 1
         return dict(sorted(counts.items()))
 
     def counting(self, unjudged: Iterable[tuple[TrainingDatum, str]]) -> CheckedRecords:
-        """The same, with the count of those accepted records that a check could not judge."""
+        """Return a copy that counts the accepted ones among these unjudged records."""
         accepted = {id(record) for record in self.accepted}
         counts = Counter(reason for record, reason in unjudged if id(record) in accepted)
         return self._replace(unjudged=dict(sorted(counts.items())))
 
 
 class RecordChecks:
-    """Remembers the accepted records of an episode and judges new ones against them.
+    """Remembers the accepted records of an episode and checks new ones against them.
 
     Args:
         problems: the evaluation problems, or None.
-        template: the text of the task's prompts around an instruction; it is left out of
-            comparisons.
+        template: the text of the task's prompts around an instruction, which comparisons ignore.
         similarity: Jaccard threshold of `near_duplicate`, in (0, 1).
         max_records: the most records that an episode accepts, or None.
     """
@@ -85,7 +84,7 @@ class RecordChecks:
         self._template = template
         self._max_records = max_records
         self._seen = SeenTexts(similarity)
-        self._starts: dict[int, int] = {}  # by iteration, how many were seen before it
+        self._starts: dict[int, int] = {}  # by iteration, the number seen before it
         self._checked: dict[str, Fingerprint] = {}
 
     @classmethod
@@ -97,9 +96,9 @@ class RecordChecks:
         max_records: int | None = None,
         others: Sequence[TaskInterface] = (),
     ) -> RecordChecks:
-        """Checks against everything that `task`, and `others`, evaluate on.
+        """Make checks against all evaluation problems of `task` and `others`.
 
-        Warns of test problems that are not known (see `evaluated_problems`).
+        Warns if test problems are unknown (see `evaluated_problems`).
         """
         problems = EvaluatedProblems(task, others)
         problems.warn_of_unknown_tests()
@@ -117,12 +116,13 @@ class RecordChecks:
         *,
         iteration: int | None = None,
     ) -> CheckedRecords:
-        """Judge the records in their order; remembers nothing until `accept`.
+        """Check the records in order; remembers nothing until `accept`.
 
         Args:
-            iteration: theirs, whose earlier records, and later ones, do not count.
-            judge: asked about the records that nothing else speaks against, as many at once as
-                there is room for in the budget.
+            iteration: the iteration of the records. Remembered records of this iteration and of
+                later ones do not count.
+            judge: is asked about records that pass the other checks, at once as many as the budget
+                has room for.
         """
         if iteration is not None:
             self._forget_from(iteration)
@@ -151,7 +151,7 @@ class RecordChecks:
                 )
                 if reasons[i] is None:
                     if len(accepted) + len(waiting) >= left:
-                        settle()  # what is dropped makes room
+                        settle()  # dropped records make room
                     if len(accepted) >= left:
                         reasons[i] = "over_budget"
                     else:
@@ -166,16 +166,16 @@ class RecordChecks:
         )
 
     def _repeats(self, record: TrainingDatum, fingerprint: Fingerprint) -> str | None:
-        """Why it is not a new record, or None."""
+        """Why the record is not new, or None if it is."""
         return None if isinstance(record, ScoredDatum) else self._seen.repeats(fingerprint)
 
     @property
     def learns(self) -> bool:
-        """Whether problems are known only once they have been evaluated."""
+        """True if problems are known only after they have been evaluated."""
         return self._problems is not None and self._problems.learns
 
     def learn(self, completed: Iterable[CompletedTaskInstance]) -> None:
-        """Compare records with these evaluated problems from now on, if the task offers none."""
+        """From now on compare records with these evaluated problems, if the task offers none."""
         if self._problems is not None and self.learns:
             if self._problems.learn(completed):
                 self._overlap = self._problems.overlap()
@@ -191,12 +191,12 @@ class RecordChecks:
         """Remember records that are trained on.
 
         Args:
-            iteration: theirs; None takes the next one. What is known of it, and of later ones, is
-                replaced.
-            bands: what this returned for the same records before, which saves most of the time.
+            iteration: their iteration; None takes the next one. Remembered records of this
+                iteration and of later ones are forgotten.
+            bands: an earlier result for the same records; it saves most of the time.
 
         Returns:
-            The bands by which near duplicates of these records are found.
+            The bands for finding near duplicates of these records.
         """
         if iteration is None:
             iteration = max(self._starts, default=-1) + 1

@@ -1,4 +1,4 @@
-"""One episode: its student, its records so far, and the phases of an iteration in it.
+"""One episode: its student, its records so far, and the phases of its iterations.
 
 restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> finish
 """
@@ -37,12 +37,12 @@ class Episode:
 
     Attributes:
         task, predictor, options, labeler, quality: as in `TeachingEnvironment`.
-        folder: where its files are.
-        seed: from which every random choice derives.
+        folder: has its files.
+        seed: of all its random choices.
         clock: times its phases.
         history: the finished iterations, and their records.
-        checks: to compare new records with.
-        student: the predictor, trained in `folder`.
+        checks: for new records.
+        student: the predictor; its adapters are in `folder`.
     """
 
     task: TaskInterface
@@ -63,7 +63,7 @@ class Episode:
     def restore(
         self, finished: Sequence[IterationFiles], test_tasks: Sequence[TaskInterface]
     ) -> None:
-        """Read what finished iterations left.
+        """Restore the state after finished iterations from their files.
 
         Args:
             test_tasks: further tasks whose problems the records must not give away.
@@ -84,12 +84,12 @@ class Episode:
         self.predictor.reset()
 
     def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
-        """Load the student of the last of these iterations; the instances it completed then."""
+        """Load the student of the last of these iterations; return its completed instances."""
         self.student.load(self.history.last.adapter)
         return labeled_by(self.labeler, last_completed(finished), self.clock)
 
     def open_next(self) -> IterationFiles:
-        """The files of the iteration that comes next, or that was interrupted; time it."""
+        """Start timing the next or interrupted iteration, and return its files."""
         files = self.files_of_next
         if self.clock.iteration != files.number:
             self.clock.start(files.number)
@@ -102,7 +102,7 @@ class Episode:
     # --- the phases of an iteration ---
 
     def check(self, files: IterationFiles, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        """Check the records, unless `files` has them checked."""
+        """Check the records, unless `files` already has the result."""
         with self.clock("check"):
             if (checked := files.read_checked()) is None:
                 checked = self.judged(files.number, records)
@@ -112,13 +112,13 @@ class Episode:
         return checked
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        """Check the records of that iteration; nothing is written."""
+        """Check the records of this iteration without writing files."""
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(stamp(records, number), judge, iteration=number)
         return checked.counting(judge.unjudged)
 
     def train(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> int | None:
-        """Train on accepted records; the iteration whose adapter is active afterwards."""
+        """Train on accepted records; return the iteration whose adapter is then active."""
         with files.training():
             return self.student.train(
                 accepted, files, self.history, seed=self.seed, clock=self.clock
@@ -127,7 +127,7 @@ class Episode:
     def evaluate(
         self, files: IterationFiles
     ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-        """Put the validation split to the student, unless `files` has its answers."""
+        """Evaluate the student on the validation split, unless `files` has its answers."""
         completed, report = evaluated(self.task, self.predictor, self.labeler, files, self.clock)
         self.checks.learn(completed)
         return completed, report
@@ -141,10 +141,10 @@ class Episode:
         checked: CheckedRecords | None = None,
         adapter: int | None = None,
     ) -> IterationResult:
-        """Write and remember what the iteration came to.
+        """Write and remember the iteration's result.
 
         Args:
-            began: when, by `time.perf_counter`.
+            began: the start of the iteration, by `time.perf_counter`.
             checked, adapter: results of `check` and `train`; the base student has neither.
         """
         checked = checked or CheckedRecords((), ())
@@ -169,7 +169,7 @@ class Episode:
         return result
 
     def go_back(self, error: BaseException) -> None:
-        """Load the student of the last finished iteration, after a step failed with that error."""
+        """Load the student of the last finished iteration after a step failed with this error."""
         self.student.go_back(self.history.last.adapter, error)
 
 

@@ -20,14 +20,14 @@ from dataenvgym.format_version import check_format
 
 _SCRATCH = ".trial-"
 WARNINGS_FILE = "warnings.jsonl"
-"""The runner's warnings, one a line."""
+"""The runner's warnings, one per line."""
 
 
 class EpisodeDirectory:
     """The folder of `iterations/` and the files beside it.
 
     Args:
-        path: None is a temporary folder, made when it is first needed and gone after `close`.
+        path: the folder; None makes a temporary one at first use, which `close` removes.
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -40,23 +40,23 @@ class EpisodeDirectory:
         """The folder."""
         if self._path is None:
             self._path = Path(tempfile.mkdtemp(prefix="dataenvgym-"))
-            # also without a call of close()
+            # for when close() is never called
             remove = partial(shutil.rmtree, self._path, ignore_errors=True)
             self._forget_temporary = weakref.finalize(self, remove)
         return self._path
 
     @property
     def iterations(self) -> Path:
-        """The folder of the iterations; it exists if there is an episode."""
+        """The folder of the iterations; it exists once there is an episode."""
         return self.path / "iterations"
 
     @property
     def is_temporary(self) -> bool:
-        """Whether it goes when the environment is closed."""
+        """True if the folder is removed when the environment is closed."""
         return self._path is None or self._forget_temporary is not None
 
     def move_to(self, path: str | Path) -> None:
-        """Keep the next episode in that folder."""
+        """Keep the next episode in this folder."""
         if self._path is None or self._path.absolute() != Path(path).absolute():
             self.close()
             self._path, self._is_mine = Path(path), False
@@ -64,10 +64,10 @@ class EpisodeDirectory:
     def claim(
         self, asked: ResetOptions, identity: Callable[[], dict[str, Any]]
     ) -> list[IterationFiles]:
-        """Begin an episode here, or continue the one that is here; its finished iterations.
+        """Begin an episode here, or continue the existing one; return its finished iterations.
 
         Args:
-            identity: of the episode, for `environment.json`.
+            identity: computes the episode's identity, for `environment.json`.
 
         Raises:
             RunDirectoryError: see `TeachingEnvironment.reset`.
@@ -95,8 +95,8 @@ class EpisodeDirectory:
     def _clear(self) -> None:
         """Remove the files of an earlier episode.
 
-        These are iterations, agent states, answered test problems and warnings. The iterations go
-        first, and all at once: without them nothing can be resumed.
+        These are iterations, agent states, answered test problems and warnings. The iterations are
+        removed first, and all at once, because without them nothing can be resumed.
         """
         if self.iterations.exists():
             gone = self.iterations.with_name(".iterations.gone")
@@ -110,7 +110,7 @@ class EpisodeDirectory:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder in it that is gone after the block."""
+        """Make a folder inside that is removed after the block."""
         folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=self.path))
         try:
             yield folder
@@ -118,7 +118,7 @@ class EpisodeDirectory:
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove it if it is temporary."""
+        """Remove the folder if it is temporary."""
         if self._forget_temporary is not None:
             self._forget_temporary()
             self._forget_temporary = self._path = None

@@ -1,7 +1,7 @@
-"""The problems that the student is evaluated on, as far as they can be known.
+"""The problems that the student is evaluated on, as far as they are known.
 
-A task that offers its `instances` (for each split, if it has `on`) says so itself. Of any other
-task the problems are known once they have been evaluated: from the completed instances.
+A task with `instances` (and with `on`, for other splits) offers them. For any other task, problems
+become known through the completed instances of an evaluation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class EvaluatedProblems:
     """Makes the overlap check of a task, and keeps it up to date.
 
     Args:
-        task: that the student is evaluated on.
-        others: further tasks it is scored on, such as a test task of its own.
+        task: the task that the student is evaluated on.
+        others: further tasks that it is scored on, such as a separate test task.
     """
 
     def __init__(self, task: TaskInterface, others: Sequence[TaskInterface] = ()) -> None:
@@ -33,7 +33,7 @@ class EvaluatedProblems:
         self._unknown: list[str] = []
         self._instances = list(known_instances(adapted.on("validation")))
         self.learns = not self._instances
-        """Whether the problems of validation are known only from evaluations."""
+        """True if the validation problems are known only from evaluations."""
         for test in (*([adapted.on("test")] if has_test else []), *map(task_of, others)):
             self._instances += known_instances(test)
             if not test.offers("instances"):
@@ -41,7 +41,7 @@ class EvaluatedProblems:
         self._known = {(i.id, i.instruction) for i in self._instances}
 
     def overlap(self) -> EvaluationOverlap:
-        """The check of a record against all known problems."""
+        """Return the overlap check against all known problems."""
         instances = [i for i in self._instances if i.instruction.strip()]
         return EvaluationOverlap(
             (instance.instruction for instance in instances),
@@ -50,7 +50,7 @@ class EvaluatedProblems:
         )
 
     def learn(self, completed: Iterable[CompletedTaskInstance]) -> bool:
-        """Take over the problems of an evaluation; whether some of them are new."""
+        """Add the problems of an evaluation; return True if some of them are new."""
         new = [
             c.instance
             for c in completed
@@ -64,7 +64,7 @@ class EvaluatedProblems:
         """Warn if it is unknown which problems the student is tested on."""
         for name in self._unknown:
             warn_run(
-                f"NOT CHECKED for overlap: the test problems of task {name!r} are not known, for "
+                f"NOT CHECKED for overlap: the test problems of task {name!r} are unknown, because "
                 "it has no `instances`, so training records may give them away. Give the task an "
                 "attribute `instances`, or keep the two apart yourself"
             )

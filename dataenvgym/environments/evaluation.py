@@ -1,4 +1,4 @@
-"""One evaluation of the student: rolled out once, then read from its file."""
+"""One evaluation of the student: it is run once, then read from its file."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def evaluated(
     *,
     phase: str = "iteration",
 ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
-    """The completed instances, with the labeler's skills if there is one, and the report on them.
+    """Return the completed instances, with the labeler's skills if there is one, and a report.
 
     Args:
-        phase: what the attempts are for (see `tasks.purposes`), before the iteration's number.
+        phase: the purpose of the attempts (see `tasks.purposes`); the iteration's number follows.
 
     Raises:
-        EvaluationError: if nothing could be scored. It is not saved then, so that a resumed run
-            tries again.
+        EvaluationError: if nothing could be scored. Nothing is saved then, so a resumed run tries
+            again.
     """
     if (completed := files.read_completed()) is not None:
         completed = labeled_by(labeler, completed, clock)
@@ -55,7 +55,7 @@ def labeled_by(
     completed: Sequence[CompletedTaskInstance],
     clock: PhaseClock,
 ) -> list[CompletedTaskInstance]:
-    """The instances with the labeler's skills in place of gold ones; without one, as they are."""
+    """Replace gold skills by the labeler's; without a labeler, return the instances unchanged."""
     if labeler is None:
         return list(completed)
     with clock("label"):

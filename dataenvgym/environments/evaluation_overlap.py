@@ -1,11 +1,10 @@
-"""Whether a record gives away a problem that the student is evaluated on.
+"""Checks whether a record gives away a problem that the student is evaluated on.
 
 It does if
 
-- some line of it has the problem's `overlap_key`, which is the task's own, or
-- some part of it contains the problem's words, or
-- some part of it has 13 words in a row in common with the problem, or with its answer (see
-  `word_runs`).
+- a line of it has the problem's `overlap_key`, which the task may define, or
+- a part of it contains the problem's words, or
+- a part of it shares 13 consecutive words with the problem or with its answer (see `word_runs`).
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from dataenvgym.environments.word_runs import WordRuns
 from dataenvgym.records import TrainingDatum
 
 _FEWEST_WORDS = 4
-"""A shorter problem may well be part of an innocent text; its key still counts."""
+"""Shorter problems are compared by key only: their words may occur in an unrelated text."""
 
 
 class EvaluationOverlap:
-    """The problems of an evaluation; a record that overlaps with one of them is `in` it.
+    """The problems of an evaluation; `record in overlap` checks whether a record overlaps.
 
     Args:
         problems: the problems, as texts.
-        answers: their gold answers; only long ones matter.
+        answers: their gold answers; only answers of 13 words or more matter.
         overlap_key: maps a text to the identity of the problem in it (default: `normalized`).
     """
 
@@ -70,7 +69,7 @@ class EvaluationOverlap:
         return False
 
     def _holds_problem(self, words: list[str]) -> bool:
-        """Whether a problem is in the text, and not as a part of longer operands."""
+        """True if the text contains a problem whose operands are not parts of longer ones."""
         n = len(words)
         words = [*words, ""]
         return any(
@@ -83,5 +82,5 @@ class EvaluationOverlap:
 
 
 def _plain(words: Iterable[str]) -> list[str]:
-    """The words and numbers among them, without signs."""
+    """Keep words and numbers; drop signs."""
     return [word for word in words if len(word) > 1 or word.isalnum()]

@@ -1,8 +1,8 @@
 """The history of an episode: its finished iterations, and the records trained on.
 
-The results are kept in memory; the records stay in the iterations' folders and are read from there
-when they are asked for, so that a step costs the same however many there are. Only where each
-training takes all of them (`keeps_records`) are they in memory, too.
+Results are kept in memory. Records are read from the iterations' folders when needed, so the cost
+of a step does not grow with their number. They are kept in memory only if each training uses all
+of them (`keeps_records`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class History:
 
     Args:
         root: the folder `iterations/`; None only before the first episode.
-        keeps_records: whether the records are kept in memory.
+        keeps_records: True to keep the records in memory.
     """
 
     def __init__(self, root: Path | None = None, *, keeps_records: bool = False) -> None:
@@ -33,7 +33,7 @@ class History:
         self._root = root
         self._kept: list[TrainingDatum] | None = [] if keeps_records else None
         self._taught: dict[str, list[IterationResult]] = {}
-        """By stage, the iterations with records of it; a batch is of one stage."""
+        """By training stage, the iterations with its records; a batch has one stage."""
 
     @classmethod
     def of(
@@ -54,12 +54,12 @@ class History:
 
     @property
     def counts(self) -> dict[int, int]:
-        """How many records each iteration trained on."""
+        """The number of records that each iteration trained on."""
         return {result.iteration: result.n_records for result in self.results}
 
     @property
     def records(self) -> list[TrainingDatum]:
-        """All accepted records; costs the reading of all of them unless they are kept."""
+        """All accepted records; reads all files unless the records are kept in memory."""
         if self._kept is not None:
             return self._kept
         return [record for n in self.counts for record in self.records_of(n)]
@@ -69,11 +69,11 @@ class History:
         return self._files(number).read_records()
 
     def append(self, result: IterationResult, accepted: Sequence[TrainingDatum]) -> None:
-        """One more iteration is finished.
+        """Add a finished iteration.
 
         Args:
-            accepted: its records, which its folder holds; unless they are kept, the first of them
-                will do.
+            accepted: its records, which are also in its folder; the first one is enough unless
+                records are kept in memory.
         """
         self.results.append(result)
         if accepted:
@@ -82,7 +82,7 @@ class History:
             self._kept += accepted
 
     def sample(self, size: int, stage: str, rng: np.random.Generator) -> list[TrainingDatum]:
-        """Up to `size` of the records that are trained in that stage, in their order."""
+        """Draw up to `size` of the records of this training stage, and keep their order."""
         taught = self._taught.get(stage, [])
         ends = list(accumulate(result.n_records for result in taught))
         size = min(size, ends[-1] if ends else 0)
@@ -108,7 +108,7 @@ def last_completed(finished: Sequence[IterationFiles]) -> list[CompletedTaskInst
     """The evaluated instances of the last of these iterations.
 
     Raises:
-        RunDirectoryError: if they are gone.
+        RunDirectoryError: if their file is missing.
     """
     completed = finished[-1].read_completed()
     if completed is None:

@@ -1,7 +1,7 @@
-"""The identity of an episode: `environment.json`, and the refusal to continue a different one.
+"""The identity of an episode (`environment.json`): a run with another identity is not continued.
 
-Beside that it has the versions of the packages that decide results, and the format of the folder
-(see `format_version`). A run with other versions is not refused, but its user is warned.
+The file also has the versions of the packages that affect results, and the format of the folder
+(see `format_version`). A run with other package versions is continued with a warning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataenvgym.tasks.adapted import known_instances, task_of
 from dataenvgym.workspace import naming_damage
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
-"""Packages of this process whose version decides results."""
+"""Packages of this process whose versions affect results."""
 _VERSIONS = "versions"
 _ALWAYS = {"environment", "task"}
 
@@ -35,11 +35,11 @@ def identity_of(
     predictor: PredictorInterface,
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """Everything that determines an episode, as JSON.
+    """Collect everything that determines an episode, as JSON.
 
-    A task that has `instances` is known by them, a predictor that has `describe()` by what it
-    says (for the in-process one: the hash of the student's weights, and the trainer's options),
-    and so are the other speakers of a task that has some.
+    A task with `instances` is identified by their hash. A predictor with `describe()` is identified
+    by its result (for the in-process one: the hash of the student's weights, and the trainer's
+    options), and so are the task's other speakers.
     """
     identity = {
         "environment": environment,
@@ -56,17 +56,17 @@ def identity_of(
 
 
 def write_identity(directory: Path, identity: dict[str, Any]) -> None:
-    """Write `environment.json`, with the format and the versions of today."""
+    """Write `environment.json`, with the current format and package versions."""
     today = {FORMAT_KEY: FORMAT, _VERSIONS: installed_versions()}
     write_json(directory / "environment.json", {**identity, **today})
 
 
 def read_identity(directory: Path) -> dict[str, Any] | None:
-    """The content of `environment.json`; None if there is none.
+    """Read `environment.json`; None if there is none.
 
     Raises:
         RunDirectoryError: if it is damaged.
-        NewerFormatError: if a newer dataenvgym has written it.
+        NewerFormatError: if a newer dataenvgym wrote it.
     """
     path = directory / "environment.json"
     if not path.exists():
@@ -80,15 +80,15 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
 
 
 def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
-    """Compare with the `environment.json` of an episode that has begun; warn of other versions.
+    """Compare with the `environment.json` of an existing episode; warn of other versions.
 
     Raises:
-        RunDirectoryError: naming the first thing that differs, or if the file is gone.
+        RunDirectoryError: if the file is missing or anything differs; names the first difference.
     """
     before = read_identity(directory)
     if before is None:
         raise RunDirectoryError(
-            f"{directory / 'environment.json'} is missing, so it cannot be seen whether student "
+            f"{directory / 'environment.json'} is missing, so it is unknown whether student "
             "and problems are still the same; restore it, or start afresh"
         )
     before.pop(FORMAT_KEY, None)
@@ -102,7 +102,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
 
 
 def installed_versions() -> dict[str, str]:
-    """The versions of Python and of those packages that are installed."""
+    """The versions of Python and of the installed ones of `PACKAGES`."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -113,7 +113,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def _warn_of_other_versions(directory: Path, before: Any) -> None:
-    """Warn of each package that has another version now; older runs have none to compare."""
+    """Warn of packages with another version now; older runs recorded no versions."""
     if not isinstance(before, dict):
         return
     now = installed_versions()

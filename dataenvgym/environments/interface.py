@@ -1,4 +1,4 @@
-"""The interface of a teaching environment for runners: gymnasium's methods and five attributes."""
+"""The interface between teaching environments and runners: gymnasium's methods and attributes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from dataenvgym.interfaces import EnvironmentInterface, TaskInterface, Trainable
 class TeachingEnvironmentInterface(EnvironmentInterface, Protocol):
     """A gymnasium environment that `run_episode` can run.
 
-    `reset` gets these options, and may ignore all but `directory`:
+    `reset` gets these options; it may ignore all except `directory`:
 
-    - `resume`: True continues the episode that the directory holds, if there is one.
+    - `resume`: True continues the episode in the directory, if there is one.
     - `fresh`: True replaces it.
-    - `directory`: the run directory; the files of iteration N go to `iterations/NNN`.
+    - `directory`: the run directory; the files of iteration N are in `iterations/NNN`.
     - `test_tasks`: further tasks whose problems the records must not give away.
-    - `clock`: a `PhaseClock`, to be entered as `clock("train")` so that callbacks hear of phases.
+    - `clock`: a `PhaseClock`; enter each phase as `clock("train")` to notify callbacks.
 
     The observation has `"completed"`, the evaluated validation instances. The `info` of `reset` may
-    have `"pending_action"`, that of an interrupted iteration, to be stepped with again; and
-    `"is_over"`, True if the episode needs no further step.
+    have `"pending_action"`, the action of an interrupted iteration, with which the runner steps
+    again; and `"is_over"`, True if the episode needs no further step.
 
-    Reports read the files of each iteration that `IterationFiles` writes as `write_completed` and
-    `write_result`. An environment that ignores `resume` begins a killed episode anew, of which
-    the runner warns. An episode ends where `step` says that it is terminated or truncated.
+    Reports read the files that `IterationFiles.write_completed` and `write_result` write. If an
+    environment ignores `resume`, a killed episode starts over, and the runner warns. An episode
+    ends when `step` returns terminated or truncated.
 
     Attributes:
-        action_space: a `RecordsSpace` for an agent that is called for records; any other one for
-            an agent that acts. `metadata["shows_skills"]` is False where the agent sees no skills.
-        task: that the student is evaluated on.
+        action_space: a `RecordsSpace` for agents that return records; any other space for agents
+            that act. `metadata["shows_skills"]` is False if the agent sees no skills.
+        task: the task that the student is evaluated on.
         predictor: the student. Its adapter after iteration N is `iterations/NNN/adapter`.
-        directory: the run directory, unless `reset` is given another one.
-        is_temporary: whether that folder is gone with the environment.
+        directory: the run directory, unless `reset` gets another one.
+        is_temporary: True if the folder is removed with the environment.
         results: the finished iterations of the episode, the base student first; empty before
             `reset`.
     """

@@ -1,4 +1,4 @@
-"""What one iteration came to."""
+"""The result of one iteration."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataenvgym.records.reports import Faults
 
 
 class IterationResult(Model):
-    """What one iteration came to.
+    """The result of one iteration.
 
     Attributes:
         iteration: its number; 0 is the base student.
-        report: how the student did on the validation split, by skill.
+        report: the student's results on the validation split, by skill.
         reward: the change in validation score since the iteration before (0.0 for the base).
         n_records: records accepted in this iteration.
         n_records_total: records accepted so far.
@@ -20,7 +20,7 @@ class IterationResult(Model):
         unjudged: records accepted although a quality check could not judge them, by check.
         seconds: by phase, and `total`.
         adapter: iteration whose adapter is active, or None for the base student.
-        files: what the files of the iteration were written with; empty in older runs.
+        files: marks (size and hash) of the iteration's files; empty in older runs.
     """
 
     iteration: int
@@ -41,22 +41,22 @@ class IterationResult(Model):
 
     @property
     def n_val(self) -> int:
-        """Validation instances."""
+        """The number of validation instances."""
         return self.report.n
 
     @property
     def n_errors(self) -> int:
-        """Validation instances whose call failed."""
+        """The number of validation instances whose call failed."""
         return self.report.n_errors
 
     @property
     def faults(self) -> Faults:
-        """How many of them, by whose fault that was (see `dataenvgym.records.faults`)."""
+        """The number of failed instances by cause (see `dataenvgym.records.faults`)."""
         return self.report.faults
 
     @property
     def val_score_by_skill(self) -> dict[str, float | None]:
-        """Mean reward by skill; None where every call failed."""
+        """Mean reward by skill; None if every call failed."""
         return {skill.skill: skill.score for skill in self.report.skills}
 
     @property

@@ -1,21 +1,21 @@
-"""The folder of an episode's iterations: the files of each one, and how to read them.
+"""The folder of an episode's iterations: its files, and how to read them.
 
     iterations/NNN/
         submitted.jsonl   the records as the agent gave them
-        records.jsonl     those that were accepted, stamped with id and iteration
-        dropped.jsonl     the others: {"reason", "record"}
-        unjudged.json     how many accepted records a quality check could not judge, by check; only
-                          if there are any
+        records.jsonl     accepted records, with id and iteration
+        dropped.jsonl     dropped records: {"reason", "record"}
+        unjudged.json     the number of accepted records that a quality check could not judge, by
+                          check; only if there are any
         dataset/, training.yaml, adapter/    written by the predictor's training
         completed.jsonl   the evaluated validation instances
-        bands.npy         the hashes by which near duplicates of the records are found; older runs
-                          have none, and compute them again when they are resumed
-        iteration.json    `IterationResult`; its presence says that the iteration is finished
+        bands.npy         hashes for finding near duplicates of the records; a resumed run computes
+                          them if they are missing, as in older runs
+        iteration.json    `IterationResult`; it exists once the iteration is finished
         files.json        until then: size and hash of each written file (see `marks`)
 
-Iteration 000 is the base student: it has no records and no training. Every file appears whole,
-so that an interrupted iteration continues after its last file. `iteration.json` has the
-hashes of the others, so that a file that was damaged later is refused by its name.
+Iteration 000 is the base student; it has no records and no training. Files are written atomically,
+so an interrupted iteration continues after its last file. `iteration.json` has the hashes of the
+other files, so that a file damaged later is refused by name.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class IterationFiles:
         return self._path("iteration.json").exists()
 
     def clear(self) -> None:
-        """Remove whatever is there and begin with an empty folder."""
+        """Begin with an empty folder; remove any old files."""
         if self.directory.exists():
             shutil.rmtree(self.directory)
         self.directory.mkdir(parents=True)
@@ -83,7 +83,7 @@ class IterationFiles:
     # --- records ---
 
     def read_submitted(self) -> list[TrainingDatum] | None:
-        """The records as the agent gave them, or None if it has not yet."""
+        """The records as the agent gave them, or None before it did."""
         path = self._path("submitted.jsonl")
         return read_records_file(path) if path.exists() else None
 
@@ -101,14 +101,14 @@ class IterationFiles:
         return read_records_file(path, rows) if path.exists() else []
 
     def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
-        """The records that were not accepted, each with the reason."""
+        """The dropped records, each with its reason."""
         path = self._path("dropped.jsonl")
         with naming_damage(path):
             values = list(read_jsonl(path)) if path.exists() else []
             return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
 
     def read_checked(self) -> CheckedRecords | None:
-        """The check results of the submitted records, or None before the check."""
+        """The results of checking the submitted records, or None before the check."""
         if not (self._path("records.jsonl").exists() and self._path("dropped.jsonl").exists()):
             return None
         path = self._path("unjudged.json")
@@ -116,11 +116,11 @@ class IterationFiles:
         return CheckedRecords(tuple(self.read_records()), tuple(self.read_dropped()), unjudged)
 
     def write_checked(self, checked: CheckedRecords) -> None:
-        """The accepted records last: where they are, the rest is too."""
+        """Write the accepted records last: if their file exists, the others do too."""
         if checked.unjudged:
             with self.marks.replacing("unjudged.json") as path:
                 write_json(path, checked.unjudged)
-        else:  # there may be one of a check that was killed
+        else:  # a killed check may have left one
             self.marks.forget(["unjudged.json"])
             self._path("unjudged.json").unlink(missing_ok=True)
         dropped = (
@@ -139,7 +139,7 @@ class IterationFiles:
             return np.load(path, allow_pickle=False) if path.exists() else None
 
     def write_bands(self, bands: Bands) -> None:
-        """Spare a resumed episode the making of these; none are written for no records."""
+        """Save the bands so that a resumed episode need not compute them; nothing if empty."""
         if len(bands):
             content = io.BytesIO()
             np.save(content, bands)
@@ -150,17 +150,17 @@ class IterationFiles:
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """The block trains, unless that was done already; what it wrote is marked afterwards."""
+        """Mark the files that the training in the block writes."""
         if not self.adapter.exists():
             self.marks.forget(n for n in self.marks.read() if n.startswith(_TRAINING))
         yield
         self.marks.mark_all()
 
     def check_adapter(self) -> None:
-        """Compare the adapter of a finished iteration with the trained one.
+        """Check that the adapter of a finished iteration is undamaged.
 
         Raises:
-            RunDirectoryError: if it is damaged; where it is gone, the predictor says so.
+            RunDirectoryError: if it is damaged. A missing adapter is left to the predictor.
         """
         if self.is_finished:
             self._refuse_damage(self.read_result(), below="adapter/", large=True)
@@ -168,7 +168,7 @@ class IterationFiles:
     # --- evaluation ---
 
     def read_completed(self) -> list[CompletedTaskInstance] | None:
-        """The evaluated instances, or None if they are not there yet."""
+        """The evaluated instances, or None before the evaluation."""
         path = self._path("completed.jsonl")
         return read_completed(path) if path.exists() else None
 
@@ -189,17 +189,17 @@ class IterationFiles:
             return IterationResult.model_validate(read_json(path))
 
     def write_result(self, result: IterationResult) -> IterationResult:
-        """Finish the iteration; the result with what its files were written with."""
+        """Finish the iteration; return the result with the marks of its files."""
         result = result.model_copy(update={"files": self.marks.complete()})
         self.marks.remove()
         write_json(self._path("iteration.json"), result.model_dump(mode="json"))
         return result
 
     def check(self) -> None:
-        """Compare the files with what they were written with, as far as that is known.
+        """Compare the files with their marks, if they have any.
 
         Raises:
-            RunDirectoryError: naming the first file that is not as it was written.
+            RunDirectoryError: names the first file that has changed.
         """
         if self.is_finished:
             self._refuse_damage(self.read_result())
@@ -236,10 +236,10 @@ def finished_iterations(root: Path) -> list[IterationFiles]:
 
 
 def checked_iterations(root: Path) -> list[IterationFiles]:
-    """The finished iterations below `root`; their files, and those of the next one, are whole.
+    """The finished iterations below `root`; checks their files and those of the next iteration.
 
     Raises:
-        RunDirectoryError: naming the first file that is gone, or not as it was written.
+        RunDirectoryError: names the first file that is missing or has changed.
     """
     finished = finished_iterations(root)
     for files in (*finished, IterationFiles(root, len(finished))):
@@ -248,10 +248,10 @@ def checked_iterations(root: Path) -> list[IterationFiles]:
 
 
 def refuse_damaged_run(directory: Path) -> None:
-    """Compare all files of a finished run with how they were written.
+    """Check that all files of a finished run are as they were written.
 
     Raises:
-        RunDirectoryError: naming the first file that is gone, or not as it was written.
+        RunDirectoryError: names the first file that is missing or has changed.
     """
     checked_iterations(directory / "iterations")
     MarkedFolder(directory, "restore it, or run the episode afresh").check()

@@ -1,4 +1,4 @@
-"""Files of records and of completed instances, one a line; a damaged one is named."""
+"""JSONL files of records and of completed instances; errors name a damaged file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dataenvgym.workspace import naming_damage
 
 
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
-    """Completed instances, one a line, atomically."""
-    # pydantic's own bytes, which are orjson's, spare the making of a dictionary
+    """Write completed instances, one per line, atomically."""
+    # pydantic writes the same bytes as orjson, and needs no dictionary in between
     write_jsonl(path, (orjson.Fragment(c.model_dump_json()) for c in completed))
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:
-    """Read a file of `write_completed`.
+    """Read a file that `write_completed` wrote.
 
     Raises:
         RunDirectoryError: if the file is damaged.
@@ -30,7 +30,7 @@ def read_completed(path: Path) -> list[CompletedTaskInstance]:
 
 
 def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
-    """The training records of a file, or those of some rows; a damaged file is named."""
+    """Read the training records of a file, or only some rows; errors name a damaged file."""
     with naming_damage(path):
         return _read_rows(path, rows)
 

@@ -1,10 +1,9 @@
-"""How damage to a run's files is found: the size and the hash that each one was written with.
+"""Marks of a run's files: the size and hash at writing, which reveal later damage.
 
-While an iteration is in progress, its marks are in `files.json` in its folder; the finished
-iteration has them in `iteration.json`. The run directory's own `files.json` has those of the
-agent's states and of the answered test problems. The mark of a file goes before the file is
-replaced and comes back afterwards, so that a kill may leave a file without a mark, but never with
-a wrong one.
+During an iteration its marks are in `files.json` in its folder; the finished iteration has them in
+`iteration.json`. The run directory's own `files.json` marks the agent's states and the answered
+test problems. A mark is removed before its file is replaced and written again afterwards, so a kill
+may leave a file without a mark, but never with a wrong one.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from dataenvgym.workspace import naming_damage
 
 MARKS_FILE = "files.json"
 LARGE = 2**28
-"""Bytes from which a file is known by its size until it is needed: weights of whole students."""
+"""Size in bytes from which only the size is checked until the file is used (whole students)."""
 
 _UNMARKED = re.compile(r"iteration\.json|files\.json|warnings.*")
-# Training files name their run directory, which may be moved, or be on another machine meanwhile.
+# Training files contain the path of their run directory, which may have been moved since.
 _NAMING_PATHS = (".yaml", ".json")
 _TEXTS = re.compile(rb"([\"'\n])")
 _ITERATIONS = b"/iterations/"
@@ -36,7 +35,7 @@ _ITERATIONS = b"/iterations/"
 class FileMark(Model):
     """A file's size in bytes and its SHA-256 (hex).
 
-    In YAML and JSON files, paths into the folder of the iterations count without what is before it.
+    In YAML and JSON files, the hash ignores the part of a path before the folder of iterations.
     """
 
     bytes: int
@@ -44,7 +43,7 @@ class FileMark(Model):
 
 
 Marks = Mapping[str, FileMark]
-"""By the file's path in the folder, with "/" on all systems."""
+"""Marks by the file's path in the folder, with "/" on all systems."""
 
 _MARKS: TypeAdapter[dict[str, FileMark]] = TypeAdapter(dict[str, FileMark])
 
@@ -53,8 +52,8 @@ class MarkedFolder:
     """A folder whose files are marked as they are written.
 
     Args:
-        directory: the folder, which need not be there yet.
-        way_out: what to do about a damaged file, as the end of a message.
+        directory: the folder; it need not exist yet.
+        way_out: the end of an error message: what to do about a damaged file.
     """
 
     def __init__(self, directory: Path, way_out: str) -> None:
@@ -63,19 +62,19 @@ class MarkedFolder:
 
     @contextmanager
     def replacing(self, name: str) -> Iterator[Path]:
-        """The path of a file that the block writes; it is marked afterwards."""
+        """Yield the path of a file that the block writes, and mark the file afterwards."""
         self.forget([name])
         yield self.directory / name
         self._write({**self.read(), name: mark_of(self.directory / name)})
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drop the marks of these files, which are about to be replaced."""
+        """Remove the marks of these files before they are replaced."""
         marks = self.read()
         if gone := marks.keys() & set(names):
             self._write({name: mark for name, mark in marks.items() if name not in gone})
 
     def complete(self) -> dict[str, FileMark]:
-        """The marks of all files; those without one are marked now."""
+        """Mark files without a mark, and return the marks of all files."""
         marks = self.read()
         files = _files(self.directory)
         return {name: marks.get(name) or mark_of(path) for name, path in files}
@@ -86,11 +85,11 @@ class MarkedFolder:
             self._write(complete)
 
     def remove(self) -> None:
-        """Remove the marks, once they are kept elsewhere."""
+        """Remove the marks after they have been saved elsewhere."""
         (self.directory / MARKS_FILE).unlink(missing_ok=True)
 
     def mark(self, name: str) -> None:
-        """Mark the file if a kill has left it without."""
+        """Mark the file if a kill left it without a mark."""
         if name not in (marks := self.read()):
             self._write({**marks, name: mark_of(self.directory / name)})
 
@@ -99,10 +98,10 @@ class MarkedFolder:
 
         Args:
             below: only files whose path begins with this.
-            missing: False where a missing file is written anew.
+            missing: False to accept missing files, which are then written again.
 
         Raises:
-            RunDirectoryError: naming the first file that is not as it was written.
+            RunDirectoryError: names the first file that has changed.
         """
         marks = self.read()
         if not missing:
@@ -110,7 +109,7 @@ class MarkedFolder:
         refuse_damage(self.directory, marks, self.way_out, below=below)
 
     def read(self) -> dict[str, FileMark]:
-        """The marks; none where nothing is marked yet.
+        """Read the marks; empty if nothing is marked yet.
 
         Raises:
             RunDirectoryError: if their file is damaged.
@@ -122,13 +121,13 @@ class MarkedFolder:
             return _MARKS.validate_python(read_json(path))
 
     def _write(self, marks: Marks) -> None:
-        # by name: a resumed run marks some files in another order than an undisturbed one
+        # sorted, because a resumed run may mark files in another order
         rows = {name: marks[name].model_dump() for name in sorted(marks)}
         write_json(self.directory / MARKS_FILE, rows)
 
 
 def mark_of(path: Path) -> FileMark:
-    """The mark of a file as it is now."""
+    """Compute the mark of a file."""
     if path.suffix in _NAMING_PATHS and path.stat().st_size < LARGE:
         data = _without_place(path.read_bytes())
         return FileMark(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
@@ -140,16 +139,16 @@ def refuse_damage(
 ) -> None:
     """Compare the files of a folder with their marks.
 
-    A folder in it that is gone as a whole was removed on purpose (adapters are large), and is
-    missed by code that needs it.
+    A folder that is missing as a whole counts as removed on purpose (adapters are large); code that
+    needs it raises its own error.
 
     Args:
-        way_out: what to do about a damaged file.
+        way_out: what to do about a damaged file, for the message.
         below: only files whose path begins with this.
-        large: read large files too, whose size is enough otherwise.
+        large: also hash large files; otherwise only their size is checked.
 
     Raises:
-        RunDirectoryError: naming the first file that is gone, or not as it was written.
+        RunDirectoryError: names the first file that is missing or has changed.
     """
     for name, mark in marks.items():
         path = directory / name
@@ -167,7 +166,7 @@ def refuse_damage(
 
 
 def _without_place(data: bytes) -> bytes:
-    """YAML or JSON without what is before `/iterations/` in its texts."""
+    """Remove the part before `/iterations/` from paths in YAML or JSON."""
     if _ITERATIONS not in data:
         return data
     return b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in _TEXTS.split(data))

@@ -1,10 +1,10 @@
-"""Finds texts that repeat an earlier one, or nearly.
+"""Finds texts that repeat an earlier text exactly or nearly.
 
 Two texts are near duplicates if their sets of word 3-grams have a Jaccard similarity of at least
-`similarity` and they hold the same numbers in the same order: a problem with other numbers is
-another problem. Locality-sensitive hashing proposes candidates, at a lower threshold, so that it
-misses few: texts that have a band of their MinHash (by `datasketch`) in common. Their exact
-similarity decides.
+`similarity` and they have the same numbers in the same order: a problem with other numbers is
+another problem. Locality-sensitive hashing proposes candidates: texts that share a band of their
+MinHash (by `datasketch`). Its threshold is lower, so that it misses few. The exact similarity
+decides.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SLACK = 0.15
 
 Shingles = frozenset[bytes]
 Bands = NDArray[np.uint64]
-"""The bands of some texts, a row for each; zeros for one that is too short."""
+"""The bands of some texts, one row per text; zeros for texts that are too short."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A normalized text (words one space apart) and its bands; none if it is too short for them.
+    """A normalized text (words one space apart) and its bands; a text may be too short for bands.
 
-    Two texts with a band (an unsigned 64-bit number) in common may be near duplicates.
+    A band is an unsigned 64-bit number. Two texts that share a band may be near duplicates.
     """
 
     text: str
@@ -45,17 +45,17 @@ class Fingerprint:
 
 
 def bands_of(fingerprints: Sequence[Fingerprint]) -> Bands:
-    """Their bands, which `SeenTexts.fingerprints_of` takes."""
+    """Collect the bands of fingerprints, for `SeenTexts.fingerprints_of`."""
     width = max((len(one.bands) for one in fingerprints), default=0)
     rows = [one.bands or (0,) * width for one in fingerprints]
     return np.array(rows, dtype="<u8").reshape(len(rows), width)
 
 
 class SeenTexts:
-    """The texts so far, numbered from 0 on.
+    """The texts seen so far, numbered from 0.
 
-    The bands are in arrays and in a dictionary of plain numbers: Python's garbage collector walks
-    neither, so that a step costs the same however many texts there are.
+    The bands are in arrays and in a dictionary of plain numbers. Python's garbage collector does
+    not visit these, so the cost of a step does not grow with the number of texts.
 
     Args:
         similarity: Jaccard threshold in (0, 1); texts too short to reach it with one word
@@ -78,13 +78,13 @@ class SeenTexts:
         return len(self._texts)
 
     def fingerprint(self, text: str) -> Fingerprint:
-        """The features of a text for `repeats` and `add`."""
+        """Compute the fingerprint of a text for `repeats` and `add`."""
         shingles = _shingles(text)
         if len(shingles) < self._shortest:
             return Fingerprint(text)
         minhash = _empty().copy()
         minhash.update_batch(shingles)
-        # texts with other numbers have other bands, and are not candidates
+        # the numbers change the bands, so texts with other numbers are not candidates
         own = _numbers(text).encode()
         n_bands, size = _layout(self._similarity)
         values = minhash.hashvalues[: n_bands * size].astype(">u4").reshape(n_bands, size)
@@ -92,9 +92,9 @@ class SeenTexts:
         return Fingerprint(text, tuple(map(_hash, keys)))
 
     def fingerprints_of(self, texts: Sequence[str], bands: Bands) -> dict[str, Fingerprint]:
-        """By text, the fingerprints that `bands` were made of; none if these are others'.
+        """Restore fingerprints from `bands`, by text; empty if the bands do not fit the texts.
 
-        One text is hashed to see that. It finds files of another version of the hash.
+        One text is hashed to check this. That detects bands from another version of the hash.
         """
         if len(bands) != len(texts):
             return {}
@@ -104,7 +104,7 @@ class SeenTexts:
         return found if one and one == self.fingerprint(one.text) else {}
 
     def repeats(self, one: Fingerprint) -> Literal["duplicate", "near_duplicate"] | None:
-        """Why it is not a new text, or None."""
+        """Why the text is not new, or None if it is."""
         if one.text in self._numbers:
             return "duplicate"
         candidates = {number for band in one.bands for number in self._with_band(band)}
@@ -112,7 +112,7 @@ class SeenTexts:
         return "near_duplicate" if near else None
 
     def add(self, one: Fingerprint) -> None:
-        """From now on it is not a new text."""
+        """Remember the text."""
         number = len(self._texts)
         self._texts.append(one.text)
         if self._numbers.setdefault(one.text, number) != number:
@@ -167,7 +167,7 @@ def _empty() -> MinHash:
 
 @cache
 def _layout(similarity: float) -> tuple[int, int]:
-    """How many bands there are, and how many hashes each has; takes a second to compute."""
+    """The number of bands, and of hashes per band; takes a second to compute."""
     from datasketch import MinHashLSH
 
     layout = MinHashLSH(threshold=max(similarity - _SLACK, 0.1), num_perm=_PERMUTATIONS)

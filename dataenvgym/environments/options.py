@@ -1,4 +1,4 @@
-"""Options of an episode: given when a teaching environment is made, and at `reset`."""
+"""Options of an episode: those of a teaching environment, and those of `reset`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class EnvironmentOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class TeachingOptions:
-    """The options of `TeachingEnvironment` that decide how an episode goes; see there.
+    """Options of `TeachingEnvironment` that determine an episode; see there.
 
     Raises:
-        ConfigurationError: for a value that cannot be.
+        ConfigurationError: for an impossible value.
     """
 
     mode: Mode = "incremental"
@@ -65,13 +65,13 @@ class TeachingOptions:
             raise ConfigurationError(f"similarity is {self.similarity}, expected between 0 and 1")
 
     def end_at(self, last: IterationResult) -> bool:
-        """Whether the target score or the record budget is reached."""
+        """True if the target score or the record budget is reached."""
         return aim_reached(
             last.val_score, last.n_records_total, self.target_score, self.max_records
         )
 
     def described(self) -> dict[str, Any]:
-        """By name, as an episode's identity keeps them."""
+        """The options by name, for the episode's identity."""
         return asdict(self)
 
 
@@ -82,7 +82,7 @@ def _is_count(value: object) -> bool:
 def aim_reached(
     score: float, records: int, target_score: float | None, max_records: int | None
 ) -> bool:
-    """Whether a validation score or a number of records ends an episode."""
+    """True if the validation score or the number of records ends an episode."""
     return (target_score is not None and score >= target_score) or (
         max_records is not None and records >= max_records
     )
@@ -100,10 +100,10 @@ class ResetOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any] | None) -> Self:
-        """The options by name.
+        """Parse the options of `reset`.
 
         Raises:
-            ConfigurationError: for a name without an option.
+            ConfigurationError: for an unknown name.
         """
         names = [each.name for each in fields(cls)]
         if not isinstance(options, Mapping | None):

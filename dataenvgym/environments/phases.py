@@ -2,8 +2,8 @@
 
     agent -> check -> dataset -> train -> load -> generate -> score -> save
 
-A `PhaseClock` is entered as `clock("train")`; it adds up seconds by phase and tells its
-listeners when a phase begins and ends. It knows nothing of the phases' work.
+Enter a phase as `clock("train")`: the `PhaseClock` adds up seconds by phase, and notifies its
+listeners when a phase begins and ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Listener = Callable[[Literal["begin", "end"], int, str, float], None]
 
 
 class PhaseClock:
-    """Seconds by phase of the iteration that is going on."""
+    """The seconds spent in each phase of the current iteration."""
 
     def __init__(self) -> None:
         self.iteration = 0
@@ -28,13 +28,13 @@ class PhaseClock:
         self.listeners: list[Listener] = []
 
     def start(self, iteration: int) -> None:
-        """Begin an iteration: forget the seconds of the last one."""
+        """Begin an iteration: reset the seconds."""
         self.iteration = iteration
         self.seconds = {}
 
     @contextmanager
     def __call__(self, phase: str) -> Iterator[None]:
-        """One phase; entered twice, its seconds add up. A phase that raises does not end."""
+        """Enter a phase. Seconds of repeated phases add up. A phase that raises does not end."""
         self._tell("begin", phase, 0.0)
         began = time.perf_counter()
         yield

@@ -1,4 +1,4 @@
-"""The teaching environments in which the agent writes the records itself.
+"""Teaching environments in which the agent writes the records itself.
 
 `OpenEnded` shows the evaluated instances without their gold skills; `SkillList` shows the skills,
 and the report grouped by them.
@@ -54,7 +54,7 @@ class RecordEnvironment(TeachingEnvironment):
 
 
 class OpenEnded(RecordEnvironment):
-    """The agent sees the evaluated instances and the overall score, and no gold skills."""
+    """The agent sees the evaluated instances and the overall score, but no skills."""
 
     metadata: ClassVar[dict[str, Any]] = {**TeachingEnvironment.metadata, "shows_skills": False}  # type: ignore[misc]
 

@@ -1,9 +1,8 @@
-"""How quality checks act: a record is dropped for the first check that it does not pass.
+"""Runs quality checks; a record is dropped for the first check that it fails.
 
-A check that cannot judge keeps nothing from training: its records pass, and they are counted and
-named in a warning. That holds where a single question failed, and where a teacher's budget is
-spent, which only the user can change. A student or a teacher that is gone is another matter (see
-`dataenvgym.quality.answering`): the `PredictionError` ends the run, and the same command checks
+A record that a check could not judge passes, and a warning counts it. This happens if a question
+failed, or if a teacher's budget is spent. If the student or the teacher no longer answers at all
+(see `dataenvgym.quality.answering`), the `PredictionError` ends the run; the same command checks
 the records again.
 """
 
@@ -18,10 +17,10 @@ from dataenvgym.run_warnings import warn_run
 
 
 class RecordJudge:
-    """Puts records to the checks.
+    """Runs the quality checks on records.
 
     Attributes:
-        unjudged: each record that a check could not judge, with that check's reason.
+        unjudged: records that a check could not judge, each with the check's reason.
     """
 
     def __init__(
@@ -32,13 +31,13 @@ class RecordJudge:
         self.unjudged: list[tuple[TrainingDatum, str]] = []
 
     def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
-        """For each record the reason of the first check that it does not pass, or None.
+        """For each record, return the reason of the first check that it fails, or None.
 
-        Each check is asked once, about the records that passed those before it.
+        Each check runs once, on the records that passed the checks before it.
 
         Raises:
-            ConfigurationError: if a check does not answer for each record.
-            PredictionError: if the student, or the teacher that a check asks, is gone.
+            ConfigurationError: if a check does not return one verdict per record.
+            PredictionError: if the student, or a check's teacher, no longer answers at all.
         """
         reasons: list[str | None] = [None] * len(records)
         for check in self._checks:

@@ -1,4 +1,4 @@
-"""The texts of a training record, and the form in which texts are compared."""
+"""The texts of a training record, and their normalization for comparisons."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _calls(messages: Conversation) -> list[str]:
 
 
 def record_questions(record: TrainingDatum) -> list[str]:
-    """The texts of a record that may be a problem: all but the assistant's."""
+    """The texts of a record that may be a problem: all except the assistant's."""
     match record:
         case ChatDatum() | ScoredDatum():
             return [record.system, *(m.content for m in record.messages if m.role != "assistant")]
@@ -50,9 +50,9 @@ def record_questions(record: TrainingDatum) -> list[str]:
 
 
 def record_text(record: TrainingDatum) -> str:
-    """All that makes a record what it is, as one text.
+    """Everything that distinguishes a record, as one text.
 
-    A number stands for the tools of a chat: those that many records share make none alike.
+    The tools of a chat become one number, so that shared tools do not make records similar.
     """
     more: list[str] = []
     match record:
@@ -71,7 +71,7 @@ def _tools_number(tools: tuple[Tool, ...]) -> list[str]:
 
 
 def normalized(text: str) -> str:
-    """Casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
+    """Keep casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
     text = _folded(text)
     if text.isascii():
         return " ".join(_ASCII_WORDS.findall(text))
@@ -79,7 +79,7 @@ def normalized(text: str) -> str:
 
 
 def words_and_stops(text: str) -> list[str]:
-    """Casefolded words, numbers, mathematical signs and the signs that end a sentence."""
+    """Split into casefolded words, numbers, mathematical signs and ends of sentences."""
     text = _folded(text)
     return _ASCII.findall(text) if text.isascii() else _spaced_out(text)
 
@@ -100,7 +100,7 @@ def _spaced_out(text: str) -> list[str]:
 
 def _spaced(character: str) -> str:
     category = unicodedata.category(character)[0]
-    if category in "LMN":  # marks are vowels in many scripts, and belong to words
+    if category in "LMN":  # combining marks are vowels in many scripts: part of words
         return character
     kept = category == "S" or character in _SIGNS or character in _STOPS
     return f" {character} " if kept else " "

@@ -1,4 +1,4 @@
-"""A teaching environment as text (`render_mode="ansi"`): how the student does, by skill."""
+"""Renders a teaching environment as text (`render_mode="ansi"`): the student's score by skill."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 RENDER_MODES = ("ansi",)
 _WIDEST = 23
-"""Characters of a name that are shown, so that a forest fits into 80 columns."""
+"""The most characters of a name, so that a forest fits into 80 columns."""
 
 
 def checked_mode(mode: str | None) -> str | None:
-    """The render mode, if there is such a one.
+    """Return the render mode if it exists.
 
     Raises:
-        ConfigurationError: if not.
+        ConfigurationError: for an unknown mode.
     """
     if mode is not None and mode not in RENDER_MODES:
         raise ConfigurationError(
@@ -32,7 +32,7 @@ def checked_mode(mode: str | None) -> str | None:
 
 
 def headline(results: Sequence[IterationResult]) -> str:
-    """The task, the iteration, the score with its last change, and the records so far."""
+    """The task, the iteration, the score with its last change, and the number of records."""
     last = results[-1]
     change = f" ({last.reward:+.3f})" if last.iteration else ""
     return (
@@ -42,7 +42,7 @@ def headline(results: Sequence[IterationResult]) -> str:
 
 
 def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
-    """A row for each skill: its score with the untouched student, and now."""
+    """One row per skill: its score before any training, and now."""
     before = {(s.category, s.skill): s.score for s in base.skills}
     rows = [
         (
@@ -58,7 +58,7 @@ def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
 
 
 def forest_table(forest: Forest) -> str:
-    """A row for each skill, and under it one for each of its subskills."""
+    """One row per skill, followed by one row for each of its subskills."""
     rows = [
         (skill, subskill, str(allocation), str(made), _score(val), _score(train))
         for skill, subskill, allocation, made, val, train in forest_rows(forest)
@@ -70,9 +70,10 @@ def forest_table(forest: Forest) -> str:
 def forest_rows(
     forest: Forest,
 ) -> Iterator[tuple[str, str, int, int, float | None, float | None]]:
-    """Skill, subskill, allocation, records made, validation and training accuracy.
+    """Yield skill, subskill, allocation, records made, validation and training accuracy.
 
-    A row of a whole skill has no subskill; its subskills come next, in the order of opening.
+    In a skill's own row the subskill is empty; rows of its subskills follow, in the order of
+    opening.
     """
     for t in forest.trees:
         yield t.skill, "", t.allocation, t.generated, t.val_accuracy, t.train_accuracy
@@ -85,7 +86,7 @@ def _score(value: float | None) -> str:
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -> str:
-    """Columns under their names; the first `texts` of them are left-aligned."""
+    """Align columns under their names; the first `texts` columns are left-aligned."""
     lines = [names, *([_short(cell) for cell in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
     aligned = (
@@ -99,6 +100,6 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -
 
 
 def _short(text: str) -> str:
-    """The text on one line, printable, and cut where it is too wide."""
+    """Make the text printable, on one line, and cut it if it is too wide."""
     text = "".join(c if c.isprintable() else " " for c in text)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."

@@ -1,4 +1,4 @@
-"""The student as an agent sees it: it answers, and nothing that the agent does changes it."""
+"""The student as an agent sees it: agents can ask it, but cannot change it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PASSED_ON = ("submit", "connect", "describe", "save", "with_adapter", "former_a
 
 
 class ShownStudent:
-    """Passes everything on to `predictor` but what would change it; tries records by `trial`.
+    """Forwards calls to `predictor`, except those that would change it; `trial` tries records.
 
-    The environment alone trains the student. One that an agent trained or reset would do so in no
-    resumed run, which would then continue with another student than the undisturbed one.
+    Only the environment trains the student. If an agent trained or reset it, a resumed run would
+    not repeat that, and would continue with another student.
 
     Args:
         predictor: the student.
-        trial: `TeachingEnvironment.trial`, where records may be tried.
+        trial: `TeachingEnvironment.trial`, or None if records cannot be tried.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ShownStudent:
         return self._predictor.predict(conversations, sampling)
 
     def trial(self, records: Any) -> PerformanceReport:
-        """See `ShownStudentInterface`; AgentError where records cannot be tried."""
+        """See `ShownStudentInterface`; raises AgentError if records cannot be tried."""
         if self._trial is None:
             raise AgentError("records can be tried by agents, policies and engines only")
         return self._trial(records)
@@ -69,13 +69,13 @@ class ShownStudent:
         self._refuse("remember_former")
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_predictor":  # of a copy that is being made
+        if name == "_predictor":  # while a copy is being made
             raise AttributeError(name)
         return getattr(self._predictor, name)
 
     def _refuse(self, method: str) -> NoReturn:
         raise AgentError(
-            f"the agent called {method}() of the student, which the environment alone may do: an "
+            f"the agent called {method}() of the student, which only the environment may do: an "
             "agent asks it with predict(), and teaches it with the records that it returns. For "
-            "experiments make a predictor of your own"
+            "experiments make your own predictor"
         )

@@ -1,4 +1,4 @@
-"""The state of an agent or an engine, as a JSON file that is read back as it was."""
+"""Saves and restores the state of an agent or an engine as JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dataenvgym.workspace import naming_damage
 
 
 def state_of(thing: Stateful) -> dict[str, Any]:
-    """The result of its `state_dict()`.
+    """Return the result of `state_dict()`.
 
     Raises:
-        AgentError: if that is not a dict of JSON values, which could not be read back.
+        AgentError: if it is not a dict of JSON values, which JSON restores unchanged.
     """
     state: Any = thing.state_dict()
     whose = f"state_dict() of {type(thing).__name__}"
@@ -37,10 +37,10 @@ def state_of(thing: Stateful) -> dict[str, Any]:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The state in the file.
+    """Read the state in the file.
 
     Raises:
-        RunDirectoryError: if it is gone or damaged.
+        RunDirectoryError: if the file is missing or damaged.
     """
     way_out = "without it, a resumed run would differ; restore it, or start the run afresh"
     if not path.exists():
@@ -52,7 +52,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def _not_finite(value: Any, name: str = "") -> str | None:
-    """The first NaN or infinite number, with its name; None if there is none."""
+    """Describe the first NaN or infinite number; None if there is none."""
     if isinstance(value, float) and not math.isfinite(value):
         return f"{name} is {value}"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The student over an episode: trained iteration by iteration, brought back to any of them."""
+"""The student of an episode: trained in each iteration, and restored to any of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Student:
     """A predictor that learns within an episode's folder.
 
     Args:
-        predictor: who answers, and is trained.
-        episode: where the adapters are.
-        options: of the training data beside the new records.
+        predictor: answers, and is trained.
+        episode: has the adapters.
+        options: say which earlier records are trained on again.
     """
 
     def __init__(
@@ -37,19 +37,19 @@ class Student:
         self._options = options
 
     def load(self, adapter: int | None) -> None:
-        """Have it answer as after the training of that iteration; None is the untouched one.
+        """Load the adapter of an iteration; None loads the base student.
 
         Raises:
-            RunDirectoryError: if the adapter is not as it was trained.
+            RunDirectoryError: if the adapter is damaged.
         """
         load_adapter(self._predictor, self._episode.iterations, adapter)
 
     def go_back(self, adapter: int | None, error: BaseException) -> None:
-        """Make it answer as before a failed step; the step's own error is the one that counts."""
+        """Restore the student after a failed step; a failure here becomes a note on `error`."""
         try:
             self.load(adapter)
         except DataEnvGymError as another:
-            error.add_note(f"the student could not be brought back either: {another}")
+            error.add_note(f"the student could not be restored either: {another}")
 
     def train(
         self,
@@ -63,7 +63,7 @@ class Student:
         """Train on the accepted records; return the iteration whose adapter is then active.
 
         Args:
-            seed: the episode's.
+            seed: the episode's seed.
         """
         if not accepted:
             return history.last.adapter
@@ -87,13 +87,13 @@ class Student:
 
 
 def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: int | None) -> None:
-    """Have the predictor answer as after the training of that iteration; None is the base student.
+    """Load the adapter of an iteration into the predictor; None loads the base student.
 
     Args:
         root: the folder `iterations/`.
 
     Raises:
-        RunDirectoryError: if the adapter is not as it was trained.
+        RunDirectoryError: if the adapter is damaged.
     """
     if adapter is None:
         predictor.reset()
@@ -106,7 +106,7 @@ def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: in
 
 
 def former_of(root: Path, adapter: int) -> Path | None:
-    """The folder with what the student had learned before the training of that iteration.
+    """The folder with the student's adapter from before the training of that iteration.
 
     Args:
         root: the folder `iterations/`.
@@ -115,5 +115,5 @@ def former_of(root: Path, adapter: int) -> Path | None:
 
 
 def folder_of(root: Path, adapter: int | None) -> Path | None:
-    """The folder with what the training of that iteration taught; None for no training."""
+    """The folder with the adapter that was trained in that iteration; None for no training."""
     return None if adapter is None else IterationFiles(root, adapter).adapter

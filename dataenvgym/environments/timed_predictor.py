@@ -1,4 +1,4 @@
-"""Tells the time that a predictor takes from the time that scoring takes."""
+"""Measures the time spent waiting for a predictor, apart from the time for scoring."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from dataenvgym.records import Conversation
 
 
 class TimedPredictor:
-    """Passes calls on to `predictor` and adds up the `seconds` in which replies were waited for.
+    """Forwards calls to `predictor`, and adds up the `seconds` of waiting for replies.
 
-    A predictor that offers `submit` is passed on with it; seconds in which several replies were
-    waited for count once. So do those of its former selves (see `SharesBase`).
+    It offers `submit` if `predictor` does. Seconds of waiting for several replies at the same time
+    count once, including replies of the student's earlier adapters (see `SharesBase`).
     """
 
     def __init__(self, predictor: PredictorInterface, waiting: _Stopwatch | None = None) -> None:
@@ -35,7 +35,7 @@ class TimedPredictor:
         if isinstance(predictor, Submits):
             self.submit = self._timed(predictor.submit)
         if isinstance(predictor, Connects):
-            self.connect = predictor.connect  # a start is no waiting for replies
+            self.connect = predictor.connect  # starting up is not waiting for replies
         if isinstance(predictor, Closes):
             self.close = predictor.close
         if isinstance(predictor, SharesBase):
@@ -46,7 +46,7 @@ class TimedPredictor:
 
     @property
     def seconds(self) -> float:
-        """How long replies were waited for, in all."""
+        """The total time of waiting for replies."""
         return self._waiting.seconds
 
     def predict(

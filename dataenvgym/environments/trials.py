@@ -1,4 +1,4 @@
-"""A trial: how the student would do after a training, of which nothing is kept."""
+"""A trial: trains and evaluates the student on some records, and keeps nothing of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRIED = (
 
 
 def try_records(episode: Episode, records: Sequence[TrainingDatum]) -> PerformanceReport:
-    """The report that a step with these records would give; see `TeachingEnvironment.trial`."""
+    """Report the result of a step with these records; see `TeachingEnvironment.trial`."""
     previous = episode.history.last
     number = episode.open_next().number
     began = time.perf_counter()
@@ -43,9 +43,9 @@ def try_records(episode: Episode, records: Sequence[TrainingDatum]) -> Performan
 def _tried(
     episode: Episode, records: Sequence[TrainingDatum], files: IterationFiles
 ) -> PerformanceReport:
-    """The report after a training on the records, all of it in `files`."""
+    """The report after training on the records; all files go to `files`."""
     files.clear()
-    clock = PhaseClock()  # its phases are not those of the iteration
+    clock = PhaseClock()  # its phases do not count for the iteration
     accepted = episode.judged(files.number, records).accepted
     episode.student.train(accepted, files, episode.history, seed=episode.seed, clock=clock)
     _, report = evaluated(

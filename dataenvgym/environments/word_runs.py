@@ -1,12 +1,12 @@
-"""Finds runs of 13 words in a row that a text has in common with a set of texts.
+"""Finds runs of 13 consecutive words that a text shares with a set of texts.
 
-Thirteen words are what contamination studies of language models go by: fewer are often an idiom,
-more are easily missed. A run that is in many of the texts (more than ten of them, or more than
-half) is boilerplate, such as how to write the answer, and gives no problem away.
+Contamination studies of language models use thirteen words: fewer are often an idiom, and more
+miss copies with small changes. A run in many of the texts (more than ten of them, or more than
+half) is boilerplate, such as how to write the answer, and does not give a problem away.
 
-Words are numbered, and all runs of all texts hashed at once into a sorted array of 64-bit numbers
-(a polynomial in the words' own random numbers, modulo 2 ** 64), so that a set of 10,000 problems
-costs a few tenths of a second and some megabytes.
+Each word has a random number. All runs of all texts are hashed at once into a sorted array of
+64-bit numbers (a polynomial in the words' numbers, modulo 2 ** 64). A set of 10,000 problems takes
+a few tenths of a second and some megabytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WordRuns:
         self._hashes = _telling(self._hashed(numbers), np.array(lengths, dtype=np.int64))
 
     def has_run_of(self, words: Sequence[str]) -> bool:
-        """Whether 13 words in a row of these are in a row in one of the texts, too."""
+        """True if 13 consecutive words also occur in one of the texts."""
         if len(words) < RUN or not len(self._hashes):
             return False
         hashes = self._hashed([self._numbers.get(word, 0) for word in words])
@@ -47,7 +47,7 @@ class WordRuns:
         return bool((self._hashes[places] == hashes).any())
 
     def _hashed(self, numbers: Sequence[int]) -> Hashes:
-        """The hash of the run that begins at each word, for all but the last twelve words."""
+        """Hash the run that begins at each word, except at the last twelve."""
         own = self._words_own[np.array(numbers, dtype=np.int64)]
         count = max(0, len(own) - RUN + 1)
         hashes = np.zeros(count, dtype=np.uint64)
@@ -64,7 +64,7 @@ def _telling(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
     """The sorted hashes of runs that are within one text and are not boilerplate.
 
     Args:
-        hashes: of all runs, those that reach from one text into the next included.
+        hashes: of all runs, including those that reach from one text into the next.
         lengths: of the texts, in words.
     """
     if not len(lengths):
@@ -75,7 +75,7 @@ def _telling(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
     hashes, text_of = hashes[within], text_of[within]
     order = np.lexsort((text_of, hashes))
     hashes, text_of = hashes[order], text_of[order]
-    # each run once for each text that has it
+    # count each run once per text
     first = np.ones(len(hashes), dtype=bool)
     first[1:] = (hashes[1:] != hashes[:-1]) | (text_of[1:] != text_of[:-1])
     runs, counts = np.unique(hashes[first], return_counts=True)

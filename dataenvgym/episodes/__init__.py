@@ -1,13 +1,13 @@
 """Episodes: one agent in one teaching environment, from the base student to the test split.
 
 runner      `run_episode`: the loop of agent and environment
-recorded_agent  the agent, with its state kept for going on after a kill
+recorded_agent  the agent, with its state saved so that a killed run can be resumed
 bookkeeping the summary, the test scores, the end
-callbacks   what can be told of it meanwhile: event log, experiment trackers
+callbacks   notified while it runs: event log, experiment trackers
 progress    the display while it runs
-log         what libraries have to say while it runs
-summary     what it came to: `summary.json`
-run_files   a run directory, read
+log         the log messages of libraries while it runs
+summary     the result: `summary.json`
+run_files   reads a run directory
 report      `report.md` (its sections in `report_sections`) and the short version for a terminal;
             `plots` draws `curve.png`
 show        its records and transcripts, before and after

@@ -1,7 +1,7 @@
-"""The bookkeeping of an episode: its summary, its test scores, and telling the callbacks.
+"""The bookkeeping of an episode: its summary, its test scores, and its callbacks.
 
-`summary.json` says at any time how far the episode is; `test/NNN.jsonl` holds the test split as
-the student of iteration NNN answered it.
+`summary.json` is kept up to date; `test/NNN.jsonl` has the answers of the student of iteration NNN
+to the test split.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Bookkeeping:
     Args:
         teaching: the environment.
         directory: the run directory.
-        agent: who teaches, known by its name here.
+        agent: the agent that teaches; only its name is used here.
         seed: of the episode.
-        callbacks: told of everything, after `events.jsonl`.
-        test_task: scored at the end, or None.
+        callbacks: are notified of every event, after `events.jsonl`.
+        test_task: is scored at the end, or None.
 
     Attributes:
-        clock: times the phases of the episode, and tells the callbacks of them.
+        clock: times the phases of the episode, and notifies the callbacks of them.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Bookkeeping:
         self._n_before = 0
 
     def refuse_another_agent(self) -> None:
-        """An episode belongs to the agent that began it."""
+        """Raise RunDirectoryError if another agent began this episode."""
         before = whole_summary(self.directory)
         if before is not None and before.agent != self.agent_name:
             raise RunDirectoryError(
@@ -90,10 +90,10 @@ class Bookkeeping:
 
     @contextmanager
     def watched(self, iterations: int, *, resumes: bool) -> Iterator[None]:
-        """Tell the callbacks of the start and of a bad end, of phases and of warnings.
+        """Notify the callbacks of the start, of phases, of warnings and of a failure.
 
         Args:
-            resumes: whether the run in the directory is resumed.
+            resumes: True if the run in the directory is resumed.
         """
         plan = EpisodePlan(
             name=self.directory.name,
@@ -124,24 +124,24 @@ class Bookkeeping:
             self.clock.listeners.remove(self._on_phase)
 
     def _warnings_before(self) -> list[RunWarning]:
-        """Those in the summary so far, without what is derived anew at the end."""
+        """The warnings in the summary, without the one that is derived again at the end."""
         if (before := whole_summary(self.directory)) is None:
             return []
         return [warning for warning in before.warnings if warning != _nothing_trained(before)]
 
     def begun(self) -> None:
-        """The environment has taken the directory for its own."""
+        """Called when the environment has claimed the directory."""
         self._open()
         self.warnings.iteration = len(self.teaching.results) - 1
         if (gone := self._n_before - len(self.teaching.results)) > 0:
             self._begin_anew(gone)
 
     def _begin_anew(self, gone: int) -> None:
-        """Warn of an environment that does not resume; drop the test answers of the earlier try."""
+        """Warn if the environment does not resume; remove the test answers of the earlier try."""
         warn_run(
             f"{several(gone, 'finished iteration')} in {self.directory} will be done again: "
             f"{type(self.teaching).__name__} began a new episode although it was asked to resume. "
-            "Its reset() has to heed the option 'resume' (see TeachingEnvironmentInterface)"
+            "Its reset() must follow the option 'resume' (see TeachingEnvironmentInterface)"
         )
         answered = sorted((self.directory / "test").glob("*.jsonl"))
         MarkedFolder(self.directory, "").forget(f"test/{path.name}" for path in answered)
@@ -149,7 +149,7 @@ class Bookkeeping:
             path.unlink()
 
     def announce(self) -> None:
-        """Tell of the iterations that have been finished since the last call."""
+        """Report the iterations that were finished since the last call."""
         for result in self.teaching.results[self._announced :]:
             for callback in self.callbacks:
                 callback.on_iteration(IterationSummary.of(result))
@@ -157,7 +157,7 @@ class Bookkeeping:
         self._write(self._summary("running"))
 
     def conclude(self, ended: str | None) -> Summary:
-        """Score the test split of the base and of the best iteration, and sum up.
+        """Score the base student and the best iteration on the test split, and finish the summary.
 
         Args:
             ended: why the episode ended early, or None.
@@ -192,11 +192,11 @@ class Bookkeeping:
                 with marks.replacing(name):
                     write_completed(path, completed)
             return score
-        marks.mark(name)  # a kill may have left it without
+        marks.mark(name)  # a kill may have left it without a mark
         return report_of(task, read_completed(path)).score
 
     def _load_student(self, iteration: int) -> None:
-        """Have the student answer as after that iteration."""
+        """Load the student of this iteration."""
         adapter = self.teaching.results[iteration].adapter
         load_adapter(self.teaching.predictor, self.directory / "iterations", adapter)
 
@@ -207,7 +207,7 @@ class Bookkeeping:
             callback.on_phase(event, iteration, phase, seconds)
 
     def _open(self) -> None:
-        """From now on warnings and events are written: the directory does not refuse us."""
+        """Write warnings and events from now on: the directory has accepted the episode."""
         self.warnings.open()
         self._log.open()
 
@@ -216,7 +216,7 @@ class Bookkeeping:
             callback.on_warning(warning)
 
     def _end_badly(self, error: BaseException) -> None:
-        """Sum up what there is. A directory that refuses this episode is not written to."""
+        """Write a summary of what is finished; not if the directory refused the episode."""
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         summary = self._summary(status, error=described(error))
         if not self.teaching.results:
@@ -231,14 +231,14 @@ class Bookkeeping:
         self._tell_end(summary)
 
     def _tell_end(self, summary: Summary) -> None:
-        """Every callback hears of the end, whatever another one raises then."""
+        """Notify every callback of the end, even if another one raises."""
         self._has_ended = True
         with ExitStack() as stack:
             for callback in reversed(self._started):
                 stack.callback(callback.on_end, summary)
 
     def _summary(self, status: Status, **more: Any) -> Summary:
-        """The summary so far, and `more` fields."""
+        """The summary so far, with these further fields."""
         results = self.teaching.results
         summary = Summary(
             task=name_of(self.teaching.task),
@@ -259,10 +259,10 @@ class Bookkeeping:
 
     @cached_property
     def _problems(self) -> dict[str, str]:
-        """The part of its source that each split is, where a task knows it and it is not all."""
+        """For each split that is a part of its source, describe which part, if the task knows."""
         shares: dict[str, str] = {}
         for split, task in self._tasks.items():
-            # where problems cannot be loaded, the evaluation that needs them says so
+            # if problems cannot be loaded, the evaluation that needs them raises
             with suppress(DataEnvGymError, OSError):
                 if task is not None and (text := task_of(task).share()) is not None:
                     shares[split] = text
@@ -278,7 +278,7 @@ def name_of(thing: object) -> str:
 
 
 def is_spent(agent: object) -> bool:
-    """Whether its engine says that there are no records to expect (see `dataenvgym.plans`)."""
+    """True if the agent's engine says that it has no more records (see `dataenvgym.plans`)."""
     return not engine_fit(getattr(agent, "engine", None)).writes
 
 

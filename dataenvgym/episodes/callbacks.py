@@ -1,8 +1,8 @@
 """Callbacks of an episode while it runs.
 
-An `EpisodeCallback` overrides what it wants to hear. `EventLog` keeps `events.jsonl`;
-`MetricsCallback` passes scores on to TensorBoard, Weights & Biases or MLflow; the progress
-displays are in `progress`.
+A subclass of `EpisodeCallback` overrides the methods that it needs. `EventLog` writes
+`events.jsonl`; `MetricsCallback` sends scores to TensorBoard, Weights & Biases or MLflow; the
+progress displays are in `progress`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ PhaseEvent = Literal["begin", "end"]
 
 @dataclass(frozen=True)
 class EpisodePlan:
-    """The parts of an episode, for those who watch it.
+    """A description of an episode, for callbacks.
 
     Attributes:
         name: of the run directory.
         task, agent: names.
-        seed: from which all chance derives.
-        n_iterations: how many there will be, the base student's evaluation not counted.
-        n_finished: how many are already there, the base student's evaluation counted.
+        seed: of all random choices.
+        n_iterations: the planned number, without the base student's evaluation.
+        n_finished: the finished number, with the base student's evaluation.
         directory: the run directory.
-        problems: the part of its source that a split is, as in the `Summary`.
+        problems: which part of its source each split is, as in the `Summary`.
         environment: name of its class, such as "SkillList"; "" if unknown.
     """
 
@@ -51,29 +51,30 @@ class EpisodePlan:
 
 
 class EpisodeCallback:
-    """Hears of everything, does nothing: override what you need."""
+    """Does nothing on every event; override the methods that you need."""
 
     def on_start(self, plan: EpisodePlan) -> None:
-        """The episode begins, or is resumed."""
+        """Called when the episode begins or is resumed."""
 
     def on_phase(self, event: PhaseEvent, iteration: int, phase: str, seconds: float) -> None:
-        """A phase begins, or has ended after `seconds`."""
+        """Called when a phase begins, or has ended after `seconds`."""
 
     def on_warning(self, warning: RunWarning) -> None:
-        """The user should know this now. May be called from another thread."""
+        """Called with a warning for the user, perhaps from another thread."""
 
     def on_iteration(self, summary: IterationSummary) -> None:
-        """An iteration is finished; also called for those of a resumed run, before it continues."""
+        """Called when an iteration is finished; for a resumed run, also for earlier iterations."""
 
     def on_end(self, summary: Summary) -> None:
-        """The episode is finished, interrupted or failed."""
+        """Called when the episode is finished, interrupted or failed."""
 
 
 class EventLog(EpisodeCallback):
-    """One JSON object a line in `path`, for each event. A log; nothing is read back from it.
+    """Writes each event as a line of JSON to `path`. The package never reads this log.
 
     Args:
-        waits: write nothing before `open`: a run directory that refuses an episode stays as it is.
+        waits: write nothing before `open`, so that a run directory that refuses the episode stays
+            unchanged.
     """
 
     def __init__(self, path: Path, *, waits: bool = False) -> None:
@@ -82,7 +83,7 @@ class EventLog(EpisodeCallback):
         self._waiting: list[bytes] | None = [] if waits else None
 
     def open(self) -> None:
-        """Write what has been heard; from now on each event is written at once."""
+        """Write the events so far; from now on write each event at once."""
         if self._waiting is not None:
             lines, self._waiting = self._waiting, None
             self._append(b"".join(lines))
@@ -119,15 +120,15 @@ class EventLog(EpisodeCallback):
 
 
 class MetricsCallback(EpisodeCallback):
-    """Passes each iteration's scores on to an experiment tracker, imported when first used.
+    """Sends each iteration's scores to an experiment tracker, which is imported at first use.
 
-    A resumed run reports all its iterations again, so that the tracker's curves are whole:
-    TensorBoard hides the earlier ones, W&B and MLflow open a new run of the same name.
+    A resumed run reports all its iterations again, so that the tracker's curves are complete:
+    TensorBoard hides the earlier ones; W&B and MLflow open a new run with the same name.
 
     Args:
         backend: "tensorboard" (writes to `directory`), "wandb" or "mlflow" (each configured by
             its own environment variables).
-        directory: where TensorBoard's event files go.
+        directory: the folder for TensorBoard's event files.
         project: project (W&B) or experiment (MLflow).
     """
 
@@ -154,7 +155,7 @@ class MetricsCallback(EpisodeCallback):
             if self._backend == "tensorboard":
                 from torch.utils.tensorboard import SummaryWriter
 
-                # the first event of a resumed run purges the steps from 0 on
+                # the first event of a resumed run removes the steps from 0 on
                 self._tracker = SummaryWriter(
                     str(self._directory), purge_step=0 if plan.n_finished else None
                 )
@@ -197,7 +198,7 @@ class MetricsCallback(EpisodeCallback):
         if self._tracker is None:
             return
         if summary.test_score_before is not None and summary.test_score_after is not None:
-            # at the last step: W&B takes nothing for a step that is behind it
+            # at the last step: W&B ignores values for earlier steps
             scores = {
                 "test/score_before": summary.test_score_before,
                 "test/score_after": summary.test_score_after,
@@ -215,7 +216,7 @@ class MetricsCallback(EpisodeCallback):
         self._tracker = None
 
     def _log(self, scores: dict[str, float], step: int) -> None:
-        # characters that every backend takes in a name
+        # keep only characters that every backend accepts in a name
         scores = {re.sub(r"[^\w\-. /]", "_", name): value for name, value in scores.items()}
         if self._backend == "tensorboard":
             for name, value in scores.items():

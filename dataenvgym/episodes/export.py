@@ -1,4 +1,4 @@
-"""A run's records as a Hugging Face dataset, and its adapter with a model card."""
+"""Exports a run's records as a Hugging Face dataset, and its adapter with a model card."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from dataenvgym.records import (
 from dataenvgym.storage import publishing, read_json, write_text
 from dataenvgym.tool_formats import spoken
 
-BATCH = 1000  # rows that are in memory at a time
+BATCH = 1000  # rows in memory at a time
 _SIDES = ("chosen", "rejected")
 
 
 def export_records(run_directory: str | Path, output: str | Path) -> Path:
     """Write all accepted records to the new folder `output`, which `load_dataset` loads.
 
-    Records of one kind are `data/train.parquet`; of several kinds `data/<kind>.parquet`, each a
-    configuration named after its kind; preferences for turns of conversations are a kind of their
-    own here, `preference_chat`. Each record has its provenance beside it: id, skill,
-    subskill, agent, iteration. Tools and tool calls are JSON texts, so that every row has the same
-    columns.
+    Records of one kind go to `data/train.parquet`; records of several kinds to
+    `data/<kind>.parquet`, each a configuration with the name of its kind. Preferences between turns
+    of conversations are a separate kind here, `preference_chat`. Each row also has the record's
+    provenance: id, skill, subskill, agent, iteration. Tools and tool calls are JSON texts, so every
+    row has the same columns.
 
     Raises:
         RunDirectoryError: if there is no such run, or it has no records.
-        ConfigurationError: if `output` is there and not an empty folder, or pyarrow is not
+        ConfigurationError: if `output` exists and is not an empty folder, or pyarrow is not
             installed.
     """
     run = RunFiles(run_directory)
@@ -63,8 +63,8 @@ def export_adapter(
     """Copy the adapter of the best iteration, or of the given one, to the new folder `output`.
 
     Raises:
-        RunDirectoryError: if there is no such run, iteration or adapter, or a link in it.
-        ConfigurationError: if `output` is there and not an empty folder.
+        RunDirectoryError: if there is no such run, iteration or adapter, or it contains a link.
+        ConfigurationError: if `output` exists and is not an empty folder.
     """
     run = RunFiles(run_directory)
     output = _new_folder(output)
@@ -90,12 +90,12 @@ def export_adapter(
 
 
 def _refuse_links(adapter: Path) -> None:
-    """A link in a folder that somebody sent may lead to any file of this machine."""
+    """Refuse links: in a folder from another user they may lead to any file of this machine."""
     for path in (adapter, *sorted(adapter.rglob("*"))):
         if path.is_symlink():
             raise RunDirectoryError(
-                f"{path} is a link, and only files of the run are exported; put the file there "
-                "that is meant"
+                f"{path} is a link, and only files of the run are exported; replace the link by "
+                "its file"
             )
 
 
@@ -103,7 +103,7 @@ def _new_folder(output: str | Path) -> Path:
     path = Path(output).resolve()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ConfigurationError(
-            f"{path} is there already, expected a new or empty folder; "
+            f"{path} already exists, expected a new or empty folder; "
             "choose another one, or remove it"
         )
     return path
@@ -113,9 +113,9 @@ def _new_folder(output: str | Path) -> Path:
 
 
 def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> None:
-    """One row for each record, as Parquet.
+    """Write one row per record, as Parquet.
 
-    From JSON lines, `datasets` would turn texts that look like dates into timestamps.
+    With JSON lines, `datasets` would turn texts that look like dates into timestamps.
     """
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -150,7 +150,7 @@ def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> N
 
 
 def _row(record: TrainingDatum) -> dict[str, Any]:
-    """Provenance first, then the record's own fields as its columns have them."""
+    """The columns of a record: its provenance first, then its own fields."""
     fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
     if isinstance(record, PreferenceDatum) and record.messages:
         sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
@@ -170,7 +170,7 @@ def _turns(messages: Conversation) -> list[dict[str, Any]]:
 
 
 def _kind(record: TrainingDatum) -> str:
-    """The kind of a record; preferences for turns of conversations have other columns."""
+    """The kind of a record; preferences between turns of conversations have other columns."""
     is_turn = isinstance(record, PreferenceDatum) and bool(record.messages)
     return f"{record.kind}_chat" if is_turn else record.kind
 
@@ -233,7 +233,7 @@ def _model_card(run: RunFiles, number: int, adapter: Path) -> str:
     described = read_json(config) if config.exists() else {}
     base = described.get("base_model_name_or_path") if isinstance(described, dict) else None
     head: dict[str, Any] = {"library_name": "peft", "tags": ["dataenvgym", "lora"]}
-    if base == run.student:  # a name on the hub, and not a folder of this machine
+    if base == run.student:  # a name on the hub, not a folder of this machine
         head["base_model"] = base
     summary = run.summary
     return f"""{_front(head)}
@@ -260,7 +260,7 @@ def _front(head: dict[str, Any]) -> str:
 
 
 def _result(run: RunFiles, number: int) -> str:
-    """The scores before and after, as a table; the test split where it was scored."""
+    """The scores before and after, as a table; with the test split if it was scored."""
     summary = run.summary
     pairs: Iterator[tuple[str, float, float]] = (
         (name, before, after)

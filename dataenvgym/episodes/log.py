@@ -1,4 +1,4 @@
-"""The log of a run: messages of libraries while an episode runs."""
+"""The log file of a run: log messages of libraries while an episode runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from dataenvgym.secrets import redact
 
 @contextmanager
 def log_to(path: Path) -> Iterator[None]:
-    """Meanwhile, keep what libraries log, tracebacks included; the file appears when they do."""
+    """Within the block, write the libraries' log messages to `path`, with tracebacks.
+
+    The file is created with the first message.
+    """
     handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace", delay=True)
     handler.setLevel(logging.WARNING)
     handler.setFormatter(_Redacting("%(asctime)s %(name)s %(levelname)s: %(message)s"))

@@ -1,4 +1,4 @@
-"""A `Summary` in a notebook: as a data frame, and as HTML with its learning curve."""
+"""A `Summary` for notebooks: as a data frame, and as HTML with its learning curve."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
 
 
 def to_html(summary: Summary) -> str:
-    """The outcome, a table of the iterations, and the learning curve, with nothing to load."""
+    """The outcome, a table of the iterations, and the learning curve, in self-contained HTML."""
     title = f"{summary.task}, taught by {summary.agent}, seed {summary.seed}"
     lines = [outcome(summary), *shares(summary.problems)]
     parts = [f"<b>{escape(plain(title))}</b>", *(f"<p>{escape(line)}</p>" for line in lines)]

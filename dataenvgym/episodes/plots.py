@@ -1,7 +1,7 @@
-"""`curve.png`: how the validation score went, overall and by skill.
+"""Draws `curve.png`: the validation score by iteration, overall and by skill.
 
-The same scores give the same bytes: nothing of the time, the machine or the user's matplotlib
-settings is in the file, except the fonts that come with matplotlib.
+The same scores give the same bytes: the file does not depend on the time, the machine or the user's
+matplotlib settings, only on the fonts that come with matplotlib.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINE = "#1f5f99"
 _TEST = "#c8501e"
 _QUIET = "#6b7280"
 _NAMED = ("dotted", "dashdot", (0, (6, 2)))  # the lines of named scores, in turn
-_MOST_NUMBERS = 14  # iterations up to which the cells of the heatmap have room for a number
+_MOST_NUMBERS = 14  # iterations up to which heatmap cells have room for a number
 
 
 def draw_curve(
@@ -42,7 +42,7 @@ def curve_bytes(summary: Summary, *, categories: Mapping[str, str | None] | None
 
 
 def png_of(figure: Figure) -> bytes:
-    """A figure's PNG, drawn once; `savefig` draws a figure with a layout engine twice."""
+    """Draw a figure as PNG, once; `savefig` draws a figure with a layout engine twice."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.image import imsave
 
@@ -66,14 +66,14 @@ def default_settings() -> Iterator[None]:
 
 
 def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | None = None) -> Figure:
-    """The episode as a figure of matplotlib.
+    """Draw the episode as a matplotlib figure.
 
-    Left, the validation score by iteration, the best one marked, the named scores, and the test
-    scores of the base and of the best iteration. Right, the score of every skill in every
+    Left: the validation score by iteration with the best one marked, the named scores, and the test
+    scores of the base and of the best iteration. Right: the score of every skill in every
     iteration, in the order of the report, which is by category.
 
     Args:
-        categories: of the skills; their names are then beside the heatmap.
+        categories: the category of each skill; category names are shown beside the heatmap.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def curve_figure(summary: Summary, *, categories: Mapping[str, str | None] | Non
     with default_settings():
         height = max(4.2, 1.3 + 0.27 * len(skills)) if has_skills else 4.2
         if len(summary.score_names) > len(_NAMED):
-            height += 1.2  # of the legend below
+            height += 1.2  # for the legend below
         figure = Figure(
             figsize=(11.5 + max(0, min(n, 30) - 9) * 0.3 if has_skills else 6.4, height),
             dpi=130,
@@ -155,7 +155,7 @@ def _draw_skills(
     rows = [[i.val_score_by_skill.get(s) for i in summary.iterations] for s in skills]
     known = [v for row in rows for v in row if v is not None]
     low, high = min(0.0, *known, 0.0), max(1.0, *known, 1.0)
-    # without the darkest quarter, in which the high scores would look alike
+    # without the darkest quarter, where high scores would look the same
     colors = ListedColormap(colormaps["YlGnBu"](np.arange(256) / 340)).with_extremes(bad="#e5e7eb")
     values: list[list[float]] = [[float("nan") if v is None else v for v in row] for row in rows]
     image = axes.imshow(values, aspect="auto", cmap=colors, vmin=low, vmax=high)
@@ -181,7 +181,7 @@ def _draw_skills(
 
 
 def _mark_categories(axes: Axes, categories: list[str | None]) -> None:
-    """A line between categories, and the name of each at the right of its rows."""
+    """Draw a line between categories, and each name to the right of its rows."""
     first = 0
     for row in range(1, len(categories) + 1):
         if row < len(categories) and categories[row] == categories[first]:
@@ -196,7 +196,7 @@ def _mark_categories(axes: Axes, categories: list[str | None]) -> None:
 
 
 def _short(value: float | None) -> str:
-    """Two digits, without the zero before the point."""
+    """A score with two digits, without the zero before the point."""
     return "-" if value is None else re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
 
 

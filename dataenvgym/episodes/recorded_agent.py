@@ -1,4 +1,4 @@
-"""The agent of an episode, with its state kept in the run directory.
+"""The agent of an episode, with its state saved in the run directory.
 
 `agent/NNN.json` is its state after it gave the action of iteration NNN.
 """
@@ -24,13 +24,13 @@ from dataenvgym.storage import write_json
 
 
 class RecordedAgent:
-    """Asks the agent for its actions; after a kill it continues as if there had been none.
+    """Asks the agent for its actions; a killed run continues as if it had not been interrupted.
 
     Args:
-        agent: who teaches; its state is kept if it has `state_dict` and `load_state_dict`, and a
-            resumed run warns if it has not.
-        books: of the episode, with its environment, directory and clock.
-        takes_records: whether the environment's action is records.
+        agent: the agent that teaches. Its state is saved if it has `state_dict` and
+            `load_state_dict`; if not, a resumed run warns.
+        books: the episode's bookkeeping, with its environment, directory and clock.
+        takes_records: True if the environment's action is records.
     """
 
     def __init__(self, agent: TeachingAgent, books: Bookkeeping, *, takes_records: bool) -> None:
@@ -43,13 +43,13 @@ class RecordedAgent:
         self._has_lost_memory = False
 
     def restore(self, pending: Any | None) -> None:
-        """Give the agent the state it had after its last call, and end that iteration for it.
+        """Load the agent's state after its last call, and finish that iteration for it.
 
         Args:
             pending: the action of an interrupted iteration, or None.
 
         Raises:
-            RunDirectoryError: if it has a state, and the file with it is gone or damaged.
+            RunDirectoryError: if the agent has a state, and its file is missing or damaged.
         """
         finished = len(self._teaching.results) - 1
         self._pending = pending
@@ -82,7 +82,7 @@ class RecordedAgent:
     def _action(self, observation: dict[str, Any]) -> Any:
         trial = self._teaching.trial if isinstance(self._teaching, TriesRecords) else None
         predictor = ShownStudent(self._teaching.predictor, trial)
-        if self._takes_records:  # `refuse_misfit` saw to it that the agent can
+        if self._takes_records:  # `refuse_misfit` checked that the agent can
             agent = cast(DataGenerationAgentInterface, self.agent)
             is_no_surprise = is_spent(agent)
             records = _listed(agent(observation["completed"], predictor))
@@ -99,8 +99,8 @@ class RecordedAgent:
             self._has_lost_memory = False
             warn_run(
                 f"the run was resumed, and the agent {name_of(self.agent)!r} has no state_dict() "
-                "and load_state_dict(): whatever it remembered, its random generator too, starts "
-                "anew, and an undisturbed run may have other records"
+                "and load_state_dict(): its memory and its random generator start anew, so its "
+                "records may differ from those of an uninterrupted run"
             )
 
     def _load(self, iteration: int) -> None:
@@ -116,6 +116,6 @@ def _name(iteration: int) -> str:
 
 
 def _listed(action: Any) -> Any:
-    """A list of what an agent yields; anything else as it is, for the environment to refuse."""
+    """Turn an iterable of records into a list; the environment checks anything else."""
     is_batch = isinstance(action, Iterable) and not isinstance(action, str | bytes | Mapping)
     return list(action) if is_batch else action

@@ -1,7 +1,7 @@
-"""`report.md` and `curve.png`: the results of a run, for people.
+"""Writes `report.md` and `curve.png`: the results of a run, for people.
 
-Both are made from the run directory alone. Apart from the section "Timings", which is the last
-one, the same run makes the same report.
+Both use only the run directory. The same run gives the same report, except for its last section,
+"Timings".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataenvgym.storage import write_text
 
 
 def write_report(run_directory: str | Path) -> Path:
-    """Write `report.md` and `curve.png` into the run directory; the report's path.
+    """Write `report.md` and `curve.png` into the run directory; return the report's path.
 
     Raises:
         RunDirectoryError: if there is no run with at least the base student's evaluation.
@@ -35,7 +35,7 @@ def write_report(run_directory: str | Path) -> Path:
 
 
 def write_missing_report(run_directory: str | Path) -> None:
-    """Write the report of a finished run that lacks it, as one made in Python does."""
+    """Write the report of a finished run without one, such as a run started from Python."""
     directory = Path(run_directory)
     is_whole = all((directory / name).exists() for name in ("report.md", "curve.png"))
     if not is_whole and read_summary(directory).status == "finished":

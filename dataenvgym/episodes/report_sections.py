@@ -26,7 +26,7 @@ from dataenvgym.records import SkillReport
 
 SAMPLES = 3
 MOST_NAMED = 3
-"""Named scores that the table of skills has columns for; more have a table of their own."""
+"""The most named scores with columns in the table of skills; more get a separate table."""
 T = TypeVar("T")
 
 
@@ -234,7 +234,7 @@ def _timings(run: RunFiles) -> Iterator[str]:
 
 
 def title(run: RunFiles) -> str:
-    """Who taught what."""
+    """The task, the agent and the seed."""
     return f"{run.summary.task}, taught by {run.summary.agent}, seed {run.summary.seed}"
 
 
@@ -252,14 +252,14 @@ def _table(names: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[s
 
 
 def _names(scores: Iterable[Mapping[str, float]]) -> list[str]:
-    """The names of all scores that there are, sorted."""
+    """The names of all scores, sorted."""
     return sorted({name for named in scores for name in named})
 
 
 def _before_and_after(
     skill: SkillReport, best: dict[tuple[str | None, str], SkillReport], name: str
 ) -> tuple[float | None, float | None]:
-    """A named score of a skill, of the base student and of the best iteration."""
+    """A skill's named score, for the base student and for the best iteration."""
     after = best.get(_key(skill))
     return skill.scores.get(name), after.scores.get(name) if after else None
 
@@ -290,6 +290,6 @@ def learned_and_forgotten(
 
 
 def _spread(items: Sequence[T]) -> list[T]:
-    """`SAMPLES` items, evenly from the first to the last."""
+    """Choose `SAMPLES` items, evenly spaced from the first to the last."""
     n = min(SAMPLES, len(items))
     return [items[i * (len(items) - 1) // max(1, n - 1)] for i in range(n)]

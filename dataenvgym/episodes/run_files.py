@@ -1,4 +1,4 @@
-"""A run directory, read: for those who look at a run without running it."""
+"""Reads a run directory, without running anything."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RunFiles:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Student, task and agent in `environment.json`; empty without it."""
+        """The student, task and agent in `environment.json`; empty without the file."""
         return read_identity(self.directory) or {}
 
     @property
@@ -56,7 +56,7 @@ class RunFiles:
         return str(described.get("student", described.get("name", "unknown")))
 
     def iteration(self, number: int) -> IterationFiles:
-        """The files of a finished iteration, as they were written.
+        """The files of a finished iteration, checked for damage.
 
         Raises:
             RunDirectoryError: if the run has no such iteration, or one of its files is damaged.
@@ -72,9 +72,9 @@ class RunFiles:
         return self.iterations[number]
 
     def completed(self, number: int) -> list[CompletedTaskInstance]:
-        """The validation instances as that iteration's student answered them.
+        """The validation instances with the answers of this iteration's student.
 
-        They have the skills that the run knew them by, which need not be gold ones.
+        They have the run's skills, which may not be gold skills.
         """
         completed = self.iteration(number).read_completed()
         if completed is None:
@@ -82,7 +82,7 @@ class RunFiles:
         return labeled_as_in_run(completed, self.directory)
 
     def forest(self, number: int) -> Forest | None:
-        """The forest of skills after that iteration; None where the environment has none."""
+        """The forest of skills after this iteration; None if the environment has none."""
         return TreeFiles(self.iteration(number)).read_forest()
 
     def records(self) -> Iterator[TrainingDatum]:

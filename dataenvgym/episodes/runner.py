@@ -1,9 +1,9 @@
-"""The runner: runs or resumes one agent in one teaching environment, to the end.
+"""The runner: runs or resumes an episode of one agent in one teaching environment.
 
     reset -> (agent -> step)* -> test split of the base and of the best iteration -> summary
 
-Everything is in the run directory, so the runner keeps nothing: called again after a kill it
-continues after the last finished phase, called again after the end it changes nothing.
+The run directory has the whole state: called again after a kill, the runner continues after the
+last finished phase; called again after the end, it changes nothing.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ def run_episode(
     progress: bool | None = None,
     lock: bool = True,
 ) -> Summary:
-    """Let `agent` teach in `environment` for `iterations`, or until the environment says so.
+    """Let `agent` teach in `environment` for `iterations`, or until the environment ends it.
 
     Args:
-        environment: a teaching environment (wrapped or not); its `directory` is the run
-            directory, and a run that is there already is resumed. Without a directory each call
-            is an episode of its own.
-        agent: who teaches. If it has `state_dict` and `load_state_dict`, it is resumed too.
-        iterations: how many steps; more than the run has done so far extend it, as many or
-            fewer leave a finished run as it is.
+        environment: a teaching environment (wrapped or not). Its `directory` is the run directory;
+            an existing run there is resumed. Without a directory, each call is a new episode.
+        agent: the agent that teaches. If it has `state_dict` and `load_state_dict`, a resumed run
+            restores its state.
+        iterations: the number of steps. A larger number than before extends a run; the same or a
+            smaller number leaves a finished run unchanged.
         seed: of the episode.
-        test_task: scored before and after, and never shown to the agent; records that give its
-            problems away are dropped, too. None takes the test split of the environment's task,
-            where it has one.
-        callbacks: told of everything. `events.jsonl` is kept in any case.
-        directory: the run directory, for an environment that was made without one, such as
-            "runs/mine"; `dataenvgym report`, `show`, `export`, `compare` and `eval --run` take it.
-        progress: show how far the episode is. None: on a terminal (on its standard error, so that
-            a script's own output stays clean) and in a notebook; True: also elsewhere, in plain
-            lines; False: nowhere.
-        lock: keep other processes from writing the run directory meanwhile; False where the
-            caller holds its lock already, as executors do.
+        test_task: is scored before and after, and never shown to the agent; records that give its
+            problems away are dropped. None takes the test split of the environment's task, if it
+            has one.
+        callbacks: are notified of every event. `events.jsonl` is written in any case.
+        directory: the run directory, such as "runs/mine", for an environment without one;
+            `dataenvgym report`, `show`, `export`, `compare` and `eval --run` read it.
+        progress: show a progress display. None: on a terminal (on standard error, which keeps a
+            script's output clean) and in a notebook; True: also elsewhere, in plain lines; False:
+            never.
+        lock: prevent other processes from writing to the run directory meanwhile; False if the
+            caller already holds the lock, as executors do.
 
     Raises:
-        RunDirectoryError: if another process writes the run directory, or it holds an episode of
+        RunDirectoryError: if another process writes to the run directory, or it has an episode of
             another agent, student or task.
 
     Returns:
-        The summary, which is also in `summary.json`. An episode that ends before its last
-        iteration, because its teacher's budget is spent or the environment truncates it (as a
-        `TimeLimit` of fewer steps does), says so in `summary.ended`.
+        The summary, which is also in `summary.json`. If the episode ends before its last iteration
+        (the teacher's budget is spent, or the environment truncates it, as a `TimeLimit` of fewer
+        steps does), `summary.ended` says why.
     """
     teaching = teaching_of(environment)
     if not isinstance(iterations, int) or iterations < 1:
@@ -89,7 +89,7 @@ def run_episode(
             stack.enter_context(opened(folder))
         watchers = (*automatic_progress(progress), *callbacks)
         books = Bookkeeping(teaching, folder, agent, seed, watchers, test_task)
-        # a temporary folder is not found again: each call there is an episode of its own
+        # a temporary folder is not found again: each call there is a new episode
         if not is_temporary:
             books.refuse_another_agent()
             if _is_finished(folder, iterations, tested=test_task is not None):
@@ -106,7 +106,7 @@ def _taught(
     books: Bookkeeping,
     options: dict[str, Any],
 ) -> Summary:
-    """The loop, from the episode's last finished iteration on."""
+    """Run the loop from the episode's last finished iteration on."""
     kept = RecordedAgent(agent, books, takes_records=takes_records(environment))
     with books.watched(iterations, resumes="resume" in options):
         options = {**options, "clock": books.clock}
@@ -132,7 +132,7 @@ def _taught(
 
 
 def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironmentInterface:
-    """The teaching environment below all wrappers; a ConfigurationError for any other one."""
+    """The teaching environment below all wrappers; ConfigurationError if it is another kind."""
     teaching: Any = getattr(environment, "unwrapped", environment)
     if not isinstance(teaching, TeachingEnvironmentInterface):
         expected = [n for n in dir(TeachingEnvironmentInterface) if not n.startswith("_")]
@@ -146,12 +146,12 @@ def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironmentInte
 
 
 def takes_records(environment: gymnasium.Env[Any, Any]) -> bool:
-    """Whether its action is a batch of training records."""
+    """True if the environment's action is a batch of training records."""
     return isinstance(environment.action_space, RecordsSpace)
 
 
 def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
-    """Raise ConfigurationError if the agent's actions are not the environment's."""
+    """Raise ConfigurationError if the agent's actions do not fit the environment."""
     if isinstance(agent, type):
         raise ConfigurationError(
             f"agent is the class {agent.__name__}, expected an object: {agent.__name__}(...)"
@@ -159,7 +159,7 @@ def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
     if not callable(getattr(agent, "step", None)):
         raise ConfigurationError(
             f"agent {name_of(agent)!r} has no step(), which is called after each iteration: give "
-            "it one, if only `def step(self): pass`"
+            "it one, at least `def step(self): pass`"
         )
     is_called = takes_records(environment)
     fits = callable(agent) if is_called else isinstance(agent, ActingAgentInterface)
@@ -170,26 +170,26 @@ def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
             else "has no act(observation, predictor): use agent=skill_tree, or another environment"
         )
         raise ConfigurationError(
-            f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}, for "
+            f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}: "
             f"it {way_out}"
         )
 
 
 def _run_directory(teaching: TeachingEnvironmentInterface, directory: str | Path | None) -> Path:
-    """The folder that both name, or one of them."""
+    """The folder that the environment or the argument names; both may name the same one."""
     if directory is None:
         return teaching.directory
     given = Path(directory)
     if not teaching.is_temporary and teaching.directory.absolute() != given.absolute():
         raise ConfigurationError(
             f"directory is {str(directory)!r}, and the environment keeps its episode in "
-            f"{str(teaching.directory)!r}: give only one of both"
+            f"{str(teaching.directory)!r}: give only one of them"
         )
     return given
 
 
 def _is_finished(directory: Path, iterations: int, *, tested: bool) -> bool:
-    """Whether the run is finished, and neither it nor its aims leave anything to do."""
+    """True if the run is finished and has nothing left to do."""
     if (summary := whole_summary(directory)) is None or summary.status != "finished":
         return False
     identity = read_identity(directory) or {}

@@ -1,4 +1,4 @@
-"""Records and transcripts of one iteration, before and after side by side."""
+"""Shows the records of an iteration, and the student's answers before and after it."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def show_iteration(
     wrong: bool = False,
     limit: int = 20,
 ) -> None:
-    """Show what an iteration taught and how the student answered before and after it.
+    """Show an iteration's records and the student's answers before and after it.
 
     Args:
-        iteration: which; None is the best one. "Before" is the base student.
+        iteration: its number; None takes the best one. "Before" is the base student.
         skill: only instances with this gold skill, and records made for it.
-        wrong: only instances that are answered wrongly afterwards.
-        limit: the most records, dropped records and instances to show, of each.
+        wrong: only instances that are wrong after the iteration.
+        limit: the most records, dropped records and instances to show, each.
 
     Raises:
         RunDirectoryError: if there is no such run or iteration.
-        ConfigurationError: if no instance and no record has that skill, or `limit` is not
+        ConfigurationError: if no instance and no record has this skill, or `limit` is not
             positive.
     """
     if limit < 1:
@@ -80,7 +80,7 @@ def _show_records(files: IterationFiles, console: Console, skill: str | None, li
 
 
 class _Comparison:
-    """The answers of the base student and of an iteration's to the same instances."""
+    """The answers of the base student and of an iteration's student to the same instances."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ def _verdict(name: str, completed: CompletedTaskInstance) -> Text:
 
 
 def _common_start(completed: Sequence[CompletedTaskInstance]) -> int:
-    """How many first messages are not the student's, and the same for all."""
+    """The number of first messages that are the same in all, and not the student's."""
     count = 0
     for messages in zip(*(c.transcript for c in completed), strict=False):
         if messages[0].role == "assistant" or any(m != messages[0] for m in messages):

@@ -1,4 +1,4 @@
-"""The calls of a run's teacher, from `teacher/calls.jsonl`, as text for a terminal."""
+"""Shows the calls of a run's teacher, from `teacher/calls.jsonl`, on a terminal."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
 def show_calls(
     run_directory: str | Path, console: Console, *, failed: bool = False, limit: int = 20
 ) -> None:
-    """Show what the teacher of a run was asked and answered, in the order of the calls.
+    """Show the prompts and answers of a run's teacher, in the order of the calls.
 
     Args:
-        failed: only calls that brought no answer.
+        failed: only calls without an answer.
         limit: the most calls to show.
 
     Raises:
@@ -48,8 +48,8 @@ def _read(directory: Path) -> list[TeacherCall]:
     path = calls_file(directory)
     if not path.exists():
         raise RunDirectoryError(
-            f"{directory} has no teacher/calls.jsonl: no teacher was asked in this run, or one of "
-            "your own, whose calls are not kept"
+            f"{directory} has no teacher/calls.jsonl: no teacher was asked in this run, or your "
+            "own, whose calls are not kept"
         )
     calls: list[TeacherCall] = []
     try:
@@ -68,7 +68,7 @@ def _show(console: Console, number: int, total: int, call: TeacherCall) -> None:
     if call.reply is not None:
         show_turn(console, "answer", call.reply, "green")
     else:
-        show_turn(console, "no answer", call.failure or "it is not known why", "red")
+        show_turn(console, "no answer", call.failure or "the reason is unknown", "red")
 
 
 def _facts(call: TeacherCall) -> list[str]:
@@ -89,7 +89,7 @@ def _facts(call: TeacherCall) -> list[str]:
 
 
 def show_turn(console: Console, name: str, text: str, style: str = "bold") -> None:
-    """One turn of a conversation: who speaks, and below it what, in the console's width."""
+    """Show a turn of a conversation: the speaker, and the text below, in the console's width."""
     console.print(Text(plain(f"{name}:"), style=style))
     for line in Text(plain(text).rstrip()).wrap(console, max(20, console.width - 2)):
         line.rstrip()

@@ -30,10 +30,10 @@ Status = Literal["running", "finished", "interrupted", "failed"]
 
 
 class IterationSummary(Model):
-    """One iteration, as `summary.json` and those who watch an episode have it; 0 is the base.
+    """One iteration in `summary.json` and for callbacks; 0 is the base student.
 
-    A view of an `IterationResult`: its fields are attributes of that, and are described there.
-    `seconds` has all phases and the total, rounded.
+    Its fields are attributes of `IterationResult`, which describes them. `seconds` has all phases
+    and the total, rounded.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -52,14 +52,14 @@ class IterationSummary(Model):
 
     @classmethod
     def of(cls, result: IterationResult) -> IterationSummary:
-        """The view of a finished iteration."""
+        """Summarize a finished iteration."""
         view = cls.model_validate(result)
         seconds = {n: round(view.seconds.get(n, 0.0), 4) for n in (*PHASES, "total")}
         return view.model_copy(update={"seconds": seconds})
 
 
 class Summary(Model):
-    """One episode.
+    """The summary of one episode.
 
     Attributes:
         status: "finished" once the test split is scored.
@@ -67,11 +67,11 @@ class Summary(Model):
         test_score_before, test_score_after: of the base student, and of `best_iteration`; None
             before the end, or if the task has no test split.
         ended: why a finished episode ended before its last iteration, such as a spent budget.
-        teacher: its teacher's requests and cost, or None if it had none.
+        teacher: the teacher's requests and cost, or None without a teacher.
         error: why a failed episode failed.
-        problems: of each split that is only a part of its source, which part: {"validation":
+        problems: for each split that is only a part of its source, which part: {"validation":
             "2 of 20 problems (validation is 10%)"}.
-        warnings: for the user, although nothing failed.
+        warnings: the warnings to the user.
     """
 
     task: str
@@ -90,7 +90,7 @@ class Summary(Model):
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Records of all iterations that were not accepted, by reason."""
+        """The number of dropped records of all iterations, by reason."""
         found: Counter[str] = Counter()
         for one in self.iterations:
             found.update(one.dropped)
@@ -98,7 +98,7 @@ class Summary(Model):
 
     @property
     def nothing_trained(self) -> bool:
-        """True if the agent had its turn, or the run is over, and no record was trained on."""
+        """True if the agent has acted, or the run is over, and no record was trained on."""
         if not self.iterations or self.iterations[-1].n_records_total:
             return False
         return len(self.iterations) > 1 or self.status == "finished"
@@ -110,12 +110,12 @@ class Summary(Model):
 
     @property
     def best(self) -> IterationSummary:
-        """The iteration with the highest validation score, the first of several."""
+        """The earliest iteration with the highest validation score."""
         return self.iterations[self.best_iteration]
 
     @property
     def val_score_gain(self) -> float:
-        """Validation score of the best iteration over the base student's."""
+        """The best iteration's validation score minus the base student's."""
         return self.best.val_score - self.iterations[0].val_score
 
     def to_pandas(self, *, by_skill: bool = False) -> pd.DataFrame:
@@ -131,10 +131,10 @@ class Summary(Model):
         return to_frame(self, by_skill=by_skill)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """The learning curve, overall and by skill, as a figure of matplotlib.
+        """Draw the learning curve, overall and by skill, as a matplotlib figure.
 
         Args:
-            path: also write it there, in the format of its suffix (.png, .svg, .pdf).
+            path: also write it to this file, in the format of its suffix (.png, .svg, .pdf).
 
         Raises:
             RunDirectoryError: if no iteration is finished yet.
@@ -152,7 +152,7 @@ class Summary(Model):
         return figure
 
     def _repr_html_(self) -> str:
-        """The view of a notebook."""
+        """The summary as a notebook shows it."""
         from dataenvgym.episodes.notebook import to_html
 
         return to_html(self)
@@ -165,13 +165,13 @@ def best_iteration(iterations: Sequence[IterationResult | IterationSummary]) -> 
 
 @dataclass(frozen=True)
 class Goal:
-    """The limits of an episode: it ends where one of the first three is reached.
+    """The limits of an episode: it ends when one of the first three is reached.
 
     Attributes:
-        iterations: how many.
+        iterations: their number.
         target_score: on the validation split, or None.
         max_records: the most records to train on, or None.
-        tested: whether a test split is to be scored.
+        tested: True if a test split is scored at the end.
     """
 
     iterations: int
@@ -181,10 +181,10 @@ class Goal:
 
 
 def is_finished(directory: Path, goal: Goal, *, or_ended: bool = False) -> bool:
-    """Whether the run in a folder is finished, and nothing that the goal asks for is left to do.
+    """True if the run in a folder is finished and has reached its goal.
 
     Args:
-        or_ended: an episode that its teacher's budget ended before its time counts too.
+        or_ended: also accept an episode that ended early because its teacher's budget was spent.
     """
     summary = whole_summary(directory)
     if summary is None or summary.status != "finished":
@@ -202,14 +202,14 @@ def is_finished(directory: Path, goal: Goal, *, or_ended: bool = False) -> bool:
 
 
 def count_iterations(directory: Path) -> int:
-    """How many iterations of a run are finished, the base student's evaluation counted."""
+    """The number of finished iterations of a run, with the base student's evaluation."""
     return len(list(directory.glob("iterations/*/iteration.json")))
 
 
 def whole_summary(directory: Path) -> Summary | None:
-    """The summary in a run directory; None if there is none, or if it is damaged.
+    """The summary in a run directory; None if it is missing or damaged.
 
-    It is made of the iterations' results, so that a run writes it anew.
+    A run can write it again from the iterations' results.
     """
     try:
         return read_summary(directory)
@@ -222,7 +222,7 @@ def read_summary(directory: str | Path) -> Summary:
 
     Raises:
         RunDirectoryError: if there is none, or it cannot be read.
-        NewerFormatError: if a newer dataenvgym has written it.
+        NewerFormatError: if a newer dataenvgym wrote it.
     """
     check_format(Path(directory))
     path = Path(directory) / "summary.json"
@@ -231,6 +231,6 @@ def read_summary(directory: str | Path) -> Summary:
             f"{directory} holds no summary.json, expected the directory of a run "
             "(it has one once the base student is evaluated)"
         )
-    way_out = "the command that began the run, or run_episode, writes it anew"
+    way_out = "the command that began the run, or run_episode, writes it again"
     with naming_damage(path, way_out):
         return Summary.model_validate(read_json(path))

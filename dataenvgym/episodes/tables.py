@@ -14,7 +14,7 @@ from dataenvgym.episodes.texts import change, plain, several
 from dataenvgym.episodes.warning_log import warning_lines
 
 NARROW = 72
-"""Columns below which the table of iterations has only what is needed most."""
+"""Terminal width below which the table of iterations has only the main columns."""
 
 
 def iteration_table(
@@ -45,10 +45,10 @@ def iteration_table(
 
 
 def outcome(summary: Summary, *, with_error: bool = True) -> str:
-    """One line: how the episode ended and what it did for the student.
+    """One line: how the episode ended, and the student's gain.
 
     Args:
-        with_error: end with the first line of the error that the episode failed with.
+        with_error: end with the first line of the error of a failed episode.
     """
     text: str = summary.status
     if summary.nothing_trained:
@@ -79,7 +79,7 @@ def outcome(summary: Summary, *, with_error: bool = True) -> str:
 
 
 def shares(problems: Mapping[str, str]) -> list[str]:
-    """A line for each split that is only a part of its source."""
+    """One line for each split that is only a part of its source."""
     return [plain(f"{split}: {text}") for split, text in problems.items()]
 
 

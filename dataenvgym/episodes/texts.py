@@ -1,4 +1,4 @@
-"""Text made fit to be shown: on a terminal, in Markdown, in a figure."""
+"""Prepares text for display: on a terminal, in Markdown, in a figure."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def one_line(text: str, width: int = 80) -> str:
 
 
 def score(value: float | None, digits: int = 3) -> str:
-    """A score with so many digits, or a dash where there is none."""
+    """A score with this number of digits, or a dash for None."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def change(value: float | None) -> str:
-    """A difference of scores with its sign, or a dash."""
+    """A difference of scores with its sign, or a dash for None."""
     return "-" if value is None else f"{value:+.3f}"
 
 
 def difference(after: float | None, before: float | None) -> float | None:
-    """`after - before`, or None where one of them is missing."""
+    """`after - before`, or None if one of them is None."""
     return None if after is None or before is None else after - before
 
 
@@ -72,12 +72,12 @@ def counts(numbers: dict[str, int]) -> str:
 
 
 def by_fault(n_errors: int, faults: dict[str, int]) -> str:
-    """`4 (3 user, 1 environment)`: how many instances have an error, by whose fault it was."""
+    """`4 (3 user, 1 environment)`: the number of instances with an error, by cause."""
     return f"{n_errors} ({counts(faults)})" if faults else str(n_errors)
 
 
 def sparkline(values: Sequence[float], width: int = 30) -> str:
-    """The last `width` values as bars, from the lowest to the highest of them."""
+    """The last `width` values as bars, scaled from their lowest to their highest."""
     values = values[-width:]
     if not values:
         return ""
@@ -93,7 +93,7 @@ def cell(text: object) -> str:
 
 
 def fenced(text: str) -> str:
-    """Text as a Markdown code block, whatever backticks it holds."""
+    """Text as a Markdown code block, even if it contains backticks."""
     text = plain(text)
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -147,7 +147,7 @@ def _turn(message: Message) -> str:
 
 
 def _said(message: Message) -> str:
-    """The text of a message, with the tools that it declares and the calls that it makes."""
+    """The text of a message, with its tools and tool calls."""
     tools = "".join(f"\n  may call {tool.name}: {tool.description}" for tool in message.tools)
     calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
     return f"{message.content}{tools}{calls}"

@@ -1,8 +1,8 @@
-"""The warnings of a run, kept with it: `warnings.jsonl` in the run directory.
+"""Keeps the warnings of a run in `warnings.jsonl` in the run directory.
 
-`warn_run` may be called anywhere and from any thread. The runner listens and has a `WarningLog`
-keep each text with the iteration it belongs to, so that a run that was killed and resumed ends
-with the same warnings as an undisturbed one.
+`warn_run` may be called anywhere and from any thread. The runner listens, and its `WarningLog`
+saves each text with its iteration. So a run that was killed and resumed ends with the same warnings
+as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class RunWarning(Model):
 
 
 class WarningLog:
-    """Keeps the warnings of a run, each text once for an iteration.
+    """Keeps the warnings of a run, each text once per iteration.
 
-    Nothing is written before `open`: a run directory that refuses the episode stays as it is. A
-    text that concerns the whole run is not repeated by later iterations, and what was said while
-    the run was set up or of the base student is not repeated of either, because a resumed run says
-    it again while it is set up.
+    Nothing is written before `open`, so a run directory that refuses the episode stays unchanged. A
+    text about the whole run is not repeated by later iterations. A text from the setup of the run
+    or about the base student is kept only once for both, because a resumed run warns again during
+    its setup.
 
     Args:
         directory: the run directory.
-        show: called with each warning that is new.
+        show: is called with each new warning.
     """
 
     def __init__(self, directory: Path, show: Callable[[RunWarning], None]) -> None:
@@ -49,32 +49,32 @@ class WarningLog:
 
     @property
     def kept(self) -> tuple[RunWarning, ...]:
-        """All warnings so far, in the order in which they came."""
+        """All warnings so far, in order."""
         return tuple(self._kept)
 
     def go_on(self, known: Sequence[RunWarning] = ()) -> None:
-        """Take over the warnings of the run that is resumed.
+        """Load the warnings of the resumed run.
 
         Args:
-            known: those in its summary; what the file has lost comes from there.
+            known: the warnings in its summary; they replace lost lines of the file.
 
         Raises:
-            BrokenFileError: if the file of the warnings is damaged.
+            BrokenFileError: if the file of warnings is damaged.
         """
         kept = read_warnings(self._path.parent)
         lost = [warning for warning in known if warning not in kept]
-        # the summary may be a few warnings behind the file, and never has another order
+        # the summary may lack the file's last warnings, but never has another order
         self._kept = [*known, *(w for w in kept if w not in known)] if lost else list(kept)
 
     def open(self) -> None:
-        """Write what has been heard; from now on each warning is written at once."""
+        """Write the warnings so far; from now on write each warning at once."""
         with self._lock:
             if not self._is_open:
                 self._is_open = True
                 self._write()
 
     def hear(self, text: str) -> None:
-        """Keep and show the warning, unless it is known."""
+        """Save and show the warning, unless it is known."""
         warning = RunWarning(text=text, iteration=self.iteration)
         with self._lock:
             if any(self._repeats(text, known) for known in self._kept):
@@ -96,7 +96,7 @@ def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
     """The warnings in a run directory.
 
     Raises:
-        BrokenFileError: naming the first line that holds something else.
+        BrokenFileError: names the first line that is not a warning.
     """
     path = directory / WARNINGS_FILE
     if not path.exists():
@@ -111,12 +111,12 @@ def _warning(row: object, path: Path, number: int) -> RunWarning:
         problem = error.errors(include_url=False)[0]["msg"]
         raise BrokenFileError(
             f"{path}, line {number}, is damaged: it is not a warning ({problem}); remove the file, "
-            "and the run takes the warnings from its summary.json"
+            "and the run takes its warnings from summary.json"
         ) from error
 
 
 def warning_lines(warnings: Sequence[RunWarning]) -> list[str]:
-    """One line for each text, after the iterations that it belongs to."""
+    """One line for each text, with the numbers of its iterations first."""
     iterations: dict[str, list[int]] = {}
     for warning in warnings:
         found = iterations.setdefault(warning.text, [])

@@ -1,13 +1,13 @@
-"""How episodes are run: in this process, in others, or on the machines of a Ray cluster.
+"""Executors run episodes: in this process, in other processes, or on a Ray cluster.
 
     interface     `Episode`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
-    in_process    one episode after the other, here
-    processes     several at a time on this machine, each in a process of its own
+    in_process    one episode after another, in this process
+    processes     several at a time on this machine, each in its own process
     ray_executor  several at a time on a Ray cluster, each as a task
-    ray_cluster   ... which is found or started, and must see the run directories
-    driving       the driver's side of episodes in other processes: who starts, hears, replaces them
-    worker        the worker's side: runs the episode in process, and tells the driver as it goes
-    errors        errors on their way from one process to another
+    ray_cluster   finds or starts the cluster; checks that it sees the run directories
+    driving       the driver of episodes in other processes: starts workers, replaces lost ones
+    worker        the worker: runs an episode in its process, and sends its events to the driver
+    errors        sends errors from one process to another
     rehearsal     the first prompts of an episode, without running it
 
 An executor changes where an episode runs and how fast, never its results.

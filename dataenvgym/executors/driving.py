@@ -1,8 +1,8 @@
-"""The driver's side of episodes that run in other processes.
+"""The driver of episodes that run in other processes.
 
-`drive` starts a worker for each episode, passes on to the episode's callbacks what the worker
-tells, and starts another worker where one is lost. `Workers` says what a kind of worker must
-offer: child processes in `processes`, Ray tasks in `ray_executor`.
+`drive` starts a worker for each episode, forwards its messages to the episode's callbacks, and
+replaces lost workers. `Workers` is the interface of a kind of worker: child processes in
+`processes`, Ray tasks in `ray_executor`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _Worker = TypeVar("_Worker")
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker has ended without a summary or an error.
+    """A worker ended without a summary or an error.
 
     Attributes:
         how: such as "ended by SIGKILL".
-        said: the last lines of its output.
+        said: the last lines of the worker's output.
     """
 
     how: str
@@ -48,7 +48,7 @@ class Lost:
 
 
 Message = CallbackMessage | Summary | CarriedError | Lost
-"""Messages of a worker; all but `CallbackMessage` are the last one."""
+"""Messages of a worker; each kind except `CallbackMessage` is its last one."""
 
 
 class Workers(Protocol[_Worker]):
@@ -57,15 +57,15 @@ class Workers(Protocol[_Worker]):
     def start(self, order: Order) -> _Worker: ...
 
     def listen(self) -> Iterator[tuple[_Worker, Message]]:
-        """Wait until a worker has something to say, and return what there is."""
+        """Wait until there are messages, and return them."""
         ...
 
     def interrupt(self, worker: _Worker) -> None:
-        """Ask it to end. It says nothing from then on."""
+        """Ask the worker to end; it sends nothing from then on."""
         ...
 
     def end(self, worker: _Worker, patience: float) -> None:
-        """Wait until it has ended, and force it to after `patience` seconds."""
+        """Wait until the worker has ended; kill it after `patience` seconds."""
         ...
 
 
@@ -77,15 +77,15 @@ def drive(
     opens: bool = False,
     max_restarts: int = 0,
 ) -> list[EpisodeOutcome]:
-    """Run all episodes to their end; one outcome for each, in their order.
+    """Run all episodes to their end; return one outcome for each, in order.
 
     Args:
-        at_once: start no more workers at a time.
-        opens: open the run directories here, and hold them; otherwise each worker opens its own.
-        max_restarts: how often the lost worker of an episode is replaced.
+        at_once: the most workers at a time.
+        opens: open and lock the run directories here; otherwise each worker opens its own.
+        max_restarts: the most times that an episode's lost worker is replaced.
 
     Raises:
-        KeyboardInterrupt: after Ctrl-C here or in a worker; all episodes are then ended.
+        KeyboardInterrupt: after Ctrl-C here or in a worker; all episodes have ended then.
     """
     drives = [DrivenEpisode(episode, opens=opens, max_losses=max_restarts) for episode in episodes]
     _Drive(workers).run(drives, at_once or len(drives))
@@ -93,7 +93,7 @@ def drive(
 
 
 class DrivenEpisode:
-    """One episode: opens its run directory, tells its callbacks, has its outcome."""
+    """One episode: opens its run directory, notifies its callbacks, has its outcome."""
 
     def __init__(self, episode: Episode, *, opens: bool = True, max_losses: int = 0) -> None:
         self.directory = episode.directory
@@ -109,14 +109,14 @@ class DrivenEpisode:
         self._has_ended = False
 
     def open(self) -> None:
-        """Check the configuration; then, and only then, lock the run directory and open it."""
+        """Check the configuration; only if it works, lock and open the run directory."""
         config = self._episode.config
         with listening(lambda text: None):  # the worker builds it again, and warns then
             build_episode(config, self.directory)
         self._open.enter_context(open_run(config, fresh=self._episode.fresh))
 
     def order(self) -> Order:
-        """The order for a worker; opens the run directory the first time."""
+        """Make the order for a worker; the first call opens the run directory."""
         if self._opens and not self._losses:
             self.open()
         return Order(
@@ -127,7 +127,7 @@ class DrivenEpisode:
         )
 
     def hear(self, message: Message) -> None:
-        """Pass a message on to the callbacks; raises what ends the episode."""
+        """Forward a message to the callbacks; raises the error that ends the episode."""
         match message:
             case CallbackMessage():
                 self._hear_told(message)
@@ -140,7 +140,7 @@ class DrivenEpisode:
                 self.outcome = EpisodeOutcome(summary=message)
 
     def fail(self, error: BaseException) -> None:
-        """Say in the run directory and to the callbacks what ended the episode, and let it go."""
+        """Report the error in the run directory and to the callbacks, and release the directory."""
         self.outcome = EpisodeOutcome(error=error if isinstance(error, Exception) else None)
         with self._open:
             if self._plan is None or self._has_ended:
@@ -151,9 +151,9 @@ class DrivenEpisode:
             self._on_end(summary)
 
     def _hold(self) -> Path:
-        """A new file in the run directory, for as long as the order holds.
+        """Create a file in the run directory that exists as long as the order is valid.
 
-        Its name is a temporary file's, so that each `workspace.opened`, and `_lose`, remove it.
+        It has the name of a temporary file, so `workspace.opened` and `_lose` remove it.
         """
         name = f".holder.{os.getpid()}-{uuid.uuid4().int}.tmp"
         holder = self.directory.absolute() / name
@@ -169,7 +169,7 @@ class DrivenEpisode:
                 (message,) = told.arguments
                 self._tell(message)
             case "on_iteration" if told.arguments[0].iteration < self._n_announced:
-                pass  # a second worker repeats what the first one told
+                pass  # a second worker repeats the messages of the first one
             case "on_end":
                 self._on_end(*told.arguments)
             case str(method):
@@ -208,7 +208,7 @@ class DrivenEpisode:
             callback.on_start(plan)
 
     def _on_end(self, summary: Summary) -> None:
-        """Every callback hears of the end, even if another one raises then."""
+        """Notify every callback of the end, even if another one raises."""
         self._has_ended = True
         with ExitStack() as stack:
             for callback in self._started:
@@ -274,11 +274,11 @@ class _Drive(Generic[_Worker]):
             self._start(one)
 
     def _end(self, running: Mapping[_Worker, DrivenEpisode], error: BaseException) -> None:
-        """End the workers, all at the same time, and say so in their run directories."""
+        """End the workers, all at the same time, and report it in their run directories."""
         for worker in running:
             self._workers.interrupt(worker)
         deadline = time.monotonic() + _PATIENCE
         for worker, one in running.items():
             self._workers.end(worker, max(0.0, deadline - time.monotonic()))
-            with suppress(Exception):  # of another callback: the first error counts
+            with suppress(Exception):  # from a callback: the first error counts
                 one.fail(error)

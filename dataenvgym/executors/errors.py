@@ -1,9 +1,9 @@
-"""Errors on their way from one process to another.
+"""Sends errors from one process to another.
 
-Pickle makes an exception again by calling its class with `args`, which fails for every class with
-arguments of its own, and Ray wraps what is raised into an error of its own with a page of text.
-A `CarriedError` is data instead: the class by name, the arguments, the attributes. What arrives
-has the class, the message and the attributes of the exception; the traceback comes as a note.
+Pickle restores an exception by calling its class with `args`, which fails for classes with other
+arguments; Ray wraps errors into its own error with a page of text. A `CarriedError` is plain data
+instead: the name of the class, the arguments, the attributes. The restored exception has the class,
+the message and the attributes of the original; the traceback is a note.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CarriedError:
 
     Attributes:
         module, name: of its class.
-        args, attributes: of the exception, without those that cannot be pickled.
+        args, attributes: of the exception, except those that cannot be pickled.
         text: its class and message.
         trace: the traceback, as text.
     """
@@ -48,7 +48,7 @@ class CarriedError:
         )
 
     def error(self) -> BaseException:
-        """The exception; a `DataEnvGymError` with its text if its class is not known here."""
+        """Restore the exception; a `DataEnvGymError` with its text if the class is unknown here."""
         try:
             kind: Any = importlib.import_module(self.module)
             for part in self.name.split("."):

@@ -1,4 +1,4 @@
-"""Episodes in this process, one after the other."""
+"""Runs episodes in this process, one after another."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dataenvgym.run_warnings import listening, warn_run
 
 
 class InProcessExecutor:
-    """The default: needs nothing, and a debugger sees everything."""
+    """The default executor: it needs no setup, and debuggers work."""
 
     def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
-        """Run the episodes, one after the other."""
+        """Run the episodes, one after another."""
         return [
             run_here(episode, open_run(episode.config, fresh=episode.fresh)) for episode in episodes
         ]
@@ -26,8 +26,8 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Episod
     """Run one episode.
 
     Args:
-        opened: holds the run directory. Entered once the configuration is known to work, so that
-            a typo leaves nothing behind.
+        opened: locks the run directory. It is entered only after the configuration has been
+            checked, so that a typo leaves no files.
     """
     from dataenvgym.episodes.report import write_report
     from dataenvgym.episodes.runner import run_episode
@@ -56,7 +56,7 @@ def run_here(episode: Episode, opened: AbstractContextManager[object]) -> Episod
 
 
 class _EarlyWarnings(EpisodeCallback):
-    """Gathers warnings while an episode is built, and repeats them once its run listens."""
+    """Collects warnings while an episode is built, and repeats them once its run has started."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []

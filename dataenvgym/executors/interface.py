@@ -1,8 +1,8 @@
-"""Episodes to run, their outcomes, and the protocol of executors.
+"""Episodes to run, their outcomes, and the interface of executors.
 
-An executor takes episodes, each a composed configuration, and runs them to their end in their run
-directories, or resumes them. One that fails says so in its `EpisodeOutcome` and holds up none
-of the others; Ctrl-C ends them all.
+An executor runs or resumes episodes, each a composed configuration, in their run directories. A
+failed episode has its error in its `EpisodeOutcome`, and does not stop the others; Ctrl-C ends them
+all.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode to be run.
+    """One episode to run.
 
     Attributes:
-        config: as `dataenvgym.config.compose` makes it.
-        callbacks: told of everything, in the process that called the executor.
-        fresh: start anew, and remove what the run directory holds.
+        config: as `dataenvgym.config.compose` returns it.
+        callbacks: are notified of every event, in the process that called the executor.
+        fresh: start over, and remove the files of an earlier run in the run directory.
     """
 
     config: DictConfig
@@ -73,15 +73,15 @@ class ExecutorInterface(Protocol):
     """Runs episodes."""
 
     def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
-        """Run all episodes to their end; one outcome for each, in their order.
+        """Run all episodes to their end; return one outcome for each, in order.
 
-        An episode that cannot work leaves its run directory as it was.
+        An episode with an impossible configuration leaves its run directory unchanged.
         """
         ...
 
 
 def close_speakers_of(environment: gymnasium.Env[Any, Any]) -> None:
-    """Close the models that its task's environments ask; they were made with the task."""
+    """Close the models that the task's environments ask; they were made with the task."""
     from dataenvgym.episodes.runner import teaching_of
     from dataenvgym.rollouts import close_speakers
 
@@ -89,7 +89,7 @@ def close_speakers_of(environment: gymnasium.Env[Any, Any]) -> None:
 
 
 def build_executor(config: DictConfig) -> ExecutorInterface:
-    """The executor of `config.executor`."""
+    """Build the executor of `config.executor`."""
     executor = build_section(config, "executor")
     return cast(ExecutorInterface, check_protocol(executor, ExecutorInterface, "executor"))
 
@@ -97,7 +97,7 @@ def build_executor(config: DictConfig) -> ExecutorInterface:
 def build_episode(
     config: DictConfig, directory: Path
 ) -> tuple[gymnasium.Env[Any, Any], TeachingAgent]:
-    """The environment in `directory` and the agent, checked against each other; no file is touched.
+    """Build the environment in `directory` and the agent, and check that they fit; touch no file.
 
     Raises:
         ConfigurationError: if the configuration cannot work.

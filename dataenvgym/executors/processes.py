@@ -1,12 +1,12 @@
-"""Episodes in processes of their own on this machine, several at a time.
+"""Runs episodes in separate processes on this machine, several at a time.
 
     this process                                child, one for each episode
     waits for all children --- forkserver --->  runs the episode in its run directory
-    tells the callbacks    <----- pipe -------  what happens, and its summary or error
+    notifies the callbacks <----- pipe -------  its events, and its summary or error
 
-The forkserver has imported torch and its like once, so that a child begins within a fraction of a
-second. A child that dies takes no other with it; when this process ends, by Ctrl-C or by SIGKILL,
-its children end too.
+The forkserver imports torch and similar packages once, so a child starts within a fraction of a
+second. A child that dies does not affect the others. When this process ends, by Ctrl-C or by
+SIGKILL, its children end too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dataenvgym.external.processes import end_process_tree, last_lines
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
 
-_PATIENCE = 10.0  # seconds that an episode gets to end once the driver is gone
+_PATIENCE = 10.0  # seconds for an episode to end after the driver has ended
 _HEAVY = (
     "torch",
     "transformers",
@@ -60,12 +60,12 @@ _PRELOAD = (
 
 
 class ProcessExecutor:
-    """Runs each episode in a process of its own, `workers` at the same time.
+    """Runs each episode in its own process, `workers` at the same time.
 
     Args:
-        workers: how many at the same time; None is as many as there are cores for students of
-            `threads` threads.
-        threads: cores that one student computes on; it decides nothing but that number.
+        workers: the number of processes at a time; None takes the number of cores divided by
+            `threads`.
+        threads: threads of one student; only used to compute `workers`.
 
     Raises:
         ConfigurationError: if a number is below 1.
@@ -78,10 +78,10 @@ class ProcessExecutor:
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
     def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
-        """Run all episodes to their end; one outcome for each, in their order.
+        """Run all episodes to their end; return one outcome for each, in order.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C here or in a child; all episodes are then ended.
+            KeyboardInterrupt: after Ctrl-C here or in a child; all episodes have ended then.
         """
         _preload(episodes)
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
@@ -142,7 +142,7 @@ class _Child:
         return [sentinel] if self._connection.closed else [self._connection, sentinel]
 
     def messages(self) -> Iterator[Message]:
-        """Its new messages; the last one only once the process has ended."""
+        """Yield its new messages; the last one only after the process has ended."""
         has_ended = not self.process.is_alive()
         for message in self._received():
             if isinstance(message, CallbackMessage):
@@ -155,7 +155,7 @@ class _Child:
             yield self._reply or self._loss()
 
     def end(self, patience: float) -> None:
-        """Wait for its end; after `patience` seconds end it and all that it started."""
+        """Wait for its end; after `patience` seconds, kill it and the processes it started."""
         self.process.join(patience)
         if (pid := self.process.pid) is not None and self.process.is_alive():
             end_process_tree(pid, grace=1.0)
@@ -177,9 +177,9 @@ class _Child:
 
 
 def _run_child(connection: Connection, order: Order, variables: dict[str, str], log: str) -> None:
-    """Run an order in this process; sends all that there is to tell.
+    """Run an order in this process, and send its messages.
 
-    SIGTERM, and the end of the driver, interrupt the episode: then nothing more is sent.
+    SIGTERM and the end of the driver interrupt the episode; nothing more is sent then.
 
     Args:
         variables: the environment variables of the driver.
@@ -190,7 +190,7 @@ def _run_child(connection: Connection, order: Order, variables: dict[str, str], 
         terminated.set()
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver to decide
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
     signal.signal(signal.SIGTERM, interrupt)
     _redirect(log)
     os.environ.clear()
@@ -216,7 +216,7 @@ def _redirect(path: str) -> None:
 
 
 def _end_with(connection: Connection) -> None:
-    """Wait until the driver is gone, then interrupt this process, and end it at last."""
+    """Wait until the driver has ended; then interrupt this process, and kill it if that fails."""
     try:
         connection.recv()
     except (EOFError, OSError):
@@ -226,7 +226,7 @@ def _end_with(connection: Connection) -> None:
 
 
 def _preload(episodes: Sequence[Episode]) -> None:
-    """Have the forkserver import the students' modules when it starts."""
+    """Let the forkserver import the students' modules when it starts."""
     needs_torch = any(
         str(OmegaConf.select(episode.config, "predictor._target_")).endswith("InProcessPredictor")
         for episode in episodes
@@ -238,7 +238,7 @@ def _preload(episodes: Sequence[Episode]) -> None:
 
 @contextmanager
 def _nameless_main() -> Iterator[None]:
-    """Meanwhile, the main module has no file: children would run the caller's script again."""
+    """Hide the main module's file, or else children would run the caller's script again."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

@@ -1,4 +1,4 @@
-"""The Ray cluster that episodes run on: found or started, large enough, with shared storage."""
+"""Finds or starts the Ray cluster for episodes, and checks its size and shared storage."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def import_ray() -> Any:
 def cluster(
     address: str | None, own: Mapping[str, int | None], needs: Mapping[str, float]
 ) -> Iterator[None]:
-    """The Ray that this process is connected to, or one for the time being.
+    """Use the Ray that this process is connected to, or connect to one for the block.
 
     Args:
         address: of a cluster to join; None starts one here, unless RAY_ADDRESS names one.
-        own: `num_cpus` and `num_gpus` of the cluster that is started here; None is all.
+        own: `num_cpus` and `num_gpus` of a cluster that is started here; None takes all.
         needs: the CPUs and GPUs of an episode, by Ray's names for them.
     """
     ray = import_ray()
@@ -73,7 +73,7 @@ def cluster(
 
 
 def refuse_too_small(there: Mapping[str, float], needs: Mapping[str, float]) -> None:
-    """Refuse an episode for which there is no room: it would wait forever."""
+    """Refuse an episode that needs more than the cluster has: it would wait forever."""
     options = {"CPU": "cpus_per_episode", "GPU": "gpus_per_predictor"}
     for kind, needed in needs.items():
         if needed > (has := there.get(kind, 0)):
@@ -86,11 +86,11 @@ def refuse_too_small(there: Mapping[str, float], needs: Mapping[str, float]) -> 
 def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> None:
     """Refuse run directories that a machine of the cluster does not see.
 
-    A file is written where the directories are, or will be, and each node that has room for an
-    episode looks for it.
+    Writes a test file next to the directories, and lets each node with room for an episode look
+    for it.
 
     Raises:
-        ConfigurationError: naming a directory and the nodes that do not see it.
+        ConfigurationError: names a directory and the nodes that do not see it.
     """
     ray = import_ray()
     nodes = [
@@ -114,7 +114,7 @@ def refuse_unshared(directories: Iterable[Path], needs: Mapping[str, float]) -> 
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists; relative if it is."""
+    """The folder, or its nearest existing parent; a relative path stays relative."""
     while not folder.is_dir():
         folder = folder.parent
     return folder
@@ -125,7 +125,7 @@ def _name(node: Mapping[str, Any]) -> str:
 
 
 def _look(ray: Any, node: str, probe: Path) -> Any:
-    """Have a node look for the file; return a reference to its answer."""
+    """Let a node look for the file; return a reference to its answer."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     there = NodeAffinitySchedulingStrategy(node, soft=False)
@@ -140,7 +140,7 @@ def _sees(context: WorkerContext, probe: str) -> bool:
 
 @contextmanager
 def _own_signal_handlers() -> Iterator[None]:
-    """Put our handlers back afterwards: Ray's abort this process on SIGTERM, with a stack trace."""
+    """Restore our signal handlers afterwards: Ray's abort on SIGTERM with a stack trace."""
     ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     if threading.current_thread() is threading.main_thread():
@@ -153,8 +153,8 @@ def _own_signal_handlers() -> Iterator[None]:
 def _raylet_messages_logged() -> Iterator[None]:
     """Within the block, log what Ray's raylets report, such as a dead worker.
 
-    Ray prints it to the standard output, also with `log_to_driver=False`, and has no option
-    against that. A Ray without the function that we replace prints as before.
+    Ray prints such messages to the standard output even with `log_to_driver=False`, and has no
+    option to stop it. If a version of Ray lacks the function that we replace, it still prints.
     """
     worker: Any = importlib.import_module("ray._private.worker")
     printing = getattr(worker, "print_worker_logs", None)

@@ -1,13 +1,12 @@
-"""Episodes on the machines of a Ray cluster, each a task that writes its run directory.
+"""Runs episodes on a Ray cluster, each as a task that writes its run directory.
 
     driver (this process)                       task, one for each episode
-    opens and holds the run directories ------> runs the episode there, with its student
-    tells the callbacks <------- queue -------  what happens, and its summary or error
+    opens and locks the run directories ------> runs the episode there, with its student
+    notifies the callbacks <----- queue ------  its events, and its summary or error
 
-The run directories are on storage that all machines see; anything else is refused. The driver may
-be killed at any time, and the same command continues: tasks that still live then end before it
-writes (`worker.Order.holder`). A task whose process is lost is replaced by another one, which
-continues from the run directory.
+The run directories must be on storage that all machines see. If the driver is killed, the same
+command continues; tasks that still run end before the new driver writes (`worker.Order.holder`). A
+task whose process is lost is replaced by another one, which continues from the run directory.
 """
 
 from __future__ import annotations
@@ -24,26 +23,25 @@ from dataenvgym.executors.interface import Episode, EpisodeOutcome
 from dataenvgym.executors.ray_cluster import cluster, import_ray, refuse_unshared
 from dataenvgym.executors.worker import CallbackMessage, Order, run_order
 
-_PATIENCE = 10.0  # seconds that a process gets to vanish once it is killed
+_PATIENCE = 10.0  # seconds for a killed process to disappear
 
 
 class RayExecutor:
-    """Runs episodes at the same time, as many as the cluster has room for.
+    """Runs as many episodes at the same time as the cluster has room for.
 
-    A Ray that this process is connected to already is used as it is. Otherwise one is started
-    here (or joined, at `address`) for the length of `run`.
+    If this process is already connected to Ray, that cluster is used. Otherwise one is started here
+    (or joined at `address`) during `run`.
 
     Args:
         address: of a cluster; None starts one on this machine, unless RAY_ADDRESS names one.
-        num_cpus, num_gpus: of the cluster that is started here; None is all that there are.
-        cpus_per_episode: CPUs that one episode and its student are given, as many as the student
-            has threads.
-        gpus_per_predictor: GPUs that one student is given. It sees no others.
-        max_restarts: how often the lost process of an episode is replaced before it is given up.
+        num_cpus, num_gpus: of the cluster that is started here; None takes all.
+        cpus_per_episode: CPUs for one episode and its student: the student's number of threads.
+        gpus_per_predictor: GPUs for one student, which sees no others.
+        max_restarts: the most times that an episode's lost process is replaced.
 
     Raises:
-        ConfigurationError: for a value that cannot be, and from `run` if Ray is not installed, has
-            no room for an episode, or has a machine that does not see the run directories.
+        ConfigurationError: for an impossible value, and from `run` if Ray is not installed, has no
+            room for an episode, or has a machine that does not see the run directories.
     """
 
     def __init__(
@@ -58,8 +56,8 @@ class RayExecutor:
     ) -> None:
         if address is not None and (num_cpus is not None or num_gpus is not None):
             raise ConfigurationError(
-                f"address is {address!r}, so there is a cluster, and num_cpus and num_gpus, which "
-                "are for one that is started here, have to be null"
+                f"address is {address!r}, so an existing cluster is used; num_cpus and num_gpus "
+                "are for a cluster that is started here, and have to be null"
             )
         numbers = {
             "num_cpus": (num_cpus, 1),
@@ -79,11 +77,11 @@ class RayExecutor:
         self.max_restarts = max_restarts
 
     def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:
-        """Run all episodes to their end; one outcome for each, in their order.
+        """Run all episodes to their end; return one outcome for each, in order.
 
         Raises:
             ConfigurationError: see above; nothing has started then.
-            KeyboardInterrupt: after Ctrl-C here or in a task; all episodes are then ended.
+            KeyboardInterrupt: after Ctrl-C here or in a task; all episodes have ended then.
         """
         own = {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus}
         needs = {"CPU": self.cpus_per_episode, "GPU": self.gpus_per_predictor}
@@ -98,14 +96,14 @@ class RayExecutor:
 
 @dataclass(frozen=True)
 class _Task:
-    """A Ray task that runs an order, by a number of its own and Ray's reference to its end."""
+    """A Ray task that runs an order: its number, and Ray's reference to its result."""
 
     number: int
     reference: Any
 
 
 class _Tasks:
-    """The tasks of this driver, and the queue by which they tell what happens."""
+    """The tasks of this driver, and the queue for their messages."""
 
     def __init__(self, cpus: float, gpus: float) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -167,8 +165,8 @@ class _Tasks:
 
 
 def _run_task(order: Order, number: int, queue: Any) -> None:
-    """Run an order in this process; puts all that there is to tell into the queue."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray interrupts what is cancelled
+    """Run an order in this process, and put its messages into the queue."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray cancels a task with SIGINT
 
     def tell(message: CallbackMessage) -> None:
         queue.put((number, message))

@@ -1,8 +1,8 @@
-"""The first prompts of an episode, found without training and without asking anybody.
+"""Finds the first prompts of an episode without training and without asking any model.
 
-Student and teacher are replaced by listeners: the first one that is asked tells what it was asked.
-Other speakers of the task are replaced by one that always says the same.
-Code that is not ours could ask (and pay for) models of its own, so it is not called.
+Student and teacher are replaced by listeners; the first one that is asked reports its prompt. Other
+speakers of the task are replaced by one that always gives the same reply. Custom code might ask
+(and pay for) its own models, so it is not called.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Rehearsal:
 
     Attributes:
         student: the first conversation that the student would answer, or None.
-        teacher: those that the teacher would be asked first, all at once; perhaps none.
-        purpose: of the questions.
-        reason: why there is no prompt of the teacher.
+        teacher: the first batch of conversations that the teacher would answer; perhaps none.
+        purpose: of the teacher's questions.
+        reason: why there is no prompt for the teacher.
     """
 
     student: Conversation | None
@@ -47,10 +47,10 @@ class Rehearsal:
 
 
 def rehearse(config: DictConfig, task: Any) -> Rehearsal:
-    """The first prompts of the episode that `config` describes; no file of it is touched.
+    """Find the first prompts of the episode that `config` describes; touch no file of it.
 
     Args:
-        task: that of the episode, so that its problems are loaded once.
+        task: the episode's task, passed in so that its problems are loaded only once.
     """
     if others := task_of(task).others:
         task = copy.copy(task)
@@ -68,11 +68,11 @@ def rehearse(config: DictConfig, task: Any) -> Rehearsal:
 
 
 class _Enough(BaseException):
-    """The prompt is known. Not an `Exception`: no code on the way takes it for a failure."""
+    """Raised when the prompt is known; not an `Exception`, so no caller handles it as a failure."""
 
 
 class _Teacher:
-    """Listens to the questions of the first call, and ends there."""
+    """Records the questions of the first call, and ends the rehearsal."""
 
     def __init__(self) -> None:
         self.heard: Sequence[Conversation] = ()
@@ -90,10 +90,10 @@ class _Teacher:
 
 
 class _Student:
-    """Answers each question with the same words, and ends where it would be trained.
+    """Gives the same reply to each question, and ends the rehearsal when it would be trained.
 
     Args:
-        says: those words.
+        says: the reply.
         listens: end at the first question.
     """
 
@@ -131,7 +131,7 @@ def _first_of_student(task: TaskInterface) -> Conversation | None:
 
 
 def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory: Path) -> str:
-    """Begin the episode; if that is not possible, the reason."""
+    """Begin the episode; return the reason if the teacher is not asked."""
     student = _Student()
     agent = build_agent(config, task=task, teacher=teacher)
     environment = build_environment(
@@ -150,7 +150,7 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
 def _stranger(
     config: DictConfig, task: TaskInterface, agent: object, teaching: object
 ) -> str | None:
-    """A part of the episode that is not ours; None if all are."""
+    """Describe a part of the episode that is custom code or a server; None if there is none."""
     if config.skills.get("embedder", {}).get("_target_", "").endswith("EndpointEmbedder"):
         return "skills.embedder is a server"
     parts = {

@@ -1,7 +1,7 @@
-"""The worker's side of an episode: it runs in this process, and the driver hears of it.
+"""The worker: runs an episode in this process, and reports to the driver.
 
-The driver sends an `Order`. `run_order` runs it as the in-process executor would, tells each call
-of a callback as a `CallbackMessage`, and returns the summary or the error, the last message.
+The driver sends an `Order`. `run_order` runs it like the in-process executor, sends each call of a
+callback as a `CallbackMessage`, and returns the summary or the error as the last message.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dataenvgym.progress import ProgressMessage, listening
 from dataenvgym.secrets import redacted_output
 
 _PERIOD = 0.2
-"""Seconds between two looks at the holder (another driver needs longer until it writes), and at
-least between two counts that are told."""
+"""Seconds between two checks of the holder file (a new driver takes longer until it writes), and
+at least between two progress messages with counts."""
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """The driver's working folder and environment variables, for a worker to have the same.
+    """The driver's working folder and environment, which a worker takes over.
 
     Attributes:
-        folder: the current one, to which relative paths in a configuration refer.
-        paths: where Python looks for modules.
+        folder: the current folder, for relative paths in a configuration.
+        paths: Python's search path for modules.
         omp_threads: OMP_NUM_THREADS, which Ray would set to the CPUs of the task.
     """
 
@@ -52,7 +52,7 @@ class WorkerContext:
         return cls(os.getcwd(), paths, os.environ.get("OMP_NUM_THREADS"))
 
     def enter(self) -> None:
-        """Be there, for good; a folder that this machine does not have is left out."""
+        """Apply it to this process; a folder that this machine lacks is left out."""
         sys.path += [p for p in self.paths if p not in sys.path and os.path.exists(p)]
         if self.omp_threads is None:
             os.environ.pop("OMP_NUM_THREADS", None)
@@ -64,13 +64,13 @@ class WorkerContext:
 
 @dataclass(frozen=True)
 class Order:
-    """An episode to be run or resumed.
+    """An order to run or resume an episode.
 
     Attributes:
-        config: the configuration, resolved, as YAML text.
-        fresh: start anew.
-        holder: a file that the driver, which has opened the run directory, keeps in it while the
-            order holds; the next one to open the directory removes it. None: the worker opens it.
+        config: the resolved configuration, as YAML text.
+        fresh: start over.
+        holder: a file in the run directory that exists as long as the order is valid; the next
+            driver that opens the directory removes it. None: the worker opens the directory itself.
     """
 
     config: str
@@ -84,14 +84,14 @@ Method = Literal["on_start", "on_phase", "on_warning", "on_iteration", "on_end",
 
 @dataclass(frozen=True)
 class CallbackMessage:
-    """A method of the `Relay` was called with these arguments: a callback's, or `on_progress`."""
+    """A call of a `Relay` method, a callback's or `on_progress`, with its arguments."""
 
     method: Method
     arguments: tuple[Any, ...]
 
 
 def run_order(order: Order, tell: Callable[[CallbackMessage], None]) -> Summary | CarriedError:
-    """Run the episode; an interrupt ends it and is carried to the driver like any error."""
+    """Run the episode; an interrupt ends it and is sent to the driver like any error."""
     from omegaconf import OmegaConf
 
     order.context.enter()
@@ -105,7 +105,7 @@ def run_order(order: Order, tell: Callable[[CallbackMessage], None]) -> Summary 
             if not order.holder.exists():
                 raise RunDirectoryError(
                     f"{os.uname().nodename} does not see the run directory {episode.directory}, "
-                    "or another process writes it"
+                    "or another process writes to it"
                 )
             with _ending_without(order.holder):
                 return run_here(episode, nullcontext()).result()
@@ -115,16 +115,16 @@ def run_order(order: Order, tell: Callable[[CallbackMessage], None]) -> Summary 
 
 @contextmanager
 def _ending_without(holder: Path) -> Iterator[None]:
-    """End this process at once if the file vanishes meanwhile: another one writes the directory.
+    """End this process at once if the file disappears: another process writes to the directory.
 
-    Its driver was killed, or takes this worker for lost. Nothing more may be written, not even
-    that the episode has failed.
+    The driver was killed, or considers this worker lost. Nothing more may be written, not even
+    that the episode failed.
     """
     done = threading.Event()
 
     def watch() -> None:
         while not done.wait(_PERIOD):
-            with suppress(OSError):  # of storage that does not answer for a moment
+            with suppress(OSError):  # storage may not answer for a moment
                 if not holder.exists() and not done.is_set():
                     os._exit(1)
 
@@ -136,7 +136,7 @@ def _ending_without(holder: Path) -> Iterator[None]:
 
 
 class Relay(EpisodeCallback):
-    """Tells what it hears, from any thread."""
+    """Sends each callback call to the driver, from any thread."""
 
     def __init__(self, tell: Callable[[CallbackMessage], None]) -> None:
         self._tell = tell
@@ -159,7 +159,7 @@ class Relay(EpisodeCallback):
         self._pass_on("on_end", summary)
 
     def on_progress(self, message: ProgressMessage) -> None:
-        """How far it is; of counts, which come in great numbers, a few a second."""
+        """Send a progress message; of the many counts, only a few per second."""
         now = time.monotonic()
         if message.total is not None:
             if now - self._counted_at < _PERIOD:

@@ -1,7 +1,7 @@
 """Gymnasium wrappers around the teaching environments.
 
-fixed_layout   a forest as numbers of fixed size, and numbers as orders of records
-fixed_forest   `SkillTree-v0` in these boxes, for RL libraries
+fixed_layout   the layout of forests and actions as arrays of fixed size
+fixed_forest   `SkillTree-v0` with these arrays, for RL libraries
 """
 
 from dataenvgym.wrappers.fixed_forest import FixedForest

@@ -1,8 +1,8 @@
-"""`SkillTree-v0` in fixed boxes: numbers in, numbers out, as RL libraries want them.
+"""`SkillTree-v0` with observations and actions of fixed size, as RL libraries need them.
 
-`fixed_layout` explains the numbers. The wrapper fits the simulated and the real
-environment alike, so that a policy that was trained on one can act in the other.
-`dataenvgym.simulation.forest.SimulatedForest` is the two together, and faster.
+`fixed_layout` explains the numbers. The wrapper works for the simulated and the real environment,
+so a policy trained in one can act in the other. `dataenvgym.simulation.forest.SimulatedForest`
+combines wrapper and simulation, and is faster.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dataenvgym.wrappers.fixed_layout import FixedLayout, TreeTotals
 
 
 class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructorArgs):
-    """Lays a forest out in boxes of fixed size.
+    """Turns forests and actions into arrays of fixed size.
 
-    A skill's share of the record budget goes evenly to its open subskills. If it explores, what
-    its share is larger than before goes to new subskills instead; a skill with none open always
-    explores, one whose engine has no more of them never does. Rounding leaves up to
-    `subskills` - 1 records of an exploring skill unused.
+    A skill's share of the record budget is divided evenly among its open subskills. If the skill
+    explores, the increase of its share goes to new subskills instead. A skill without open
+    subskills always explores; a complete one never does. Rounding leaves up to `subskills` - 1
+    records of an exploring skill unused.
 
     Args:
         env: `SkillTree-v0` or `SimulatedSkillTree`, wrapped or not.
@@ -78,7 +78,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
     def step(
         self, action: np.ndarray
     ) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Allocate the record budget as the weights say.
+        """Allocate the record budget by the weights.
 
         Raises:
             InvalidActionError: if the action has another shape, or an entry that is not a number.
@@ -91,7 +91,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         return laid_out, reward, terminated, truncated, info
 
     def moves(self, action: np.ndarray) -> TreeAction:
-        """The actions on the last observed forest; at most the record budget."""
+        """The action on the last observed forest, within the record budget."""
         known = np.array([skill in self._forest.skills for skill in self.layout.skills])
         shares, explores = self.layout.orders(action, known)
         pairs = zip(shares.tolist(), explores.tolist(), strict=True)
@@ -115,7 +115,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
 
 
 def _move(tree: Tree, share: int, explore: bool, *, subskills: int) -> Explore | Exploit | None:
-    """The action that brings the tree's allocation closest to `share`; None if none does."""
+    """The move that brings the tree's allocation closest to `share`; None if no move helps."""
     room = share - tree.allocation
     if (explore or not tree.subskills) and not tree.is_complete and room > 0:
         new = min(subskills, room)
@@ -137,6 +137,6 @@ def _skills_of(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
     if not found:
         raise ConfigurationError(
             f"{type(inner).__name__} names no skills and its task has no gold skills: "
-            "say which ones there are by FixedForest(env, skills=...)"
+            "name them with FixedForest(env, skills=...)"
         )
     return tuple(skill for _, skill in sorted(found))

@@ -1,4 +1,4 @@
-"""How a forest is laid out in boxes of fixed size, for policies of RL libraries.
+"""The layout of forests and actions as arrays of fixed size, for RL libraries.
 
 observation   for each skill one row of FEATURES, in [-1, 1]; flattened
 action        for each skill (weight, whether to explore), in [-1, 1]; flattened
@@ -19,8 +19,8 @@ from dataenvgym.errors import ConfigurationError, InvalidActionError
 FEATURES = ("accuracy", "change", "allocation", "generated", "opened", "steps_left")
 """The columns of an observation, for each skill:
 
-accuracy      on the validation instances; 0 where nothing was scored
-change        ... since the observation before
+accuracy      on the validation instances; 0 if nothing was scored
+change        of the accuracy since the last observation
 allocation    its share of the record budget in the last step
 generated     records made so far, as a share of the budget of all steps, times the number of skills
 opened        1 if it has an open subskill
@@ -35,7 +35,7 @@ class TreeTotals:
     Attributes:
         accuracy: in [0, 1].
         allocation, generated: records.
-        opened: whether there is an open subskill.
+        opened: True if there is an open subskill.
     """
 
     accuracy: np.ndarray
@@ -50,8 +50,8 @@ class FixedLayout:
     Args:
         skills: the rows.
         records_per_iteration: the record budget of a step.
-        iterations: how many steps an episode has.
-        subskills: how many subskills an exploring skill opens at once.
+        iterations: the number of steps of an episode.
+        subskills: the number of subskills that an exploring skill opens at once.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class FixedLayout:
         """(n_skills * len(FEATURES),) float32.
 
         Args:
-            before: the accuracies (n_skills,) of the observation before.
-            step: how many steps have been made.
+            before: the accuracies (n_skills,) of the last observation.
+            step: the number of steps made.
         """
         budget, n = self.records_per_iteration, len(self.skills)
         rows = np.empty((n, len(FEATURES)), np.float32)
@@ -101,10 +101,10 @@ class FixedLayout:
     def orders(self, action: Any, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each skill's share of the record budget, and whether it explores; (n_skills,) both.
 
-        A weight x counts ((x + 1) / 2) ** 2; a second number above 0 explores.
+        A weight x counts as ((x + 1) / 2) ** 2; a second number above 0 explores.
 
         Args:
-            known: whether there is a tree of that skill; if not, its share is 0.
+            known: True for each skill with a tree; a skill without one gets share 0.
 
         Raises:
             InvalidActionError: if the action has another shape, or an entry that is not a number.

@@ -73,6 +73,6 @@ def test_a_damaged_summary_is_written_anew_by_the_same_command(dataenvgym, run, 
         result = dataenvgym(*command)
         assert (result.code, result.out) == (2, "")
         assert "summary.json is damaged" in result.err
-        assert "the command that began the run, or run_episode, writes it anew" in result.err
+        assert "the command that began the run, or run_episode, writes it again" in result.err
     assert dataenvgym("run", *small, "name=r").code == 0
     assert path.read_text() == whole

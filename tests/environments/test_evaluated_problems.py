@@ -115,7 +115,7 @@ def test_unknown_test_problems_are_warned_about_in_summary_and_report(tmp_path, 
     summary = run_episode(environment, Leaking(), iterations=1, test_task=test_task)
     texts = [w.text for w in summary.warnings if "NOT CHECKED" in w.text]
     assert len(texts) == 1
-    assert "the test problems of task 'minimal' are not known" in texts[0]
+    assert "the test problems of task 'minimal' are unknown" in texts[0]
 
 
 def test_problems_of_a_test_task_of_ones_own_are_not_trained_on(tmp_path):

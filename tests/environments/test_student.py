@@ -35,4 +35,4 @@ def test_a_student_that_cannot_be_brought_back_does_not_hide_the_steps_own_error
     student = Student(Forgetful(), EpisodeDirectory(tmp_path), TeachingOptions())
     error = ValueError("the step's own")
     student.go_back(3, error)
-    assert error.__notes__ == ["the student could not be brought back either: the adapter is gone"]
+    assert error.__notes__ == ["the student could not be restored either: the adapter is gone"]

@@ -433,7 +433,7 @@ def test_an_environment_with_another_directory_is_refused(
     tmp_path, echo_task, make_agent, make_student_of_echo
 ):
     environment = SkillList(echo_task(), make_student_of_echo(), directory=tmp_path / "one")
-    with pytest.raises(ConfigurationError, match=r"directory is .*two.*give only one of both"):
+    with pytest.raises(ConfigurationError, match=r"directory is .*two.*give only one of them"):
         run_episode(environment, make_agent(), iterations=1, directory=tmp_path / "two")
     same = str(tmp_path / "one")
     assert run_episode(environment, make_agent(), iterations=1, directory=same).best is not None

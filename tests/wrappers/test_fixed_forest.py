@@ -165,9 +165,7 @@ def test_a_task_without_skills_needs_them_named():
 
     bare = gymnasium.Env()
     bare.task = Nameless()  # type: ignore[attr-defined]
-    with pytest.raises(
-        ConfigurationError, match=r"say which ones there are by FixedForest\(env, skills="
-    ):
+    with pytest.raises(ConfigurationError, match=r"name them with FixedForest\(env, skills="):
         FixedForest(bare)
 
 

@@ -1,15 +1,15 @@
 """`SkillTree-v0`: the agent explores and exploits a forest of skills, and an engine writes.
 
     forest       the frozen model: Forest -> Tree -> Subskill
-    actions      `Explore` and `Exploit`, and the refusal of impossible ones
+    actions      `Explore` and `Exploit`; impossible actions are refused
     transitions  (forest, action) -> forest, (forest, results) -> forest
-    subskills    what an engine may know: names of new ones, and to which one a problem belongs
-    accuracies   how well the student knows them
-    files        what an iteration leaves behind
+    subskills    optional methods of an engine: name new subskills, find a problem's subskill
+    accuracies   the student's accuracy by skill and subskill
+    files        the files of an iteration
     spaces       the gymnasium spaces
     environment  `SkillTree` itself
 
-The first three know neither tasks nor files, and serve simulations as well.
+The first three use neither tasks nor files, so simulations use them too.
 """
 
 from dataenvgym.environments.skill_tree.actions import (

@@ -1,4 +1,4 @@
-"""Shares of right answers by tree and by subskill."""
+"""Accuracies by skill and by subskill."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def accuracies_of(
     *,
     told_apart: bool = True,
 ) -> Accuracies:
-    """Shares of right answers by skill and by subskill, failed calls excluded.
+    """Compute shares of right answers by skill and by subskill, failed calls excluded.
 
     Args:
-        subskill_of: which open subskill of its skill an instance belongs to, or None.
-        told_apart: whether an open subskill without any instance has no accuracy (None); if not,
-            it is left out, and takes that of its skill.
+        subskill_of: returns the open subskill of its skill that an instance belongs to, or None.
+        told_apart: if True, an open subskill without instances has no accuracy (None); if False,
+            it is left out, and takes its skill's accuracy.
     """
     skills: defaultdict[str, list[bool]] = defaultdict(list)
     subskills: defaultdict[Key, list[bool]] = defaultdict(list)

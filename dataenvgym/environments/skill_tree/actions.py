@@ -1,7 +1,7 @@
 """Actions on a forest of skills: explore or exploit, at most one for each skill.
 
-`Explore` opens new subskills of a skill, `Exploit` gives the open ones more records or fewer. A
-skill that is not named keeps its allocation, so that the empty action repeats the step before.
+`Explore` opens new subskills of a skill; `Exploit` gives open ones more or fewer records. Skills
+that the action does not name keep their allocation, so an empty action repeats the step before.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _MOVE: TypeAdapter[Explore | Exploit] = TypeAdapter(Move)
 
 
 def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
-    """The action, if it can be done to `forest`.
+    """Parse an action on `forest`.
 
     Args:
-        value: a sequence of `Explore` and `Exploit`, or of mappings with the same fields, `kind`
-            among them.
+        value: a sequence of `Explore` and `Exploit`, or of mappings with the same fields,
+            including `kind`.
 
     Raises:
-        InvalidActionError: for another type, a malformed move, a skill or a subskill
-            that is not there, or two moves for one skill.
+        InvalidActionError: for another type, a malformed move, an unknown skill or subskill, or
+            two moves for one skill.
     """
     if isinstance(value, str | bytes | Mapping | Model) or not isinstance(value, Iterable):
         raise InvalidActionError(

@@ -1,4 +1,4 @@
-"""The environment whose actions grow and fund a forest of skills; its engine writes the records.
+"""The environment whose actions grow a forest of skills; its engine writes the records.
 
 step(action) -> the engine names new subskills -> the plan: an allocation for each subskill
              -> the engine writes that many records -> check -> train -> evaluate -> forest
@@ -60,17 +60,17 @@ class SkillTreeOptions(EnvironmentOptions, total=False):
 class SkillTree(TeachingEnvironment):
     """The agent sees the forest and acts on it; an engine writes the records.
 
-    The observation is that of `SkillList` and `"forest"`, a `Forest`. The action is a tuple of
+    The observation is that of `SkillList`, plus `"forest"`, a `Forest`. The action is a tuple of
     `Explore` and `Exploit`, at most one for each skill.
 
     Args:
         task, predictor: as in `TeachingEnvironment`.
-        engine: writes the records. It may name subskills (`ProposesSubskills`) and tell which one
-            a problem belongs to (`TellsSubskills`); one that does not has one subskill for each
-            skill, the skill itself.
-        train_sample: how many of the records of each subskill the student is asked again after
-            each training, for `train_accuracy`; 0 asks none.
-        agent_name: written into each record's provenance.
+        engine: writes the records. It may name subskills (`ProposesSubskills`) and find a problem's
+            subskill (`TellsSubskills`). Without these methods, each skill has one subskill, the
+            skill itself.
+        train_sample: the number of training records of each subskill that the student answers
+            again after each training, for `train_accuracy`; 0 for none.
+        agent_name: is written into each record's provenance.
         options: those of `TeachingEnvironment`.
     """
 
@@ -87,7 +87,7 @@ class SkillTree(TeachingEnvironment):
         if engine is None:
             raise ConfigurationError(
                 "SkillTree has no engine to write its records: choose one with agent/engine=..., "
-                "or for an agent of your own 'environment.engine={_target_: my_module.MyEngine}'"
+                "or for your own agent 'environment.engine={_target_: my_module.MyEngine}'"
             )
         if train_sample < 0:
             raise ConfigurationError(f"train_sample is {train_sample}, expected 0 or more records")
@@ -122,7 +122,7 @@ class SkillTree(TeachingEnvironment):
         """As in `TeachingEnvironment`.
 
         Raises:
-            ConfigurationError: if nothing says which skills the instances need.
+            ConfigurationError: if the instances have no skills and there is no labeler.
         """
         instances = known_instances(self.task)
         if self.labeler is None and instances and not any(i.skill for i in instances):
@@ -198,7 +198,7 @@ class SkillTree(TeachingEnvironment):
     # --- the records of an action ---
 
     def _write(self, number: int, action: TreeAction) -> tuple[Forest, Sequence[TrainingDatum]]:
-        """The plan, and the engine's records for it."""
+        """Make the plan, and let the engine write its records."""
         engine = self._tree_engine
         engine.load(self._engine_state)
         examples = wrong_first(self._forest, self._completed)
@@ -227,7 +227,7 @@ class SkillTree(TeachingEnvironment):
     def _asked_again(
         self, files: IterationFiles, accepted: Sequence[TrainingDatum], plan: Forest
     ) -> list[CompletedTaskInstance]:
-        """The answers to a sample of the records trained on so far."""
+        """The student's answers to a sample of the records trained on so far."""
         tree_files = TreeFiles(files)
         if not self.train_sample or not files.number:
             return []
@@ -256,7 +256,7 @@ class SkillTree(TeachingEnvironment):
         self._engine_state = self._tree_engine.state
 
     def _load_engine_of(self, files: TreeFiles) -> None:
-        """Give the engine the state that it had after it wrote in that iteration."""
+        """Restore the engine's state after it wrote in this iteration."""
         if isinstance(self.engine, Stateful):
             self._tree_engine.load(files.read_engine())
 

@@ -2,13 +2,13 @@
 
     iterations/NNN/
         action.json       the agent's action
-        plan.json         the forest after the action: the order to the engine
-        engine.json       the state of an engine that has one, after it wrote
-        submitted.jsonl   what it wrote (see `iterations`); the files above are whole by then
+        plan.json         the forest after the action: the engine's order
+        engine.json       the engine's state after it wrote, if it has a state
+        submitted.jsonl   the engine's records (see `iterations`), written after the files above
         trained.jsonl     the student's answers to a sample of the records it was trained on
         forest.json       the forest after the iteration
 
-Iteration 000 has the forest alone.
+Iteration 000 has only the forest.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class TreeFiles:
         self._write("action.json", _ACTION.dump_python(action, mode="json"))
 
     def read_plan(self) -> Forest:
-        """The forest with the action done.
+        """The forest after the action.
 
         Raises:
-            RunDirectoryError: if it is gone.
+            RunDirectoryError: if the file is missing.
         """
         path = self.directory / "plan.json"
         if not path.exists():
@@ -62,7 +62,7 @@ class TreeFiles:
         """The state of an engine that has one.
 
         Raises:
-            RunDirectoryError: if it is gone or damaged.
+            RunDirectoryError: if the file is missing or damaged.
         """
         return read_state(self.directory / "engine.json")
 
@@ -70,7 +70,7 @@ class TreeFiles:
         self._write("engine.json", state)
 
     def read_trained(self) -> list[CompletedTaskInstance] | None:
-        """The answers to records, or None if they are not there yet."""
+        """The answers to training records, or None before they were asked."""
         path = self.directory / "trained.jsonl"
         return read_completed(path) if path.exists() else None
 
@@ -87,7 +87,7 @@ class TreeFiles:
         """The forest after the iteration.
 
         Raises:
-            RunDirectoryError: if it is gone.
+            RunDirectoryError: if the file is missing.
         """
         if (forest := self.read_forest()) is None:
             raise RunDirectoryError(

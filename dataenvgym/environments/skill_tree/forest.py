@@ -1,10 +1,10 @@
-"""A forest: skill -> subskills, each with the data that it gets and how well the student knows it.
+"""A forest: skills and their subskills, with the allocation and accuracy of each.
 
     Forest
       Tree "reversed"                 one for each skill of the report
-        Subskill "Write _ backwards."   opened by `Explore`, given more or less by `Exploit`
+        Subskill "Write _ backwards."   opened by `Explore`, gets more or fewer by `Exploit`
 
-A forest is a frozen value. `transitions` makes the next one of it.
+A forest is immutable; `transitions` computes the next one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Subskill(Model):
 
     Attributes:
         name: unique within its tree.
-        allocation: how many records are written for it in each step.
-        generated: how many have been made and trained on so far.
-        val_accuracy: on the validation instances, in [0, 1]: its own where they can be told apart,
-            else its skill's; None where there are none.
-        train_accuracy: on a sample of the records that were trained on; None where none was asked.
+        allocation: records written for it in each step.
+        generated: records made and trained on so far.
+        val_accuracy: on the validation instances, in [0, 1]; None without instances. If instances
+            cannot be assigned to subskills, it is the skill's accuracy.
+        train_accuracy: on a sample of its training records; None if none was asked.
     """
 
     name: str = Field(min_length=1)
@@ -41,7 +41,7 @@ class Tree(Model):
     Attributes:
         skill: unique within its forest.
         category: of the skill, or None.
-        is_complete: the engine had fewer new subskills than it was last asked for.
+        is_complete: True if the engine last had fewer new subskills than requested.
         val_accuracy, train_accuracy: of the whole skill, as in `Subskill`.
     """
 
@@ -87,11 +87,11 @@ class Forest(Model):
 
     @property
     def allocation(self) -> int:
-        """Records that a step asks the engine for, in all."""
+        """Records that a step asks the engine for, over all trees."""
         return sum(tree.allocation for tree in self.trees)
 
     def tree(self, skill: str) -> Tree:
-        """The tree of that skill; KeyError if there is none."""
+        """The tree of this skill; KeyError if there is none."""
         for tree in self.trees:
             if tree.skill == skill:
                 return tree

@@ -28,9 +28,9 @@ class ForestSpace(RecordSpace[Forest]):
 class TreeActionSpace(RecordSpace[TreeAction]):
     """Tuples of `Explore` and `Exploit`, at most one for each skill.
 
-    Samples fit `forest`, which the environment keeps up to date; before the first `reset` there is
-    nothing to act on, and they are empty. `seed` begins anew: until the environment shows its
-    forest again, samples fit a forest that was only just reset, as every seeded episode's is.
+    Samples fit `forest`, which the environment keeps up to date; before the first `reset` they are
+    empty. After `seed`, samples fit the forest of a fresh episode until the environment updates
+    `forest` again.
     """
 
     adapter = TypeAdapter(TreeAction)

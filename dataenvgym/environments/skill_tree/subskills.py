@@ -1,4 +1,4 @@
-"""Subskills that an engine knows; an engine that knows none has one in each skill."""
+"""Subskills that an engine knows; otherwise each skill has one subskill, the skill itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataenvgym.records import CompletedTaskInstance
 
 @runtime_checkable
 class ProposesSubskills(Protocol):
-    """An engine that can say what a skill consists of."""
+    """An engine that can name the subskills of a skill."""
 
     def propose_subskills(
         self,
@@ -35,10 +35,10 @@ class ProposesSubskills(Protocol):
 
 @runtime_checkable
 class TellsSubskills(Protocol):
-    """An engine that can say which subskill a problem belongs to."""
+    """An engine that can find the subskill of a problem."""
 
     def subskill_of(self, skill: str, instruction: str) -> str | None:
-        """The subskill of `skill` that the problem needs, or None if it cannot tell."""
+        """The subskill of `skill` that the problem needs, or None if unknown."""
         ...
 
 
@@ -49,7 +49,7 @@ def propose(
     examples: Sequence[CompletedTaskInstance],
     rng: np.random.Generator,
 ) -> tuple[str, ...]:
-    """The new subskills for `move`; of an engine that proposes none, the skill itself."""
+    """The new subskills for `move`; the skill itself if the engine cannot propose any."""
     known = [subskill.name for subskill in tree.subskills]
     if not isinstance(engine, ProposesSubskills):
         return () if known else (tree.skill,)
@@ -67,7 +67,7 @@ def subskill_of(engine: Engine, tree: Tree, instruction: str) -> str | None:
 
 
 def is_told_apart(engine: Engine) -> bool:
-    """Whether the engine can tell which subskill a problem belongs to."""
+    """True if the engine can find the subskill of a problem."""
     return isinstance(engine, TellsSubskills)
 
 

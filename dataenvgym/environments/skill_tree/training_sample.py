@@ -1,7 +1,7 @@
-"""A few of the records that a student was trained on, to be asked again: how well did it learn?
+"""A sample of the training records; the student's answers to them show how well it learned.
 
-The sample is a reservoir: each record of a subskill, whenever it was trained on, is in it with the
-same probability, and nothing but the sample and the number of records so far has to be kept.
+This is reservoir sampling: each record of a subskill is in the sample with the same probability,
+whenever it was trained on. Only the sample and the number of records so far are kept.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def renewed_sample(
     rng: np.random.Generator,
     task: TaskInterface,
 ) -> list[TaskInstance]:
-    """Up to `size` records of each subskill as problems.
+    """Update the sample: up to `size` records of each subskill, as problems.
 
-    Records without a subskill, and those that cannot be judged as problems, are left out.
+    Leaves out records without a subskill, and records that cannot be judged as problems.
 
     Args:
         before: the sample so far.
         new: records that were trained on since.
-        seen: how many records of each subskill there were before.
-        task: whose domain makes problems of records.
+        seen: the number of earlier records of each subskill.
+        task: the task whose domain makes problems of records.
     """
     domain = task_of(task).domain
     sample: defaultdict[Key, list[TaskInstance]] = defaultdict(list)
@@ -65,7 +65,7 @@ def renewed_sample(
 def answer_again(
     task: TaskInterface, predictor: PredictorInterface, sample: Sequence[TaskInstance]
 ) -> list[CompletedTaskInstance]:
-    """The student's answers, graded by the task; none if its problems cannot be tried."""
+    """The student's answers, graded by the task; empty if the problems cannot be tried."""
     if (tried := one_by_one(task)) is None or not sample:
         return []
     asked = [instance.model_copy(update={"task": tried.name}) for instance in sample]
@@ -75,7 +75,7 @@ def answer_again(
 
 
 def subskill_taught(completed: CompletedTaskInstance) -> str:
-    """The subskill of a record that was asked again."""
+    """The subskill of a record that the student answered again."""
     return _key(completed.instance)[1]
 
 
@@ -92,7 +92,7 @@ def _problem(record: TrainingDatum, domain: Domain) -> TaskInstance | None:
 
 
 def _without_subskill(instance: TaskInstance) -> TaskInstance:
-    """The instance as the task's environment knows it."""
+    """The instance with the id that the task's environment knows."""
     data = {name: value for name, value in instance.data.items() if name != _SUBSKILL}
     return instance.model_copy(update={"data": data})
 

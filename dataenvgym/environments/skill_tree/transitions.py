@@ -1,8 +1,8 @@
-"""How a forest becomes the next one: pure functions, in the order of a step.
+"""Transitions of a forest: pure functions, in the order of a step.
 
     plant(report)                         a tree for each skill, none opened
     apply_action(forest, action, names)   new subskills are opened, allocations change
-    apply_results(forest, results)        what was made is counted, accuracies are renewed
+    apply_results(forest, results)        made records are counted, accuracies are updated
 
 Between the second and the third, the environment makes records and trains.
 """
@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Shares of right answers in [0, 1]; None, or no entry, where nothing was asked."""
+    """Shares of right answers in [0, 1]; None, or no entry, if nothing was asked."""
 
     skills: Mapping[str, float | None] = field(default_factory=dict)
     subskills: Mapping[Key, float | None] = field(default_factory=dict)
@@ -34,8 +34,8 @@ class Results:
 
     Attributes:
         made: records trained on, by subskill.
-        validation: how the student does on the validation instances.
-        training: how it does on a sample of the records that it was trained on.
+        validation: accuracies on the validation instances.
+        training: accuracies on a sample of the training records.
     """
 
     made: Mapping[Key, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Results:
 
 
 def plant(report: PerformanceReport, before: Forest | None = None) -> Forest:
-    """A tree for each skill of the report, without subskills where `before` has none of it.
+    """Plant a tree for each skill of the report, with the subskills that it has in `before`.
 
     Instances without a skill have no tree.
     """
@@ -56,12 +56,12 @@ def plant(report: PerformanceReport, before: Forest | None = None) -> Forest:
 
 
 def apply_action(forest: Forest, action: TreeAction, names: Mapping[str, Sequence[str]]) -> Forest:
-    """The forest with the action done.
+    """Apply an action to the forest.
 
     Args:
-        action: one that `parse_tree_action` has let through.
-        names: for each explored skill the new subskills that the engine proposed; those beyond
-            the number asked for, and those that are open already, are passed over.
+        action: an action that `parse_tree_action` accepted.
+        names: for each explored skill, the new subskills that the engine proposed. Surplus names
+            and names of open subskills are ignored.
     """
     moves = {move.skill: move for move in action}
     return Forest(
@@ -72,9 +72,9 @@ def apply_action(forest: Forest, action: TreeAction, names: Mapping[str, Sequenc
 
 
 def apply_results(forest: Forest, results: Results) -> Forest:
-    """The forest with what was made counted, and with the accuracies of `results`.
+    """Add the made records and the accuracies of `results` to the forest.
 
-    A subskill whose validation instances cannot be told apart has its skill's accuracy there.
+    A subskill without its own validation accuracy in `results` gets its skill's.
     """
     return Forest(trees=tuple(_with_results(tree, results) for tree in forest.trees))
 

@@ -1,4 +1,4 @@
-"""The engine of a skill tree: it names subskills, and writes the records that a plan allocates."""
+"""The engine of a skill tree: names subskills, and writes the records that a plan allocates."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Examples = Mapping[str, Sequence[CompletedTaskInstance]]
 
 
 class TreeEngine:
-    """A forest's order to an engine.
+    """Adapts an engine to a forest.
 
     Args:
         engine: writes the records; see `SkillTree`.
-        agent_name: written into each record's provenance.
+        agent_name: is written into each record's provenance.
     """
 
     def __init__(self, engine: Engine, agent_name: str | None) -> None:
@@ -46,7 +46,7 @@ class TreeEngine:
         }
 
     def assignments(self, plan: Forest, examples: Examples) -> tuple[Assignment, ...]:
-        """One for each subskill with an allocation."""
+        """One assignment for each subskill with an allocation."""
         needs_examples = engine_fit(self.engine).needs == "examples"
         assignments = []
         for tree in plan.trees:
@@ -71,7 +71,7 @@ class TreeEngine:
     # --- whose its records are ---
 
     def signed(self, record: TrainingDatum, plan: Forest) -> TrainingDatum:
-        """The record with its subskill and the agent's name in its provenance."""
+        """Write the subskill and the agent's name into the record's provenance."""
         changes: dict[str, Any] = {"agent": self.agent_name}
         if (key := key_of(record, plan)) is not None:
             changes["subskill"] = key[1]
@@ -79,7 +79,7 @@ class TreeEngine:
         return record.model_copy(update={"provenance": provenance})
 
     def subskill_tested(self, completed: CompletedTaskInstance, plan: Forest) -> str | None:
-        """The subskill that an evaluated instance belongs to, if it can be told."""
+        """The subskill that an evaluated instance belongs to; None if unknown."""
         skill = completed.instance.skill
         if skill is None or skill not in plan.skills:
             return None
@@ -89,21 +89,21 @@ class TreeEngine:
 
     @property
     def state(self) -> Any | None:
-        """Its state now; None if it has none."""
+        """The engine's current state; None if it has none."""
         return state_of(self.engine) if isinstance(self.engine, Stateful) else None
 
     def load(self, state: Any | None) -> None:
-        """Give it that state."""
+        """Load this state into the engine."""
         if isinstance(self.engine, Stateful) and state is not None:
             self.engine.load_state_dict(state)
 
     def reset(self) -> None:
-        """Give it the state that it came with."""
+        """Load the engine's initial state."""
         self.load(self._untouched)
 
 
 def key_of(record: TrainingDatum, plan: Forest) -> Key | None:
-    """The subskill that a record was written for, as far as it can be told."""
+    """The subskill that a record was written for; None if unknown."""
     skill, name = record.provenance.skill, record.provenance.subskill
     if skill is None or skill not in plan.skills:
         return None
