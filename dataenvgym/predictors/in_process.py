@@ -161,9 +161,9 @@ class InProcessPredictor(RemembersFormer):
     def save(self, path: Path) -> None:
         """Write the adapter in PEFT format to the folder `path`.
 
-        A student that has learned nothing has no adapter: then the folder says so, in a file that
-        `load` understands and PEFT does not. One whose own weights were trained (`full`, `freeze`)
-        is written as a whole.
+        A student that has learned nothing has no adapter: the folder then has a note about that,
+        which `load` understands and PEFT does not. A student whose own weights were trained
+        (`full`, `freeze`) is written as a whole.
         """
         self._student.save(path)
 
