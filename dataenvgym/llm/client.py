@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import weakref
@@ -193,26 +192,6 @@ def ask_all(
     finally:
         for future in futures:
             future.cancel()
-
-
-def key_from(variable: str | None, *, option: str = "predictor.api_key_variable") -> str | None:
-    """The API key in that environment variable; None for a server without keys.
-
-    Args:
-        option: the name of the option for the variable, for the message.
-
-    Raises:
-        ConfigurationError: if the variable is not set.
-    """
-    if variable is None:
-        return None
-    if not (key := os.environ.get(variable)):
-        raise ConfigurationError(
-            f"the environment variable {variable} is not set: set it to your key, or set "
-            f"{option} to null for a server without keys"
-        )
-    keep_secret(key)
-    return key
 
 
 def _key_headers(key: str | None, header: str | None) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dataenvgym.tasks.social.procedural_skills import Operands
+from dataenvgym.tasks.operand_family import Operands
 from dataenvgym.tasks.social.scene import SceneState
 from dataenvgym.tasks.social.villagers import prices_of
 
