@@ -1,11 +1,11 @@
 """Programs outside this process: LLaMA-Factory and vLLM, each in an environment of its own.
 
-environments   pinned environments: where they are, whether they are whole, how they are built
+environments   pinned environments: their folders, checks and installation
 processes      child processes that never outlive their use
-guard          ... who sees to that: a process between us and them
-ports          TCP ports that are free, or taken by whom
+guard          a process between us and each of them, which ends them
+ports          TCP ports that are free, or who uses them
 
-The two cannot share one environment (their ranges of transformers versions exclude each other),
+The two cannot share one environment, because they exclude each other's versions of transformers,
 and neither has to share ours. The pins are in the folder `external/` of the repository, which is
 installed with the package.
 """

@@ -1,11 +1,11 @@
 """Pinned Python environments for programs that cannot share ours.
 
-An environment is known by its name, its variant ("cpu" or "cuda") and the hash of its pins: other
-pins are another folder, so that an update never breaks what a running program uses.
+An environment is identified by its name, its variant ("cpu" or "cuda") and the hash of its pins:
+other pins go to another folder, so an update never breaks the environment of a running program.
 
     <cache>/external/llamafactory-cpu-1f2e3d4c5b6a/{bin/..., installed.json, install.log}
 
-`installed.json` is written last; a folder without it was interrupted, and is built anew. The cache
+`installed.json` is written last; a folder without it was interrupted, and is built again. The cache
 is the folder DATAENVGYM_CACHE, or `dataenvgym` in XDG_CACHE_HOME or ~/.cache.
 """
 
@@ -35,13 +35,13 @@ _TORCH = {
     "vllm": ("torch",),
 }
 ENVIRONMENTS: tuple[str, ...] = tuple(_TORCH)
-"""The names of the environments that there are pins for."""
+"""The names of the environments with pins."""
 
 _MARK = "installed.json"
 
 
 def cache_directory() -> Path:
-    """Where things are kept that can be made again."""
+    """The folder for files that can be made again."""
     if own := os.environ.get("DATAENVGYM_CACHE"):
         return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -49,7 +49,7 @@ def cache_directory() -> Path:
 
 
 def has_cuda() -> bool:
-    """Whether there is an NVIDIA driver (asked without loading torch)."""
+    """Whether there is an NVIDIA driver (checked without loading torch)."""
     return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None
 
 
@@ -58,7 +58,7 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
 
     Args:
         name: one of `ENVIRONMENTS`.
-        variant: None takes "cuda" where there is a driver for it, else "cpu".
+        variant: None uses "cuda" if there is a driver for it, else "cpu".
 
     Raises:
         ConfigurationError: if there are no pins for it.
@@ -79,7 +79,7 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
 
 @dataclass(frozen=True)
 class ExternalEnvironment:
-    """A virtual environment that a file of pins describes in full.
+    """A virtual environment that a file of pins describes completely.
 
     Attributes:
         pins: a requirements file with an exact version of every package.
@@ -91,7 +91,7 @@ class ExternalEnvironment:
 
     @property
     def folder(self) -> Path:
-        """Where it is, or will be."""
+        """Its folder, which may not exist yet."""
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         digest = hashlib.sha256(self.pins.read_bytes() + version.encode()).hexdigest()
         return cache_directory() / "external" / f"{self.name}-{self.variant}-{digest[:12]}"
@@ -103,7 +103,7 @@ class ExternalEnvironment:
 
     @property
     def is_installed(self) -> bool:
-        """Whether it is there, and whole."""
+        """Whether it is completely installed."""
         return (self.folder / _MARK).is_file()
 
     @property
@@ -115,14 +115,14 @@ class ExternalEnvironment:
         """The version of each package, if it is installed.
 
         Raises:
-            ExternalError: if it is not.
+            ExternalError: if it is not installed.
         """
         self.require()
         found: dict[str, Any] = read_json(self.folder / _MARK)
         return dict(found["packages"])
 
     def require(self) -> ExternalEnvironment:
-        """This environment.
+        """Return this environment.
 
         Raises:
             ExternalError: if it is not installed.
@@ -135,13 +135,13 @@ class ExternalEnvironment:
         return self
 
     def install(self, say: Callable[[str], None] = lambda line: None) -> None:
-        """Build it, unless it is whole already; one process at a time, the others wait.
+        """Build it, unless it is complete already; one process at a time, the others wait.
 
         Args:
-            say: told what happens, line by line.
+            say: called with a line for each step.
 
         Raises:
-            ExternalError: if pip fails, with its last lines; the next call starts anew.
+            ExternalError: if pip fails, with its last lines; the next call starts again.
         """
         with _one_at_a_time(self.folder, say):
             if self.is_installed:
@@ -213,7 +213,7 @@ def _call(command: Sequence[str], log: Path) -> None:
 
 
 def _own_variables() -> dict[str, str]:
-    """The environment variables without those that bring in packages from elsewhere."""
+    """The environment variables without those that add packages from other places."""
     return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
 
 

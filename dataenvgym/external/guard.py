@@ -1,13 +1,13 @@
-"""Runs a command, and ends it and its children when the process that asked for it is gone.
+"""Runs a command, and ends it and its children when the calling process is gone.
 
-    guard.py PID COMMAND [ARGUMENT ...]      PID: the process that starts this one, and asks
+    guard.py PID COMMAND [ARGUMENT ...]      PID: the process that starts this one
 
-It stands between us and every program outside: what outlives us would keep its memory and its GPU,
-and programs such as torchrun start others in sessions of their own, where no signal finds them. On
-Linux the guard becomes the parent of all that is left over below it, so that nothing escapes.
+It runs between us and every external program: a program that outlived us would keep its memory and
+its GPU. Programs such as torchrun start others in sessions of their own, where no signal reaches
+them. On Linux the guard becomes the parent of all orphans below it, so no process escapes.
 
-The command has the guard's standard streams, and the guard ends as the command does: with its exit
-code, or by the same signal. A script, to be run and not imported: see `processes.guarded`.
+The command has the guard's standard streams. The guard ends as the command does: with its exit
+code, or by the same signal. It is a script to run, not to import: see `processes.guarded`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NoReturn
 import psutil
 
 GRACE = 5.0
-"""Seconds from asking to making."""
+"""Seconds between the request to end and the kill."""
 
 _LOOK = 0.2
 _PR_SET_PDEATHSIG = 1
@@ -36,7 +36,7 @@ def main(asker: int, command: list[str]) -> NoReturn:
     _set(_PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(128 + signal.SIGTERM))
-    # should the guard itself be killed, the command at least goes too
+    # if the guard itself is killed, at least the command ends, too
     process = subprocess.Popen(command, preexec_fn=lambda: _set(_PR_SET_PDEATHSIG, signal.SIGKILL))
     try:
         while os.getppid() == asker:

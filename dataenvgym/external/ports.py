@@ -26,7 +26,7 @@ def is_free(port: int) -> bool:
 
 
 def by_whom(port: int) -> str:
-    """` by process 12 (nginx)`, or an empty string if that cannot be seen."""
+    """` by process 12 (nginx)`, or an empty string if the process is unknown."""
     try:
         for connection in psutil.net_connections("tcp"):
             if connection.status == psutil.CONN_LISTEN and tuple(connection.laddr)[1:] == (port,):

@@ -14,9 +14,9 @@ import psutil
 
 
 def guarded(command: Sequence[str]) -> list[str]:
-    """The command line that runs `command` so that it ends, with all it started, when we do.
+    """The command line that runs `command` so that it ends, with all its children, when we do.
 
-    See `guard`. To be started by this process itself, not through a shell.
+    See `guard`. This process must start it itself, not through a shell.
     """
     guard = Path(__file__).with_name("guard.py")
     return [sys.executable, "-P", str(guard), str(os.getpid()), *command]
@@ -25,8 +25,8 @@ def guarded(command: Sequence[str]) -> list[str]:
 def end_process_tree(pid: int, *, grace: float = 10.0) -> None:
     """End a process and everything that it started.
 
-    The process is asked first (a guard then ends the others itself), after `grace` seconds, or
-    when it has gone, what is left of the others, and after as many again all are made to.
+    First the process is asked to end (a guard then ends the others itself). When it is gone, or
+    after `grace` seconds, the remaining processes are asked; after `grace` more, all are killed.
     """
     try:
         root = psutil.Process(pid)
@@ -55,25 +55,25 @@ def is_alive(pid: int, created: float) -> bool:
 
 
 def created_at(pid: int | None = None) -> float:
-    """When a process (this one if None) began; with the number, it names a process for good."""
+    """When a process (this one if None) began; with the pid, it identifies a process for good."""
     return float(psutil.Process(pid).create_time())
 
 
 def last_lines(path: Path, count: int = 12, *, at_most: int = 4000) -> str:
-    """The last lines of a log, or that there is none."""
+    """The last lines of a log, or a note that there is no log."""
     try:
         with path.open("rb") as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - 64 * 1024))
             text = stream.read().decode(errors="replace")
     except FileNotFoundError:
         return "(no log)"
-    # a progress bar rewrites its line: only what it last said counts
+    # a progress bar rewrites its line: only its last state counts
     lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.split("\n") if line.strip()]
     return "\n".join(lines[-count:])[-at_most:]
 
 
 def end_of_log(path: Path, count: int = 12) -> str:
-    """The end of an error message: where the log is, and its last lines if it has any.
+    """The end of an error message: the path of the log, and its last lines if it has any.
 
     The first line of such a message can be shown alone.
     """
@@ -85,7 +85,7 @@ def end_of_log(path: Path, count: int = 12) -> str:
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Whether it runs: one that has ended and was not waited for does not."""
+    """Whether it runs; a zombie does not."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -93,7 +93,7 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _wait(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Those that still run after that time, or sooner: none.
+    """The processes that still run after that time; returns early if none do.
 
     Not `psutil.wait_procs`, which takes our children's exit codes from the code that started them.
     """

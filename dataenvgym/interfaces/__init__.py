@@ -1,12 +1,12 @@
-"""The four public protocols, and the few small types that pass through them.
+"""The four public protocols, and the small types that they exchange.
 
     agent --training data--> environment --training data--> predictor (trains)
       ^                          |
       |                          v
       +--completed instances-- task (rolls the predictor out, scores, reports)
 
-An outsider implements one of them in about 20 lines, with no base class: whatever has the
-methods fits. Implementations elsewhere in the package are examples, not ancestors.
+To implement one takes about 20 lines and no base class: any object with the methods fits.
+Implementations elsewhere in the package are examples, not base classes.
 """
 
 from dataenvgym.interfaces.agents import (

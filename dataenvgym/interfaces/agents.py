@@ -1,4 +1,4 @@
-"""Who teaches."""
+"""The interfaces of agents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class DataGenerationAgentInterface(Protocol):
     """An agent that teaches: it looks at wrong answers and writes training records.
 
     It may also have `state_dict() -> dict` (JSON; no NaN) and `load_state_dict(dict)`: the state is
-    then saved with each iteration, and a resumed run continues from it. An agent without them
-    starts its memory anew, and the run warns of it.
+    then saved with each iteration, and a resumed run continues from it. A resumed agent without
+    these methods starts with an empty memory, and the run warns of it.
 
-    It may ask `predictor`, and not change it: its `train`, `load` and `reset` raise AgentError.
+    It may ask `predictor`, but not change it: its `train`, `load` and `reset` raise AgentError.
     In a teaching environment it may also try records without keeping them
     (`predictor.trial(records)`, see `ShownStudentInterface`).
     """
@@ -39,9 +39,9 @@ class DataGenerationAgentInterface(Protocol):
 
 @runtime_checkable
 class ActingAgentInterface(Protocol):
-    """Someone who teaches by other actions than records, as `SkillTree-v0` has them.
+    """An agent whose actions are not only records, as in `SkillTree-v0`.
 
-    It may be `Stateful` as any agent.
+    It may be `Stateful` like any agent.
     """
 
     def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> Any:
@@ -61,9 +61,9 @@ class Stateful(Protocol):
     """Methods of a resumable agent beyond `DataGenerationAgentInterface`."""
 
     def state_dict(self) -> dict[str, JsonValue]:
-        """All that the agent remembers, the state of its random generator included, as JSON."""
+        """The agent's whole memory, with the state of its random generator, as JSON."""
         ...
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        """Remember what `state_dict` returned, and nothing else."""
+        """Replace the memory by the result of `state_dict`."""
         ...

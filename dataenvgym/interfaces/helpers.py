@@ -27,13 +27,13 @@ class TeacherInterface(Protocol):
         """One reply or failure for each conversation, in their order.
 
         Args:
-            sampling: with `json_schema`, replies follow it where the server can hold them to it;
-                the caller parses, and does not trust.
+            sampling: with `json_schema`, servers that can enforce it do so; the caller must still
+                check the replies.
             purpose: of the calls, for the transcript, such as "records" or "skills".
 
         Raises:
-            BudgetSpentError: if nothing at all could be asked. Conversations that the budget did
-                not reach are failures.
+            BudgetSpentError: if the budget allows no question at all. Otherwise, conversations that
+                it does not reach are failures.
         """
         ...
 
@@ -47,19 +47,19 @@ class SkillLabel(NamedTuple):
 
 @runtime_checkable
 class SkillLabelerInterface(Protocol):
-    """Says which skill an instance needs, in place of gold skills (see `dataenvgym.skills`)."""
+    """Assigns a skill to an instance, instead of gold skills (see `dataenvgym.skills`)."""
 
     def label(self, instances: Sequence[TaskInstance]) -> Sequence[SkillLabel]:
-        """One label for each instance, in their order; the same instance, the same label."""
+        """One label for each instance, in order; the same instance gets the same label."""
         ...
 
 
 @runtime_checkable
 class RecordCheckInterface(Protocol):
-    """A quality check that acts: records that it does not pass are not trained on.
+    """A quality check that decides: records that fail it are not trained on.
 
     Attributes:
-        reason: under which the records that fail are counted, such as "wrong_answer".
+        reason: the reason under which failing records are counted, such as "wrong_answer".
     """
 
     reason: str
@@ -69,11 +69,11 @@ class RecordCheckInterface(Protocol):
     ) -> Sequence[bool | Failure]:
         """Whether each record may be trained on.
 
-        A record that the check could not judge, because a question failed, gets a `Failure` in
-        place of a verdict: it passes, is counted, and the user is warned. A check may also raise:
+        A record that the check could not judge, because a question failed, gets a `Failure` instead
+        of a verdict: it passes and is counted, and the user is warned. A check may also raise:
         `PredictionError` ends the run, which checks these records again when it is resumed; any
-        other `DataEnvGymError` says that it could judge none of them.
+        other `DataEnvGymError` means that it could judge none of them.
 
-        `predictor` is the student as it is before the training.
+        `predictor` is the student before the training.
         """
         ...

@@ -23,11 +23,11 @@ class SamplingParameters(Model):
         temperature: 0.0 is greedy decoding.
         top_p: nucleus mass in (0, 1]; 1.0 keeps the whole distribution.
         max_tokens: the longest reply, in tokens.
-        seed: draws the same replies again for the same conversations; ignored when greedy.
+        seed: the same seed gives the same replies to the same conversations; ignored when greedy.
         json_schema: the JSON schema that the reply must follow, or None for free text. Servers
-            hold the student to it token by token; a predictor that cannot refuses it.
-        stop: texts that end a reply where the first of them begins, so that it is not part of the
-            reply. Special tokens are not text: they are never found. OpenAI takes four at most.
+            enforce it token by token; a predictor that cannot enforce it refuses it.
+        stop: texts that end a reply; it is cut before the first of them. Special tokens are not
+            text, so they are never found. OpenAI accepts at most four.
     """
 
     temperature: float = Field(default=0.0, ge=0.0)
@@ -35,7 +35,7 @@ class SamplingParameters(Model):
     max_tokens: int = Field(default=64, ge=1)
     seed: int = Field(default=0, ge=0)
     json_schema: dict[str, JsonValue] | None = None
-    # keys of caches and files without it are those of versions that did not have it
+    # earlier versions did not have this field; without it, keys of caches and files are as before
     stop: tuple[Annotated[Text, Field(min_length=1)], ...] = Field(default=(), exclude_if=not_)
 
     def until_stop(self, text: str) -> str:
@@ -50,7 +50,8 @@ class Reply(Model):
     """The answer to one conversation. `length`: it was cut off at `max_tokens`.
 
     Attributes:
-        prompt_tokens, completion_tokens: as the server counts them; None where it does not say.
+        prompt_tokens, completion_tokens: as the server counts them; None if it does not report
+            them.
     """
 
     text: str
@@ -63,9 +64,9 @@ class Failure(Model):
     """A failed call: there is no answer to judge.
 
     Attributes:
-        reason: why.
+        reason: why it failed.
         outage: whether the model was out of reach (a lost connection, a time limit, a spent
-            budget): then the call says nothing about the model itself.
+            budget); the call then says nothing about the model itself.
     """
 
     reason: str = Field(min_length=1)
@@ -78,10 +79,10 @@ class Ask:
 
     Attributes:
         who: the speaker's name, such as "user" or "judge".
-        conversation: to be answered, from its own point of view: its messages are
+        conversation: to be answered, from the speaker's point of view: its own messages are
             "assistant" there.
-        sampling: how to draw its reply. Unless that is greedy, a task environment replaces the seed
-            by one that derives from its own, the turn, and the number of asks before in that turn.
+        sampling: how to draw its reply. Unless that is greedy, a task environment replaces the
+            seed by one derived from its own, the turn, and the number of asks before in that turn.
     """
 
     who: str
@@ -91,7 +92,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One training: where its files go, with which seed, and from where it starts.
+    """One training: its folder, its seed, and the weights from which it starts.
 
     Attributes:
         directory: an existing folder for `dataset/`, `training.yaml`, `adapter/` and logs.
@@ -99,7 +100,7 @@ class TrainingRun:
         start: "base" trains a new adapter on the untouched student; "adapter" continues the
             adapter that is loaded now ("base" if there is none).
         phase: context manager factory that the predictor may enter as `phase("dataset")`,
-            `phase("train")` and `phase("load")`, so that progress and timings are seen.
+            `phase("train")` and `phase("load")`, to show progress and timings.
     """
 
     directory: Path
@@ -125,8 +126,8 @@ class PredictorInterface(Protocol):
     ) -> Sequence[Reply | Failure]:
         """One reply or failure for each conversation, in their order.
 
-        Synchronous and batched; a remote predictor hides its own event loop. A predictor may
-        also be any of `Submits`, `Connects`, `Describes`, `Saves`, `Closes` and `SharesBase`.
+        Synchronous and batched; a remote predictor hides its own event loop. A predictor may also
+        implement any of `Submits`, `Connects`, `Describes`, `Saves`, `Closes` and `SharesBase`.
         """
         ...
 
@@ -138,43 +139,43 @@ class Submits(Protocol):
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        """The reply or failure, when it is there; rollouts call it from several threads."""
+        """A future of the reply or failure; rollouts call it from several threads."""
         ...
 
 
 @runtime_checkable
 class Connects(Protocol):
-    """A predictor that has to get ready."""
+    """A predictor that needs preparation, such as starting a server."""
 
     def connect(self) -> object:
-        """Wait until the server has started; raise if it cannot work. Rollouts call it first."""
+        """Wait until the server is ready; raise if it cannot work. Rollouts call it first."""
         ...
 
 
 @runtime_checkable
 class Describes(Protocol):
-    """A predictor, teacher or labeler that says who it is."""
+    """A predictor, teacher or labeler that describes itself."""
 
     def describe(self) -> Any:
-        """The settings that determine its answers, as JSON; a resumed run refuses another one."""
+        """The settings that determine its answers, as JSON; a resumed run refuses other ones."""
         ...
 
 
 @runtime_checkable
 class Saves(Protocol):
-    """A predictor that can write what it learned."""
+    """A predictor that can save what it learned."""
 
     def save(self, path: Path) -> None:
-        """Write what was learned since the base to `path`."""
+        """Save the changes to the base model in `path`."""
         ...
 
 
 @runtime_checkable
 class Closes(Protocol):
-    """Something that holds resources: a speaker or a task environment."""
+    """A speaker or a task environment that holds resources."""
 
     def close(self) -> None:
-        """Give them back."""
+        """Release the resources."""
         ...
 
 
@@ -190,7 +191,7 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
         ...
 
     def save(self, path: Path) -> None:
-        """Write what it learned since the base (for LoRA: the adapter in PEFT format) to `path`."""
+        """Save the changes to the base model (for LoRA: the adapter in PEFT format) in `path`."""
         ...
 
     def load(self, path: Path) -> None:
@@ -198,33 +199,33 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
         ...
 
     def reset(self) -> None:
-        """Be the untouched base student again."""
+        """Return to the untouched base student."""
         ...
 
 
 @runtime_checkable
 class SharesBase(Protocol):
-    """A student that can answer with another adapter beside its own: self-play with former selves.
+    """A student that can also answer with another adapter: self-play with earlier versions.
 
-    The base model is there once for both.
+    Both adapters share one copy of the base model.
     """
 
     def with_adapter(self, folder: Path | None) -> PredictorInterface:
-        """A predictor that answers with what is in `folder`; None for the untouched student.
+        """A predictor that answers with the adapter in `folder`; None for the untouched student.
 
-        The student itself stays as it is. `rollout` closes the predictor if it `Closes`.
+        The student itself is unchanged. `rollout` closes the predictor if it `Closes`.
         """
         ...
 
     def former_adapter(self) -> Path | None:
-        """The folder with what it had learned before its last training; None for nothing.
+        """The folder with the adapter from before the last training; None if there was none.
 
-        A ConfigurationError says that it is not known.
+        Raises ConfigurationError if it is unknown.
         """
         ...
 
     def remember_former(self, folder: Path | None) -> None:
-        """Say what it had learned before its last training, after `load` has made it another."""
+        """Set the adapter from before the last training, after `load` changed the present one."""
         ...
 
 
@@ -233,7 +234,7 @@ class TriesRecords(Protocol):
     """Tries records on a student without keeping them."""
 
     def trial(self, records: Any, /) -> PerformanceReport:
-        """How it would do if it were trained on these records; it is as before afterwards.
+        """The report of the student if it were trained on these records; it stays unchanged.
 
         See `TeachingEnvironment.trial`. Each trial costs a training and an evaluation.
         """

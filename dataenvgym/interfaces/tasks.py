@@ -11,16 +11,16 @@ from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 
 @runtime_checkable
 class TaskInterface(Protocol):
-    """A set of problems that can be put to a predictor."""
+    """A set of problems for a predictor."""
 
     def evaluate(self, predictor: PredictorInterface) -> Sequence[CompletedTaskInstance]:
-        """Put every problem to the predictor, in a fixed order."""
+        """Let the predictor try every problem, in a fixed order."""
         ...
 
     def generate_performance_report(
         self, completed: Sequence[CompletedTaskInstance]
     ) -> PerformanceReport:
-        """Sum the completed instances up."""
+        """Summarize the completed instances."""
         ...
 
 

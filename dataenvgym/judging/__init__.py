@@ -1,14 +1,14 @@
-"""Judging by language models: a question, a verdict that is read strictly, or none at all.
+"""Judging by language models: a question, and a strictly parsed verdict or none at all.
 
-verdicts    a verdict is a pydantic model: its JSON schema, and how a reply is read as one
-questions   what a judge is asked; text under judgment is fenced off as data
-asking      asking again until a verdict can be read: `judge_ask` for task environments
-judge       `Judge`: one or several teachers, asked about many things at once
-panel       what several judges said, as one score
-agreement   how far judges agree: Krippendorff's alpha
+verdicts    a verdict is a pydantic model: its JSON schema, and parsing replies
+questions   the questions to a judge; text under judgment is fenced off as data
+asking      asks again until a verdict can be parsed: `judge_ask` for task environments
+judge       `Judge`: one or several teachers, asked many questions at once
+panel       combines the verdicts of several judges into one score
+agreement   how much judges agree: Krippendorff's alpha
 rubric      `RubricJudge`: a score for a whole conversation, by a rubric
 
-A judge that fails, or whose replies cannot be read, gives no score: it is `Unscored`, never 0.
+A judge that fails, or whose replies cannot be parsed, gives no score: `Unscored`, never 0.
 """
 
 from dataenvgym.judging.agreement import krippendorff_alpha

@@ -1,7 +1,7 @@
-"""Krippendorff's alpha: how far several judges agree, beyond what chance would give.
+"""Krippendorff's alpha: how much several judges agree, beyond chance.
 
-K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011). 1 is perfect agreement, 0 that
-of chance, less than 0 systematic disagreement. Judges may have left out any unit.
+Source: K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011). 1 is perfect
+agreement, 0 agreement by chance, below 0 systematic disagreement. Judges may leave out units.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def krippendorff_alpha(
     """1 - observed / expected disagreement.
 
     Args:
-        units: for each judged item, the judges' values; None where one gave none.
-        level: of the values. "nominal": the same or not; "ordinal": their ranks; "interval": the
+        units: for each judged item, the judges' values; None for a judge without one.
+        level: of the values. "nominal": equal or not; "ordinal": their ranks; "interval": the
             squared difference. The last two need numbers.
 
     Returns:
-        None where it is not defined: where no unit has two values, or all values are the same.
+        None if it is undefined: if no unit has two values, or all values are the same.
     """
     coincidences: Counter[tuple[Value, Value]] = Counter()
     for unit in units:

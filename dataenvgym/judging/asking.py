@@ -1,11 +1,11 @@
-"""Asking until a verdict can be read: one rule for task environments and for `Judge`.
+"""Asks until a verdict can be parsed, both for task environments and for `Judge`.
 
     asked = question(prompt, Politeness, data={"text": said})
     verdict = yield from judge_ask(asked, Politeness)
     if isinstance(verdict, Unscored):
         raise verdict.error()
 
-A reply that cannot be read is shown to the judge with the reason, and it is asked again.
+A reply that cannot be parsed is shown to the judge with the reason, and the judge is asked again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataenvgym.records import Conversation, Message
 from dataenvgym.records.model import escaped
 
 RETRIES = 2
-"""How often a judge is asked again after a reply that cannot be read."""
+"""How often a judge is asked again after a reply that cannot be parsed."""
 
 SAMPLING = SamplingParameters(max_tokens=1024)
 """How judges answer: greedily."""
 
 UNREADABLE = "no usable verdict"
-"""The beginning of the reason if a verdict could not be read."""
+"""The beginning of the reason if a verdict could not be parsed."""
 
 _SHOWN = 2000
 
@@ -41,13 +41,13 @@ def judge_ask(
 ) -> Generator[Ask, str, VerdictT | Unscored]:
     """Ask a speaker of the conversation for a verdict: `yield from` it in `begin` or `respond`.
 
-    A speaker that fails ends the instance with an error, which no environment can catch; a verdict
-    that cannot be read is `Unscored`.
+    A speaker that fails ends the instance with an error, which the environment cannot catch; a
+    verdict that cannot be parsed is `Unscored`.
 
     Args:
         asked: see `questions.question`.
-        constrained: send the verdict's JSON schema, which servers hold the judge to. A predictor
-            that cannot be held to one, such as a student in this process, needs False.
+        constrained: send the verdict's JSON schema, which servers enforce. Use False for a
+            predictor that cannot enforce one, such as a student in this process.
     """
     if constrained:
         sampling = sampling.model_copy(update={"json_schema": verdict_schema(verdict)})
@@ -71,7 +71,7 @@ def panel_ask(
     sampling: SamplingParameters = SAMPLING,
     constrained: bool = True,
 ) -> Generator[Ask, str, Judged[VerdictT]]:
-    """Ask several speakers, each as `judge_ask` does; return the verdict of each."""
+    """Ask several speakers like `judge_ask`; return the verdict of each."""
     verdicts: dict[str, VerdictT] = {}
     unscored: dict[str, str] = {}
     for name in who:
@@ -88,9 +88,9 @@ def panel_ask(
 def inquiry(
     asked: Conversation, verdict: type[VerdictT], *, retries: int
 ) -> Generator[Conversation, str, VerdictT | Unscored]:
-    """Yield what the judge is to answer, receive its reply, return the verdict.
+    """Yield the question, receive the judge's reply, return the verdict.
 
-    A reply that cannot be read is put back to the judge with the reason, `retries` times at most.
+    A reply that cannot be parsed is returned to the judge with the reason, at most `retries` times.
     """
     conversation, problem = asked, ""
     for _ in range(retries + 1):

@@ -1,4 +1,4 @@
-"""`Judge`: teachers with a structured verdict, asked about many things at once."""
+"""`Judge`: teachers that return structured verdicts, asked many questions at once."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _Inquiry = Generator[Conversation, str, VerdictT | Unscored]
 class Judge(Generic[VerdictT]):
     """Asks each of several teachers for a verdict on each question.
 
-    After an unreadable reply the question is asked again, with the reason. A question that
-    stays without a readable reply is unscored. Cache, budget and transcript are the teachers'.
+    After a reply that cannot be parsed, the question is asked again, with the reason. A question
+    that never gets a valid reply is unscored. Cache, budget and transcript are the teachers'.
 
     Args:
         teachers: the judges by name.
-        verdict: the model of the verdict that each of them gives.
-        retries: how often a judge is asked again after a reply that cannot be read.
-        sampling: how the judges answer; `json_schema` is that of the verdict.
+        verdict: the model of their verdicts.
+        retries: how often a judge is asked again after a reply that cannot be parsed.
+        sampling: how the judges answer; `json_schema` is set to that of the verdict.
         purpose: of the calls, for the teachers' transcripts.
 
     Raises:
-        ConfigurationError: for no teacher at all, for something else than one, and for a negative
+        ConfigurationError: if there are no teachers, if one is not a teacher, or for a negative
             `retries`.
     """
 
@@ -70,10 +70,10 @@ class Judge(Generic[VerdictT]):
         """The judges' verdicts, in the order of the questions; all judges are asked at once.
 
         Args:
-            but: for each question the verdicts that are there already: those judges are not asked.
+            but: for each question, the verdicts that exist already: those judges are not asked.
 
         Raises:
-            ServerError: if a judge's server refuses the key, or has no such model.
+            ServerError: if a judge's server refuses the key, or does not have the model.
             ExternalError: if a judge's cache cannot be reached.
         """
         known = [{}] * len(questions) if but is None else but
@@ -89,7 +89,7 @@ class Judge(Generic[VerdictT]):
         return judged
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         for teacher in self.teachers.values():
             if isinstance(teacher, Closes):
                 teacher.close()
@@ -100,7 +100,7 @@ class Judge(Generic[VerdictT]):
         known: Sequence[Mapping[str, VerdictT]],
         name: str,
     ) -> list[VerdictT | Unscored | None]:
-        """One judge's verdicts; None where it need not be asked."""
+        """One judge's verdicts; None if it need not be asked."""
         found: list[VerdictT | Unscored | None] = [None] * len(questions)
         inquiries: dict[int, _Inquiry[VerdictT]] = {}
         waiting: dict[int, Conversation] = {}

@@ -1,4 +1,4 @@
-"""Combines the verdicts of several judges on one item; silence is never 0."""
+"""Combines the verdicts of several judges on one item; a missing verdict is never 0."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Judged(Generic[VerdictT]):
     unscored: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, name: str, how: Aggregation = "mean", *, min_judges: int = 1) -> float | None:
-        """That field of the verdicts as one number, as `combine` does."""
+        """That field of the verdicts as one number, combined by `combine`."""
         values = [float(value_of(v, name)) for v in self.verdicts.values()]
         return combine(values, how, min_judges=min_judges)
 
@@ -42,10 +42,10 @@ def combine(
     """The scores of several judges as one; None if fewer than `min_judges` gave one.
 
     "mean" is the arithmetic mean. "majority" is the score that more judges gave than any other
-    one; where several are as frequent, there is none.
+    score; if several are equally frequent, there is none.
 
     Raises:
-        ConfigurationError: if there is no such way.
+        ConfigurationError: for another aggregation.
     """
     if how not in AGGREGATIONS:
         ways = ", ".join(AGGREGATIONS)
@@ -59,7 +59,7 @@ def combine(
 
 
 def agreement(judged: Sequence[Judged[VerdictT]], name: str, level: Level) -> float | None:
-    """Krippendorff's alpha of that field; None where it is not defined."""
+    """Krippendorff's alpha of that field; None if it is undefined."""
     judges = sorted({judge for one in judged for judge in one.verdicts})
     units: list[list[Value | None]] = [
         [value_of(one.verdicts[j], name) if j in one.verdicts else None for j in judges]
@@ -69,7 +69,7 @@ def agreement(judged: Sequence[Judged[VerdictT]], name: str, level: Level) -> fl
 
 
 def value_of(verdict: BaseModel, name: str) -> Value:
-    """The value of a field; "goal.score" is that of a model within the verdict."""
+    """The value of a field; "goal.score" is a field of a model within the verdict."""
     value: Value = verdict  # type: ignore[assignment]
     for part in name.split("."):
         value = getattr(value, part)

@@ -41,17 +41,17 @@ class RubricJudge:
         prompt: for the judges, with `{conversation}`; it may have `{answer}`, `{rubric}`,
             `{low}` and `{high}`.
         rubric: the criteria of the verdict.
-        rubric_file: a text file with it, which goes before `rubric`.
+        rubric_file: a text file with the rubric, used instead of `rubric`.
         scale: lowest and highest score; a score outside is refused.
         aggregation: "mean" or "majority" of the judges (see `combine`).
         min_judges: with fewer verdicts, a conversation has no score.
         level: of Krippendorff's alpha: "nominal", "ordinal" or "interval".
-        retries: how often a judge is asked again after a reply that cannot be read.
+        retries: how often a judge is asked again after a reply that cannot be parsed.
         temperature, max_tokens, seed: how the judges answer.
         max_characters: of a conversation; more is cut out of the middle of its longest messages.
 
     Raises:
-        ConfigurationError: for an option that cannot be.
+        ConfigurationError: for an invalid option.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class RubricJudge:
         """The question to the judges about a conversation.
 
         Args:
-            attempt: how often they were asked before in vain.
+            attempt: how often they were asked before without success.
         """
         shown = conversation_text(completed.transcript, most=self._max_characters)
         return question(
@@ -139,16 +139,16 @@ class RubricJudge:
         return judged.score("score", self.aggregation, min_judges=self.min_judges)
 
     def agreement(self, judged: Sequence[Judged[RubricVerdict]]) -> float | None:
-        """Krippendorff's alpha; None with one judge, and where it is not defined."""
+        """Krippendorff's alpha; None with one judge, or if it is undefined."""
         return agreement(judged, "score", self.level)
 
     @property
     def judges(self) -> Set[str]:
-        """Their names."""
+        """The names of the judges."""
         return self._judge.teachers.keys()
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._judge.close()
 
 

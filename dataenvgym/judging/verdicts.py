@@ -1,4 +1,4 @@
-"""Verdicts: any pydantic model, its JSON schema, and how a judge's reply is read as one.
+"""Verdicts: any pydantic model, its JSON schema, and parsing a judge's reply into it.
 
     class Politeness(Model):
         reason: str
@@ -6,9 +6,9 @@
 
     read_verdict('{"reason": "says please", "score": 9}', Politeness)
 
-JSON is repaired where its meaning is plain (see `llm.repair`); then the reading is strict. A number
-out of range, text in place of a number, a field too many, an end that is missing, and two different
-verdicts in one reply are refused.
+JSON is repaired if its meaning is clear (see `llm.repair`); then it is parsed strictly. Refused
+are a number out of range, text instead of a number, an extra field, a missing end, and two
+different verdicts in one reply.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Unscored:
-    """No verdict, and why: it counts apart, never as a low score."""
+    """No verdict, and the reason; it is counted separately, never as a low score."""
 
     reason: str
 
     def error(self, who: str = "judge") -> SpeakerError:
-        """The error that a task environment raises where it needs the verdict.
+        """The error for a task environment that needs the verdict.
 
         The instance then has an error under the judge's name: neither right nor wrong.
         """
@@ -62,7 +62,7 @@ def read_verdict(text: str, verdict: type[VerdictT]) -> VerdictT | str:
 
 @lru_cache(maxsize=256)
 def verdict_schema(verdict: type[BaseModel]) -> Schema:
-    """The JSON schema of a verdict, as servers in strict mode want it; not to be changed.
+    """The JSON schema of a verdict in the form of servers' strict mode; not to be changed.
 
     References are resolved, every property is required, and no others are allowed.
 

@@ -1,14 +1,14 @@
-"""LLaMA-Factory's files: the one place in dataenvgym that knows their formats.
+"""LLaMA-Factory's files; no other module of dataenvgym knows their formats.
 
     entries          a dataset's entry in `dataset_info.json`
-    formats          training records -> dataset rows
-    scored           scored records -> records that LLaMA-Factory's stages learn from
-    parsing          dataset rows -> training records (other people's column names included)
-    turns            a turn of a sharegpt row -> the message that it stands for
-    column_types     what the JSON loader that LLaMA-Factory uses makes of a file's columns
+    formats          from training records to dataset rows
+    scored           from scored records to records for LLaMA-Factory's stages
+    parsing          from dataset rows to training records (also with other column names)
+    turns            from a turn of a sharegpt row to a message
+    column_types     the column types that LLaMA-Factory's JSON loader infers
     dataset          whole dataset folders, written and read as streams
-    options          the names of all options that LLaMA-Factory knows
-    training_config  the YAML file that `llamafactory-cli train` takes
+    options          the names of all options of LLaMA-Factory
+    training_config  the YAML file for `llamafactory-cli train`
     training_options its options as keyword arguments
 
 The formats are those of LLaMA-Factory 0.9.5.

@@ -1,8 +1,8 @@
 """The types that LLaMA-Factory's JSON loader would infer for a file's columns.
 
-LLaMA-Factory reads its files with `datasets`, and that with Arrow, which infers the type of each
-column from the beginning of the file. Two inferences are wrong for training records, and both
-can be told while the file is written:
+LLaMA-Factory reads its files with `datasets`, which uses Arrow, and Arrow infers the type of each
+column from the beginning of the file. Two inferences are wrong for training records. Both can be
+recognized while the file is written:
 
 - A text column whose first values all look like dates ("2024-03-05") becomes a column of
   timestamps. LLaMA-Factory then drops every row (a timestamp is not an answer), or the loader fails
@@ -17,15 +17,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# A wider net than Arrow's own parser casts: a value that does not match is certainly text.
+# Broader than Arrow's own parser: a value that does not match is certainly text.
 _LIKE_A_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d")
 
-# Arrow infers by blocks of 320 KiB at least and settles a type after the first 10 MiB.
+# Arrow infers from blocks of at least 320 KiB and settles a type after the first 10 MiB.
 BEGINNING = 256 * 1024
 
 
 class ColumnTypes:
-    """Watches rows go by, and knows which of their columns the loader would get wrong.
+    """Observes rows and finds the columns whose type the loader would infer wrongly.
 
     Attributes:
         watching: False once all columns are known to be right: then `see` need not be called.
@@ -37,7 +37,7 @@ class ColumnTypes:
         self._seen = 0
 
     def see(self, row: Mapping[str, Any], size: int) -> None:
-        """Take the next row into account, which is `size` bytes long."""
+        """Observe the next row, which is `size` bytes long."""
         if self._seen >= BEGINNING:
             for name in self._doubtful:
                 if row[name]:
@@ -55,12 +55,12 @@ class ColumnTypes:
         self.watching = bool(self._doubtful)
 
     def wrong(self) -> list[str]:
-        """Names of the columns that the loader would get wrong, given all rows seen."""
+        """Names of the columns whose type the loader would infer wrongly, given all rows seen."""
         return sorted(name for name, filled in self._doubtful.items() if filled)
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a column's value; of a turn ({"from": ..., "value": ...}) its value."""
+    """The texts in a column's value; in a turn ({"from": ..., "value": ...}), its value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

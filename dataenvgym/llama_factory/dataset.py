@@ -1,12 +1,12 @@
-"""LLaMA-Factory dataset folders: `dataset_info.json` and beside it one file for each dataset.
+"""LLaMA-Factory dataset folders: `dataset_info.json`, and next to it one file for each dataset.
 
-Writing streams: records may come from a generator, and memory stays constant however many there
-are. The rows' file appears whole, and before the entry that names it.
+Writing streams: records may come from a generator, and memory stays constant. The file with the
+rows appears whole, before the entry that names it.
 
-A file is written in the alpaca formatting, unless it holds chat or scored records, or unless the
-loader would take a column of it for something else than text (see `column_types`); then all of it
-is in the sharegpt formatting, which means the same to LLaMA-Factory. Which one depends on the
-records alone, and so do the bytes of the files.
+A file is written in the alpaca formatting, with two exceptions: it contains chat or scored records,
+or the loader would infer a type other than text for one of its columns (see `column_types`). Then
+all of it is in the sharegpt formatting, which means the same to LLaMA-Factory. The formatting, and
+the bytes of the files, depend only on the records.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DATASET_INFO = "dataset_info.json"
 
 @dataclass(frozen=True)
 class WrittenDataset:
-    """A dataset that was written, as the training's configuration needs it.
+    """A written dataset, with the values for the training's configuration.
 
     Attributes:
         folder: the folder with `dataset_info.json` (option `dataset_dir`).
@@ -66,20 +66,20 @@ def write_dataset(
     name: str | None = None,
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> WrittenDataset:
-    """Write the records, in their order, as a dataset that LLaMA-Factory can train on.
+    """Write the records, in order, as a dataset for LLaMA-Factory.
 
-    Scored records make a dataset of the same form, which only the in-process trainer learns from.
+    Scored records make a dataset of the same form, from which only the in-process trainer learns.
 
     Args:
-        folder: made if it is not there; entries of other datasets in it stay.
-        records: one at least, all of one stage; taken one by one.
+        folder: made if it does not exist; entries of other datasets in it are kept.
+        records: at least one, all of one stage; taken one by one.
         name: of the dataset and, with ".jsonl", of its file; "custom_<stage>_dataset" by default.
         tool_format: writes tools and calls as text.
 
     Raises:
-        ConfigurationError: no records, records of more than one stage, or a name that
-            LLaMA-Factory cannot be told.
-        DatasetFormatError: the folder has a `dataset_info.json` that is none.
+        ConfigurationError: for no records, for records of more than one stage, or for a name that
+            LLaMA-Factory cannot use.
+        DatasetFormatError: if the folder has an invalid `dataset_info.json`.
     """
     records = iter(records)
     first = next(records, None)
@@ -96,19 +96,19 @@ def write_dataset(
     path = folder / f"{name}.jsonl"
     formatting, count = _write_rows(path, chain([first], records), stage, tool_format)
     info[name] = dataset_info_entry(stage, formatting, path.name)
-    # ASCII: LLaMA-Factory opens this file with whatever encoding its machine is set to
+    # ASCII: LLaMA-Factory opens this file with the encoding that its machine is set to
     storage.write_text(folder / DATASET_INFO, json.dumps(info, indent=2) + "\n")
     return WrittenDataset(folder, name, stage, formatting, count)
 
 
 def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
-    """The records of one dataset, or of several named with commas between (option `dataset`).
+    """The records of one dataset, or of several with commas between their names (option `dataset`).
 
-    Files are JSON lines, read as a stream, or a JSON array, which is read whole. Columns may be
-    called anything that `dataset_info.json` explains.
+    Files are JSON lines, read as a stream, or a JSON array, which is read whole. Columns may have
+    any name that `dataset_info.json` explains.
 
     Raises:
-        DatasetFormatError: naming file and line, what was found there and what was expected.
+        DatasetFormatError: naming file and line, the value found and the one expected.
     """
     info = _read_info(folder)
     for name in (part.strip() for part in names.split(",")):
@@ -135,7 +135,7 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
 def _write_rows(
     path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
 ) -> tuple[Formatting, int]:
-    """Write the records' rows to `path`; the formatting that they have, and their number."""
+    """Write the records' rows to `path`; return their formatting and number."""
     temporary = path.with_name(f".{path.name}.tmp")
     other = path.with_name(f".{path.name}.sharegpt.tmp")
     try:
@@ -161,7 +161,7 @@ def _write_rows(
 def _write_natural_rows(
     path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
 ) -> tuple[set[str], list[str], int]:
-    """Write each record as its kind is by nature; the kinds, the wrong columns and the number."""
+    """Write each record in its kind's own form; return the kinds, the wrong columns, the number."""
     kinds: set[str] = set()
     kind = ""
     types = ColumnTypes()
@@ -176,8 +176,8 @@ def _write_natural_rows(
                     raise wrong_kind(kind, stage, index)
                 kinds.add(kind)
                 row_of = row_maker(record.kind, tool_format)
-                # rows of several kinds are written once more, and watched then; the loader sees
-                # no scored ones
+                # rows of several kinds are written again, and watched then; the loader never
+                # reads scored ones
                 types.watching &= len(kinds) == 1 and stage != "scored"
             row = row_of(record)
             line = dumps(row, option=newline)
@@ -191,7 +191,7 @@ def _write_natural_rows(
 
 
 def _write_sharegpt_rows(path: Path, source: Path) -> list[str]:
-    """Write the rows in `source` to `path`, all in the sharegpt formatting; the wrong columns."""
+    """Write the rows in `source` to `path` in the sharegpt formatting; return the wrong columns."""
     types = ColumnTypes()
     with path.open("wb") as stream:
         for value in storage.read_jsonl(source):
@@ -226,7 +226,7 @@ def _read_info(folder: Path) -> dict[str, Any]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The files of a dataset, whose `file_name` may be a folder's."""
+    """The files of a dataset, whose `file_name` may be a folder."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     for file in files:
         if file.suffix not in (".json", ".jsonl"):

@@ -1,4 +1,4 @@
-"""One dataset's entry in `dataset_info.json`, as we write it and as we read other people's."""
+"""A dataset's entry in `dataset_info.json`: writing ours, and reading others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dataenvgym.llama_factory.turns import TAGS, shown
 Stage = Literal["sft", "dpo", "kto", "pt", "scored"]
 Formatting = Literal["alpaca", "sharegpt"]
 
-# The columns of an entry that names none; one that has `columns` has only those it names.
+# The columns of an entry without `columns`; one with `columns` has only those that it names.
 _COLUMNS = {
     "prompt": "instruction",
     "query": "input",
     "response": "output",
     "messages": "conversations",
 }
-# Further keys of an entry, which we do not support: refused, never ignored.
+# Further keys of an entry that we do not support: they are refused, never ignored.
 _ELSEWHERE = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
 _SELECTIONS = ("subset", "folder", "num_samples")
 _MEDIA = ("images", "videos", "audios")
@@ -66,10 +66,10 @@ class DatasetEntry:
 
     @classmethod
     def parse(cls, entry: Any) -> DatasetEntry:
-        """The entry as it is in `dataset_info.json`.
+        """Parse an entry of `dataset_info.json`.
 
         Raises:
-            DatasetFormatError: what was found there and what was expected.
+            DatasetFormatError: with the value found and the one expected.
         """
         if not isinstance(entry, Mapping):
             raise DatasetFormatError(f"the entry is {shown(entry)}, expected an object")

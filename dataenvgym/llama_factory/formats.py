@@ -9,18 +9,17 @@ LLaMA-Factory trains one stage at a time, and each kind of record belongs to one
     pt      text                text
     scored  scored              none
 
-Stage `scored` is this package's own: LLaMA-Factory has none that learns from weights, and refuses
-it by name. Its rows are those of chat records, with the column `weights`.
+Stage `scored` is this package's own: LLaMA-Factory has no stage that learns from weights, and
+rejects its name. Its rows are those of chat records, with the column `weights`.
 
-A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations,
-system, tools). Tools, calls and results, also those of a preference record, are written as text, as
-the student is given them; so the tools column is empty, and LLaMA-Factory has nothing to format in
-its own way. Every other prompted record can be written in this formatting as well, with the same
-meaning to LLaMA-Factory, which is how a file can hold both supervised and chat records.
+A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations, system,
+tools). Tools, calls and results, also those of a preference record, are written as text in the
+student's form; so the tools column is empty, and LLaMA-Factory has nothing to format in its own
+way. Every other prompted record can also be written in this formatting, with the same meaning to
+LLaMA-Factory, so a file can hold both supervised and chat records.
 
-All rows of a formatting have the same columns, whether a record uses them or not, because the
-loader takes a file's columns from its beginning. Provenance is not a column: LLaMA-Factory has no
-use for it.
+All rows of a formatting have the same columns, used or not, because the loader takes a file's
+columns from its beginning. Provenance is not a column, because LLaMA-Factory does not use it.
 """
 
 from __future__ import annotations
@@ -66,11 +65,11 @@ def format_records_for_llama_factory_sft(
     formatting: Formatting = "alpaca",
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Iterator[Row]:
-    """Rows for stage `sft`, one for each record, made as they are asked for.
+    """Rows for stage `sft`, one for each record, generated lazily.
 
     Args:
         records: supervised records; with `formatting="sharegpt"` also chat records.
-        formatting: of the rows; the entry in `dataset_info.json` must name the same.
+        formatting: of the rows; the entry in `dataset_info.json` must have the same.
         tool_format: writes tools and calls as text.
 
     Raises:
@@ -143,7 +142,7 @@ def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
 
 
 def _answer(messages: Conversation) -> str | list[dict[str, str]]:
-    """The text of an answer; a segment as turns, which no loader of LLaMA-Factory takes."""
+    """The text of an answer; a segment becomes turns, which LLaMA-Factory does not accept."""
     return messages[0].content if len(messages) == 1 else _turns(messages)
 
 
@@ -154,7 +153,7 @@ def _turns(messages: Conversation) -> list[dict[str, str]]:
 
 
 def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
-    """The columns of a conversation, whose plain turns alpaca's history can hold."""
+    """The columns of a conversation whose plain turns fit alpaca's history."""
     messages = tool_format.flatten(prompt)
     leads = messages[0].role == "system"
     *earlier, last = (message.content for message in messages[leads:])
@@ -195,7 +194,7 @@ def _scored_row(record: ScoredDatum, tool_format: ToolFormat) -> Row:
 
 
 def as_sharegpt(row: Row) -> Row:
-    """A row of the sharegpt formatting that means what the alpaca row means."""
+    """The row of the sharegpt formatting with the same meaning as the alpaca row."""
     turns = []
     for question, reply in row["history"]:
         turns.append({"from": "human", "value": question})
@@ -227,7 +226,7 @@ _ROW_OF: Mapping[str, Callable[[Any], Row]] = {
 
 
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
-    """Makes the row that the kind has by nature: sharegpt for conversations, alpaca otherwise."""
+    """Makes rows in the kind's own form: sharegpt for conversations, alpaca otherwise."""
     if (writer := _WITH_TOOLS.get(kind)) is None:
         return _ROW_OF[kind]
     return lambda record: writer(record, tool_format)

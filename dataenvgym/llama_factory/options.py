@@ -1,8 +1,8 @@
-"""The options that a LLaMA-Factory training file may have, and the chat templates it may name.
+"""The options allowed in a LLaMA-Factory training file, and the allowed chat templates.
 
-LLaMA-Factory refuses any other name; a template only once it has loaded the tokenizer. These are
-the ones of version 0.9.5 with transformers 5.6, the newest that it allows. A training whose
-`template` is None takes the tokenizer's own chat template.
+LLaMA-Factory refuses any other name; a wrong template only after it has loaded the tokenizer. These
+are the names of version 0.9.5 with transformers 5.6, the newest that it allows. A training whose
+`template` is None uses the tokenizer's own chat template.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Rows of a LLaMA-Factory dataset as training records: the inverse of `formats`.
 
-The kind of a row's record follows from its dataset's entry, which also names the columns, so that
-other people's files read as well as ours:
+The kind of a row's record follows from its dataset's entry, which also names the columns, so
+datasets from other sources can be read, too:
 
     ranking: true          preference
     a kto_tag column       KTO
     a weights column       scored
     sharegpt               chat
     no response column     text
-    otherwise              supervised (chat, where an alpaca row has tools)
+    otherwise              supervised (chat, if an alpaca row has tools)
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dataenvgym.records import Tool, TrainingDatum, parse_training_datum
 
 
 def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
-    """The training record that a row stands for.
+    """The training record in a row.
 
     Raises:
-        DatasetFormatError: the column, what was found there and what was expected.
-        InvalidRecordError: the row is well formed, but makes no valid record.
+        DatasetFormatError: naming the column, the value found and the one expected.
+        InvalidRecordError: if the row is well formed, but not a valid record.
     """
     if not isinstance(row, Mapping):
         raise DatasetFormatError(f"found {shown(row)}, expected an object")
@@ -47,7 +47,7 @@ class _Row:
         )
 
     def alpaca(self) -> dict[str, Any]:
-        """Values of the record that an alpaca row stands for."""
+        """The fields of the record in an alpaca row."""
         prompt, query = self._text("prompt"), self._text("query")
         text = "\n".join(filter(None, (prompt, query)))
         if self._answer_kind is None and "response" not in self._entry.columns:
@@ -70,7 +70,7 @@ class _Row:
         return values | self._kind()
 
     def sharegpt(self) -> dict[str, Any]:
-        """Values of the record that a sharegpt row stands for."""
+        """The fields of the record in a sharegpt row."""
         column, turns = self._column("messages")
         if not isinstance(turns, list) or not turns:
             raise DatasetFormatError(
@@ -109,7 +109,7 @@ class _Row:
         return values | answers | self._kind()
 
     def _weights(self) -> dict[str, Any]:
-        """Kind and weights of a scored record; nothing if there is no column with weights."""
+        """Kind and weights of a scored record; empty if there is no column with weights."""
         column, weights = self._column("weights")
         if "weights" not in self._entry.columns:
             return {}
@@ -130,7 +130,7 @@ class _Row:
         return {"kind": "kto", "desirable": tag}
 
     def _plain(self, messages: list[dict[str, Any]], column: str, *, first: str) -> list[str]:
-        """The texts of messages that must take turns and call no tools, beginning with `first`."""
+        """The texts of messages that must alternate and call no tools, beginning with `first`."""
         roles = ("user", "assistant") if first == "user" else ("assistant", "user")
         for i, message in enumerate(messages):
             wanted = roles[i % 2]
@@ -143,7 +143,7 @@ class _Row:
         return [message["content"] for message in messages]
 
     def _column(self, name: str) -> tuple[str, Any]:
-        """The column's name in the file, and what it holds; None where there is no such column."""
+        """The column's name in the file, and its value; None if there is no such column."""
         column = self._entry.columns.get(name)
         return (column, self._row.get(column)) if column else (name, None)
 
@@ -202,7 +202,7 @@ def _messages(turns: list[str]) -> list[dict[str, str]]:
 
 
 def _tool(tool: Any) -> Any:
-    """The fields of a tool that LLaMA-Factory's default format reads, of all that it may have."""
+    """The fields of a tool that LLaMA-Factory's default format uses; others are dropped."""
     if not isinstance(tool, Mapping):
         return tool
     inner = tool.get("function") if tool.get("type") == "function" else tool

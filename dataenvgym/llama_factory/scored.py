@@ -1,4 +1,4 @@
-"""Scored records as records that LLaMA-Factory's stages learn from, for those ignore weights.
+"""Converts scored records into records for LLaMA-Factory's stages, which ignore weights.
 
     sft   whole dialogues whose mean weight is high enough (filtered SFT)
     kto   each turn, desirable or not by the sign of its weight
@@ -28,7 +28,7 @@ from dataenvgym.tool_formats import LLAMA_FACTORY, ToolFormat
 
 ScoredAs = Literal["sft", "kto", "dpo"]
 Segment = int | Literal["tail"]
-"""How many turns a pair has from the first that differs: a number, or as many as both have."""
+"""The turns of a pair from the first that differs: a number, or as many as both have."""
 
 
 def without_weights(
@@ -39,15 +39,15 @@ def without_weights(
     segment: Segment = 1,
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> list[TrainingDatum]:
-    """The records, the scored ones turned into records of that stage; others stay, and come first.
+    """Convert the scored records into records of that stage; other records are kept and come first.
 
-    Turns that were not scored take no part, nor do empty replies. A scored record may give several
+    Turns that were not scored, and empty replies, are left out. A scored record may give several
     records, or none.
 
     Args:
-        threshold: the mean weight from which on a dialogue is taken (`sft`).
-        segment: how many turns of the assistant are compared, from the first that differs on
-            (`dpo`). LLaMA-Factory knows pairs of one turn only.
+        threshold: the smallest mean weight of a dialogue that is used (`sft`).
+        segment: how many assistant turns are compared, from the first that differs on (`dpo`).
+            LLaMA-Factory supports only pairs of one turn.
         tool_format: writes tools and calls as text (`kto`).
     """
     records = list(records)
@@ -93,7 +93,7 @@ def _judged_turns(records: Iterable[ScoredDatum], tool_format: ToolFormat) -> It
 def _turns(
     messages: Conversation, weights: Sequence[float | None]
 ) -> Iterator[tuple[int, float | None]]:
-    """Where each turn of the assistant is, with its weight."""
+    """The position and weight of each assistant turn."""
     places = (i for i, message in enumerate(messages) if message.role == "assistant")
     return zip(places, weights, strict=True)
 
@@ -102,7 +102,7 @@ def _turns(
 
 
 class _Reply:
-    """One reply to a beginning, with the weight that each dialogue with it gives it."""
+    """One reply to the same beginning, with its weight in each dialogue that has it."""
 
     def __init__(self, record: ScoredDatum, at: int) -> None:
         self.record = record
@@ -131,7 +131,7 @@ class _Reply:
 def _pairs(records: Iterable[ScoredDatum], segment: Segment) -> Iterator[PreferenceDatum]:
     """Pairs of different replies to the same beginning.
 
-    The best is paired with the worst, and so on inwards: each reply is in one pair at most.
+    The best is paired with the worst, and so on inwards, so each reply is in at most one pair.
     """
     beginnings: dict[str, dict[str, _Reply]] = {}
     for record in records:

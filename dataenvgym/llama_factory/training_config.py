@@ -1,15 +1,14 @@
-"""The YAML file that `llamafactory-cli train` takes, as a typed model.
+"""The YAML file for `llamafactory-cli train`, as a typed model.
 
-Fields are called exactly what LLaMA-Factory calls its options, so a file that we write is one that
-LLaMA-Factory takes as it is, and one that others wrote is one that we can read. Options that we
-have no field for go through `extra`; a name that LLaMA-Factory does not know never gets into a
-file, because LLaMA-Factory refuses the whole file for it. The exception is stage `scored`, which
-LLaMA-Factory does not have, with its options `scored_...`: only a file of that stage has them.
+Fields have exactly the names of LLaMA-Factory's options, so LLaMA-Factory accepts our files, and we
+can read files from others. Options without a field go through `extra`. A name that LLaMA-Factory
+does not know never gets into a file, because it would refuse the whole file. The exception is stage
+`scored`, which LLaMA-Factory lacks, with its options `scored_...`: only a file of that stage has
+them.
 
-Defaults suit the pocket student. Where LLaMA-Factory's own default would get in the way, ours
-differs: no checkpoints (the adapter is saved at the end), an output folder may exist, no cached
-data, no packing (LLaMA-Factory packs in stage `pt`, and drops what does not fill a block: all of
-a small data set).
+Defaults suit the pocket student. Ours differ where LLaMA-Factory's own would get in the way: no
+checkpoints (the adapter is saved at the end), an output folder may exist, no cached data, no
+packing (LLaMA-Factory packs in stage `pt`, and drops an incomplete block: all of a small data set).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from dataenvgym.records import Model
 
 
 def _joined(value: Any) -> Any:
-    """A list of names, as LLaMA-Factory also takes it, in the form with commas."""
+    """A list of names, which LLaMA-Factory also accepts, joined with commas."""
     names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
     return ",".join(value) if names else value
 
@@ -57,40 +56,41 @@ _SILENT: Mapping[str, JsonValue] = {
 
 
 class TrainingConfig(Model):
-    """One training, in LLaMA-Factory's words.
+    """One training, in LLaMA-Factory's terms.
 
-    Attributes are LLaMA-Factory's options and mean what they do there; these need a word more:
+    Attributes are LLaMA-Factory's options with the same meaning; these need an explanation:
 
     Attributes:
-        model_name_or_path, dataset, dataset_dir, output_dir: None until it is known where the
-            training takes place; `write` needs them.
+        model_name_or_path, dataset, dataset_dir, output_dir: None until the place of the training
+            is known; `write` needs them.
         adapter_name_or_path: the adapter to continue; None starts a new one.
         dataset: one name, or several with commas between.
-        template: name of a LLaMA-Factory template; None takes the tokenizer's own chat template.
-        stage: "rm" and "ppo" are LLaMA-Factory's only: no trainer in this package has them.
-            "scored" is the in-process trainer's only.
-        finetuning_type: "freeze" and "full" train the student's own weights; there is then a
-            whole student in `output_dir`, not an adapter.
+        template: name of a LLaMA-Factory template; None uses the tokenizer's own chat template.
+        stage: "rm" and "ppo" are only for LLaMA-Factory: no trainer in this package has them.
+            "scored" is only for the in-process trainer.
+        finetuning_type: "freeze" and "full" train the student's own weights; `output_dir` then
+            has a whole student, not an adapter.
         lora_target: module names with commas between, or "all" for every linear layer.
-        scored_reduction: how the losses of a batch's scored records make one: "mean" or "sum".
-        scored_clip: limits what one training changes: it clips the ratio of a token's probability
-            to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None does not.
-        scored_as: the kind that scored records become before a training: "sft" takes the dialogues
-            that are good enough, "kto" each turn by the sign of its weight, "dpo" pairs of replies
-            to the same beginning. None leaves them, for the trainer's own stage `scored`.
+        scored_reduction: how the losses of a batch's scored records are combined: "mean" or "sum".
+        scored_clip: limits the change by one training: it clips the ratio of a token's probability
+            to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None: no clip.
+        scored_as: the kind into which scored records are converted before a training: "sft" takes
+            the dialogues that are good enough, "kto" each turn by the sign of its weight, "dpo"
+            pairs of replies to the same beginning. None keeps them, for the trainer's stage
+            `scored`.
         scored_segment: how many turns each side of a pair has for `scored_as="dpo"`, from the first
-            that differs on: a number, or "tail" for all that both have; None is 1, the only one
-            that LLaMA-Factory knows.
+            that differs on: a number, or "tail" for all that both have; None is 1, the only number
+            that LLaMA-Factory supports.
         scored_threshold: the mean weight of a dialogue that is good enough for `scored_as="sft"`.
-        quantization_bit: loads the student quantized to so many bits (QLoRA).
+        quantization_bit: loads the student quantized to this number of bits (QLoRA).
         deepspeed: DeepSpeed's configuration, or the path of a file with it.
-        max_steps: -1 leaves it to `num_train_epochs`.
+        max_steps: -1 uses `num_train_epochs`.
         warmup_steps: a number of steps, or, below 1, a share of all steps.
         seed: below 2**32, numpy's limit.
-        extra: more options of LLaMA-Factory by name, written as they are.
+        extra: more options of LLaMA-Factory by name, written unchanged.
 
     Raises:
-        ConfigurationError: for an option that is unknown or has a value that it cannot have.
+        ConfigurationError: for an unknown option or an invalid value.
     """
 
     model_config = ConfigDict(allow_inf_nan=False, protected_namespaces=())
@@ -180,31 +180,31 @@ class TrainingConfig(Model):
         return self
 
     def with_options(self, **options: Unpack[OneTraining]) -> TrainingConfig:
-        """This configuration with some options changed, checked like any other.
+        """A copy of this configuration with some options changed, checked like any other.
 
         Raises:
-            ConfigurationError: as the constructor does.
+            ConfigurationError: see the constructor.
         """
         return TrainingConfig(**{**dict(self), **options})
 
     def options(self) -> dict[str, JsonValue]:
-        """All options as LLaMA-Factory takes them, those that are None left out."""
-        # acted upon before a dataset is written
+        """All options in LLaMA-Factory's form, without those that are None."""
+        # used before a dataset is written
         own = {"scored_as", "scored_threshold", "scored_segment"}
         if self.stage != "scored":
             own |= {"scored_reduction", "scored_clip"}
         return self.model_dump(exclude_none=True, exclude={"extra", *own}) | self.extra
 
     def write(self, path: Path) -> None:
-        """Write the file that `llamafactory-cli train` takes, atomically.
+        """Write the file for `llamafactory-cli train`, atomically.
 
-        LLaMA-Factory resolves paths against the folder that it is started in; so that it may be
-        started anywhere, they are written absolute (a model or adapter that is no folder here is
-        a name on the Hugging Face hub, and stays).
+        LLaMA-Factory resolves paths against its working folder. So that it may be started anywhere,
+        they are written absolute (a model or adapter that is not a folder here is a name on the
+        Hugging Face hub, and stays).
 
         Raises:
-            ConfigurationError: a path or the dataset is not known yet, or has something in its
-                name that LLaMA-Factory would read as more than a name.
+            ConfigurationError: if a path or the dataset is not known yet, or if its name contains
+                characters that LLaMA-Factory would interpret.
         """
         options = self.options()
         needed = ("model_name_or_path", "dataset", "dataset_dir", "output_dir")
@@ -233,12 +233,12 @@ class TrainingConfig(Model):
 
     @classmethod
     def read(cls, path: Path) -> TrainingConfig:
-        """The configuration in a file that `write`, or anybody else, wrote for LLaMA-Factory.
+        """Read a training file for LLaMA-Factory, from `write` or another source.
 
-        Where the file is silent, LLaMA-Factory's own defaults hold, not ours.
+        Options that the file does not have get LLaMA-Factory's own defaults, not ours.
 
         Raises:
-            DatasetFormatError: naming the file, what was found there and what was expected.
+            DatasetFormatError: naming the file, the value found and the one expected.
         """
         try:
             found = yaml.safe_load(path.read_bytes())

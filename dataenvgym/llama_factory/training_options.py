@@ -14,7 +14,7 @@ _Path = str | os.PathLike[str]
 
 
 class TrainingOptions(TypedDict, total=False):
-    """Those that a trainer has for all its trainings."""
+    """The options that a trainer has for all its trainings."""
 
     do_train: bool
     finetuning_type: Literal["lora", "freeze", "full"]
@@ -73,7 +73,7 @@ class TrainingOptions(TypedDict, total=False):
 
 
 class OneTraining(TrainingOptions, total=False):
-    """With those that belong to one training."""
+    """All options, with those that belong to one training."""
 
     model_name_or_path: _Path | None
     adapter_name_or_path: _Path | None

@@ -1,9 +1,9 @@
-"""One turn of a sharegpt conversation, and the message that it stands for.
+"""Converts a turn of a sharegpt conversation into a message.
 
-A turn is {"from": role, "value": text}; other people's files may call keys and roles otherwise,
-which their `tags` say. They may also have turns of the role `function_call`, with calls as JSON:
-one object, or a list of several. Text that goes with the calls is before them, and
-`<tool_call>...</tool_call>` around them tells LLaMA-Factory where they are.
+A turn is {"from": role, "value": text}. Other datasets may name keys and roles differently, as
+their `tags` say. They may also have turns of the role `function_call`, with calls as JSON: one
+object, or a list of several. Text of the same turn comes before the calls, and LLaMA-Factory finds
+the calls by `<tool_call>...</tool_call>` around them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _THOUGHT = re.compile(r"<think>\n.*?\n</think>\n\n", re.DOTALL)
 
 
 def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]:
-    """The message that a turn stands for, as a mapping that `Message` takes.
+    """The message of a turn, as a mapping for `Message`.
 
     Raises:
-        DatasetFormatError: `where` and the key, what was found there and what was expected.
+        DatasetFormatError: with `where` and the key, the value found and the one expected.
     """
     if not isinstance(turn, Mapping):
         raise DatasetFormatError(f"{where} is {shown(turn)}, expected an object")
@@ -60,7 +60,7 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
 
 
 def _parse_calls(value: str, where: str) -> dict[str, Any]:
-    """Text and tool calls of a function_call turn, told apart as LLaMA-Factory does."""
+    """Text and tool calls of a function_call turn, separated as in LLaMA-Factory."""
     if marked := _CALLS.search(value):
         text, source = value.replace(marked.group(0), ""), marked.group(1)
     elif thought := _THOUGHT.search(value):
@@ -80,10 +80,10 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
 
 
 def from_json(text: str, where: str) -> Any:
-    """The value of JSON text.
+    """Parse JSON text.
 
     Raises:
-        DatasetFormatError: `where`, what was found there and why it is not JSON.
+        DatasetFormatError: with `where`, the text found and why it is not JSON.
     """
     try:
         return json.loads(text)

@@ -5,7 +5,7 @@ Teacher (teacher), StudentTeacher (student_teacher)   ask a server, or the stude
     ├── Enquiry (enquiry)         one call to `ask`
     ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
     └── TeacherLog (teacher_log)       its calls and costs, in the run directory
-    ├── Account (budget)      costs so far, and the rest of the budget (prices, usage)
+        ├── Account (budget)      costs so far, and the rest of the budget (prices, usage)
         └── Transcript (transcript)   every call, one line each
 ChatClient (client)       used by the rest of the package, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop

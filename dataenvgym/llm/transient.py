@@ -20,8 +20,8 @@ class Trouble:
 
     Attributes:
         reason: of the failure.
-    disconnected: whether the connection could not be made or broke, or whether a server that
-        can be restarted no longer knows the model.
+        disconnected: whether the connection could not be made or broke, or whether a server that
+            can be restarted no longer knows the model.
         retry_after: the seconds that the server asks to wait, or None.
     """
 

@@ -1,9 +1,9 @@
 """The pocket students: small Llamas that ship with the package.
 
-`student_path()` is a folder in Hugging Face format (weights, tokenizer, chat template) that
-transformers, LLaMA-Factory and vLLM load alike. `python -m dataenvgym.pocket.build` made that of
-math and code, `pocket-v2`; a task names its student (`Task.student`), so that the weights of
-another domain leave its figures alone.
+`student_path()` is a folder in Hugging Face format (weights, tokenizer, chat template), which
+transformers, LLaMA-Factory and vLLM can load. `python -m dataenvgym.pocket.build` made the student
+of math and code, `pocket-v2`. A task names its student (`Task.student`), so the weights of another
+domain do not change its figures.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 
 _WEIGHTS = Path(__file__).parent / "weights"
 STUDENT = "pocket-v2"
-"""The one that "pocket" stands for; every published figure belongs to one version of weights."""
+"""The student that "pocket" means; every published figure belongs to one version of weights."""
 
 
 def student_path(name: str = STUDENT) -> Path:
-    """The folder of a student's weights; by default, of the one that "pocket" stands for."""
+    """The folder of a student's weights; by default, the student that "pocket" means."""
     return _WEIGHTS / name
 
 
 def tool_format_of(folder: str | Path) -> str | None:
-    """How the student in a folder was pretrained to call tools; None if we do not know."""
+    """The format in which the student in a folder was pretrained to call tools; None if unknown."""
     learned = {student_path("pocket-tools-v1"): "pocket"}
     return learned.get(Path(folder))
 

@@ -37,12 +37,12 @@ _log = logging.getLogger(__name__)
 
 VOCABULARY = 768
 BATCH = 144
-LONGEST = 40  # tokens of an answer, and some to spare
+LONGEST = 40  # tokens of an answer, with a margin
 _SHORT = 0.6  # of the rows: as much work as the longer ones
 WARM_UP = 100
 PROBE_EVERY, PROBE_SIZE = 50, 40
 _FORMS = ("symbols", "words")
-_DRAWS = 10  # of each phrasing, so that every name there is occurs
+_DRAWS = 10  # of each phrasing, so that every name occurs
 
 
 def build(
@@ -56,9 +56,9 @@ def build(
     """Pretrain a student and publish it at `output`.
 
     Args:
-        output: the folder to write; an existing one is replaced when the new one is whole.
+        output: the folder to write; an existing one is replaced when the new one is complete.
         seed: of the weights and the rows.
-        stages: in place of the student's own; shorter ones give a weaker student, for tests.
+        stages: replace the student's own; shorter ones give a weaker student, for tests.
         threads: how many cores compute; it does not change the weights.
     """
     import torch
@@ -138,7 +138,7 @@ class _Pretraining:
     def _set_gradients(self, exercises: list[Exercise], run: Run) -> float:
         """Gradients of the mean loss over all tokens of the student's.
 
-        The halves, of like length each, are computed side by side.
+        Two halves of similar length are computed in parallel.
         """
         import torch
 
@@ -167,7 +167,7 @@ class _Pretraining:
     def probe(self, form: str, step: int, skills: Sequence[str]) -> dict[str, float]:
         """Greedy accuracy by skill on fresh exercises of the training split.
 
-        An exercise counts if each of the student's messages is right, after right ones.
+        An exercise counts if each of the student's messages is right, given right earlier ones.
         """
         family_of = self.student.family_of
         rng = derive_rng(self.seed, step, f"probe {form}")
@@ -178,7 +178,7 @@ class _Pretraining:
         ]
         right: list[bool] = []
         for _, part in groupby(exercises, key=lambda e: family_of[e.skill].name):
-            right += self._are_right(list(part))  # those of a family have like lengths
+            right += self._are_right(list(part))  # exercises of a family have similar lengths
         means = np.array(right).reshape(len(skills), PROBE_SIZE).mean(axis=1)
         return dict(zip(skills, means.tolist(), strict=True))
 
@@ -202,7 +202,7 @@ class _Pretraining:
         return decoded
 
     def _pieces(self, exercise: Exercise) -> list[str]:
-        """The exercise as texts in turn: the messages to the student, and its gold replies."""
+        """The exercise as alternating texts: the messages to the student, and its gold replies."""
         pieces = [""]
         for message in self._conversation(exercise):
             if message.role == "assistant":
@@ -216,7 +216,7 @@ class _Pretraining:
         return POCKET.flatten(self.student.family_of[exercise.skill].conversation(exercise))
 
     def _wordings(self) -> list[str]:
-        """Texts with every phrasing and symbol, every answer's words and every name in them."""
+        """Texts that contain every phrasing and symbol, every word of an answer and every name."""
         rng = derive_rng(0, "wordings")
         family_of = self.student.family_of
         exercises = [

@@ -1,10 +1,10 @@
-"""The curriculum of a pocket student: its exercises, and how many of each.
+"""The curriculum of a pocket student: the exercises, and how many of each.
 
-Every skill of its families is practiced in symbols; the strong skills are practiced in
-plain words too. The weak skills appear in plain words so rarely that the student half knows what
-they ask for: a controller watches its accuracy on probe exercises (of the training split) and
-shows a phrasing more often while the accuracy is below `weak_accuracy`, and not at all while it
-is above. That is the point at which a few good records help, and bad ones harm.
+Every skill of its families is practiced in symbols; the strong skills also in plain words. The weak
+skills rarely appear in plain words, so that the student only half understands such questions. A
+controller measures the accuracy on probe exercises (of the training split). It shows a phrasing
+more often while the accuracy is below `weak_accuracy`, and not at all while it is above. At that
+level, a few good records help and bad ones harm.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Curriculum:
     """Draws pretraining rows.
 
     Attributes:
-        student: whose families they are from.
+        student: the exercises are of its families.
         strong: skills practiced in plain words; the others are weak.
         symbols: share of rows in symbols; the rest is strong skills in plain words.
-        weak_accuracy: where the controller holds the weak skills.
+        weak_accuracy: the accuracy at which the controller holds the weak skills.
         initial_rate, lowest_rate, highest_rate: bounds of `weak_rates`.
         weak_rates: share of rows for each weak skill in plain words.
     """
@@ -43,7 +43,7 @@ class Curriculum:
 
     @property
     def weak(self) -> tuple[str, ...]:
-        """The skills that the controller holds half known."""
+        """The skills that the controller keeps half learned."""
         return tuple(name for name in self.student.family_of if name not in self.strong)
 
     def draw(self, size: int, rng: np.random.Generator) -> list[Exercise]:
@@ -70,7 +70,7 @@ class Curriculum:
         ]
 
     def adjust(self, accuracy: Mapping[str, float]) -> None:
-        """Set the rates of the weak skills by the measured accuracy."""
+        """Set the rates of the weak skills from the measured accuracy."""
         for name in self.weak:
             rate = self.weak_rates.get(name, self.initial_rate)
             if accuracy[name] >= self.weak_accuracy:

@@ -1,7 +1,7 @@
-"""The pocket students: which families each knows, and how it was pretrained on them.
+"""The recipes of the pocket students: each student's families and its pretraining.
 
-A new domain gets a student of its own, so that the weights, and with them the published figures, of
-the others stay as they are.
+A new domain gets a new student, so the weights of the other students, and with them the published
+figures, stay the same.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Stage:
 
     Attributes:
         name: for the log.
-        path: names its random rows among those of the seed.
-        steps: how many batches.
+        path: selects its random rows among those of the seed.
+        steps: number of batches.
         peak: the highest learning rate.
         strong: the skills that are practiced in plain words.
-        weak_accuracy: where the controller holds the weak skills.
-        probe_from: the step from which it does.
+        weak_accuracy: the accuracy at which the controller holds the weak skills.
+        probe_from: the step from which the controller works.
         initial_rate: the share of rows with which it begins to show a weak skill.
     """
 
@@ -51,9 +51,9 @@ class PocketStudent:
         name: of its weights.
         subject: of its pretraining, for its card.
         shares: its families, and the share of rows of each.
-        stages: the parts of its pretraining; the skills that the last one does not name as strong
-            stay half known in plain words.
-        hard: skills that are slow to learn even in symbols: practiced three times as often.
+        stages: the parts of its pretraining; skills that are not strong in the last one stay half
+            learned in plain words.
+        hard: skills that are hard to learn even in symbols: practiced three times as often.
     """
 
     name: str
@@ -69,7 +69,7 @@ class PocketStudent:
 
     @cached_property
     def family_of(self) -> Mapping[str, PocketFamily[Any]]:
-        """Every skill, and the family that it belongs to; no two have the same name."""
+        """The family of every skill; skill names are unique."""
         return {skill: family for family in self.families for skill in family.phrasings}
 
 
@@ -79,12 +79,12 @@ _EARLY = (
     "capitals", "last_word",
 )  # fmt: skip
 _LATE = ("without", "even_count", "occurrences", "total")
-"""Half known like the weak ones at first; practiced in plain words in the last stage."""
+"""Half learned like the weak ones at first; practiced in plain words in the last stage."""
 
 POCKET_V2 = PocketStudent(
     "pocket-v2",
     "short problems with lists and numbers, and short Python functions",
-    shares={POCKET_MATH: 0.78, POCKET_CODE: 0.22},  # a function is quicker to learn
+    shares={POCKET_MATH: 0.78, POCKET_CODE: 0.22},  # a function takes less practice
     hard=("without", "occurrences", "sum", "total"),
     stages=(
         Stage(
@@ -180,9 +180,9 @@ STUDENTS: Mapping[str, PocketStudent] = {
 
 
 def read_exercise(question: str) -> Exercise | None:
-    """The exercise of any student's family that a question in plain words puts, or None.
+    """The exercise of a question in plain words, from the family of any student, or None.
 
-    No two families have a phrasing in common.
+    Families do not share phrasings.
     """
     families = (family for student in STUDENTS.values() for family in student.families)
     return next((e for family in families if (e := family.read(question)) is not None), None)

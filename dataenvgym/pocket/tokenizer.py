@@ -1,11 +1,11 @@
 """The pocket student's tokenizer: whole words and single digits, with bytes as a fallback.
 
-A byte-level BPE without merges, whose vocabulary holds every word that the pocket tasks use,
-the digits with and without a space before them, and all 256 bytes. Known pieces are
-one token; anything else falls apart into bytes, so that any text round-trips.
+A byte-level BPE without merges. Its vocabulary contains every word of the pocket tasks, the digits
+with and without a space before them, and all 256 bytes. Known pieces are one token; any other text
+becomes bytes, so every text round-trips.
 
-The chat template marks turns by special tokens only, `<|user|>...<|end|><|assistant|>...<|end|>`:
-pieces tokenized apart, as trainers do, are the same tokens as the whole.
+The chat template marks turns only by special tokens, `<|user|>...<|end|><|assistant|>...<|end|>`:
+pieces tokenized separately, as trainers do, give the same tokens as the whole.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _PIECE = r" ?\p{L}+| ?\p{N}| ?#+| ?[^\s\p{L}\p{N}#]|\s+"
 
 
 def build_tokenizer(texts: Iterable[str], *, vocab_size: int) -> PreTrainedTokenizerFast:
-    """A tokenizer that has one token for each word and symbol of `texts` and for each digit.
+    """A tokenizer with one token for each word and symbol of `texts` and for each digit.
 
     Raises:
-        ValueError: if that takes more than `vocab_size` tokens. What is left stays reserved.
+        ValueError: if that takes more than `vocab_size` tokens. Unused tokens are reserved.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

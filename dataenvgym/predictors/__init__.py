@@ -1,15 +1,15 @@
 """Predictors: students that answer conversations, and that can be trained.
 
 in_process        transformers and PEFT in this process
-answering         ... conversations in, replies out
-adapted_student   ... its base model, tokenizer and the adapter that it answers with
-prompts           ... conversations -> the tokens that a student is given
-generation        ... tokens -> the tokens of the reply, many at once
+answering         ... from conversations to replies
+adapted_student   ... its base model, tokenizer and present adapter
+prompts           ... from conversations to the student's input tokens
+generation        ... from tokens to the tokens of the reply, in batches
 sampling          ... how the next token is drawn
-checkpoints       ... its adapter or weights as a folder, and how records become one
-vllm              a vLLM server, and adapters that change while it runs
-former_adapter    what a student was before its last training, for self-play
-openai            any model behind an OpenAI-compatible API, not to be trained
+checkpoints       ... its adapter or weights as a folder, and training on records
+vllm              a vLLM server, whose adapters change while it runs
+former_adapter    the student before its last training, for self-play
+openai            any model behind an OpenAI-compatible API; it cannot be trained
 scripted          answers by a function; for tests and examples
 """
 

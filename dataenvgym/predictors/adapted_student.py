@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class BaseStudent:
-    """The untouched student: model and tokenizer, each loaded once, when it is first needed.
+    """The untouched student: model and tokenizer, each loaded once, at first use.
 
     Args:
         name: folder in Hugging Face format, or a name on the hub.
         device: "cpu", "cuda" or "auto".
-        dtype: name of a floating point type of torch's.
+        dtype: name of a floating point type of torch.
 
     Attributes:
-        lock: held while something is loaded or put on the model.
+        lock: held while weights are loaded or an adapter is attached.
     """
 
     def __init__(self, name: str, *, device: str, dtype: str) -> None:
@@ -51,7 +51,7 @@ class BaseStudent:
 
     @cached_property
     def end_tokens(self) -> list[int]:
-        """The tokens that end a reply, by the model's generation settings and the tokenizer."""
+        """The tokens that end a reply, from the model's generation settings and the tokenizer."""
         settings = getattr(self.model, "generation_config", None)
         named = getattr(settings, "eos_token_id", None)
         ids = named if isinstance(named, list) else [named]
@@ -71,16 +71,16 @@ class BaseStudent:
 class AdaptedStudent:
     """A base student with its adapter.
 
-    An adapter is put on a copy that shares the base model's weights. In float32 it is then summed
-    into copies of the weights that it adapts, which makes the student as fast as the base, while
-    lower precisions would lose what was learned and keep it apart.
+    An adapter is attached to a copy that shares the base model's weights. In float32 it is then
+    merged into copies of the adapted weights, which makes the student as fast as the base. In lower
+    precisions merging would lose parts of the adapter, so it stays separate.
 
     Args:
-        base: several students may have the same one.
-        apart: keep the adapter apart in float32, too: no weight is copied.
+        base: several students may share one.
+        apart: keep the adapter separate in float32, too: no weight is copied.
 
     Attributes:
-        folder: from where what it has learned was loaded; None for the untouched student.
+        folder: from which the adapter was loaded; None for the untouched student.
     """
 
     def __init__(self, base: BaseStudent, *, apart: bool = False) -> None:
@@ -99,15 +99,15 @@ class AdaptedStudent:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it has learned nothing."""
+        """Whether it has no adapter."""
         return self.folder is None
 
     def load(self, folder: Path) -> None:
-        """Take up what is in `folder`: an adapter, a whole student, or nothing.
+        """Load the checkpoint in `folder`: an adapter, a whole student, or none.
 
         Raises:
-            AdapterError: if there is nothing to load, or it is broken or fits another student;
-                the student is then as before.
+            AdapterError: if there is no checkpoint, or it is broken or fits another student; the
+                student is then unchanged.
         """
         kind = require_kind(folder)
         if kind == "nothing":
@@ -118,7 +118,7 @@ class AdaptedStudent:
             self._adapter, self._adapted, self.folder = adapter, model, Path(folder)
 
     def save(self, folder: Path) -> None:
-        """Write what was learned to `folder`, or that it is nothing; whole or not at all."""
+        """Write the adapter to `folder`, or a note that there is none; completely or not at all."""
         if self.folder is None:
             save_nothing(folder, self.base.name)
         elif self._adapter is None:
@@ -128,7 +128,7 @@ class AdaptedStudent:
                 self._adapter.write(new)
 
     def reset(self) -> None:
-        """Have learned nothing."""
+        """Remove the adapter."""
         with self._lock:
             self._adapted, self._adapter, self.folder = None, None, None
 

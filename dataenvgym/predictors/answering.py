@@ -1,4 +1,4 @@
-"""Conversations in, replies out: how a student in this process answers."""
+"""From conversations to replies: how a student in this process answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Answering:
 
     Attributes:
         tool_format: how tools and calls are written.
-        batch_size: how many conversations are answered at the same time, at most.
+        batch_size: largest number of conversations answered at the same time.
         threads: CPU cores to compute on, one batch on each.
     """
 

@@ -1,7 +1,7 @@
-"""Checkpoints of a student as folders, and the way from records to a checkpoint.
+"""Checkpoints of a student as folders, and training from records to a checkpoint.
 
-Such a folder is one of three: an adapter in PEFT's format, a whole student in Hugging Face's (from
-a training of all weights), or the note that nothing has been learned.
+A checkpoint folder is one of three: an adapter in PEFT's format, a whole student in Hugging Face's
+(after training all weights), or a note that nothing has been learned.
 
     records -> dataset/ and training.yaml -> the trainer -> adapter/
 """
@@ -33,7 +33,7 @@ _NOTHING = "untouched.json"
 
 
 def kind_of(folder: Path) -> Kind | None:
-    """The kind of checkpoint in the folder; None if a student could not answer with it."""
+    """The kind of checkpoint in the folder; None if it is not a checkpoint."""
     if all((folder / name).is_file() for name in ADAPTER_FILES):
         return "adapter"
     if (folder / _NOTHING).is_file():
@@ -47,7 +47,7 @@ def require_kind(folder: Path) -> Kind:
     """The kind of checkpoint in the folder.
 
     Raises:
-        AdapterError: if it is nothing that a student could answer with.
+        AdapterError: if it is not a checkpoint.
     """
     kind = kind_of(folder)
     if kind is None:
@@ -62,7 +62,7 @@ def initial_folder(adapter: str | Path | None) -> Path | None:
     """The folder with a student's checkpoint from before an episode.
 
     Raises:
-        ConfigurationError: if there is nothing in it that a student could answer with.
+        ConfigurationError: if it is not a checkpoint.
     """
     if adapter is None:
         return None
@@ -78,7 +78,7 @@ def initial_folder(adapter: str | Path | None) -> Path | None:
 def describe_learner(
     name: str, student: str, initial: Path | None, config: Any, tool_format: str
 ) -> dict[str, Any]:
-    """Who the student is and how it learns, for the run directory; `config` is the trainer's."""
+    """The student and its training settings, for the run directory; `config` is the trainer's."""
     from dataenvgym.trainers.student import fingerprint
 
     described = {
@@ -99,7 +99,7 @@ def save_nothing(folder: Path, student: str) -> None:
 
 
 def copy_checkpoint(source: Path, folder: Path) -> None:
-    """Copy what is in one such folder to another; whole or not at all."""
+    """Copy a checkpoint folder, completely or not at all."""
     with publishing(folder) as new:
         shutil.copytree(source, new, dirs_exist_ok=True)
 
@@ -114,23 +114,24 @@ def train_on(
     initial: Path | None = None,
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Path:
-    """Write the dataset and the training's file, and have the trainer train; return the checkpoint.
+    """Write the dataset and the training's file, run the trainer; return the checkpoint.
 
-    All of it goes into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the trainer's
-    logs. If something whole is already there, because the run was interrupted after the training,
-    that is it. Without training data nothing is trained, and `adapter/` holds what the training
-    would have started from.
+    All files go into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the trainer's
+    logs. If a complete checkpoint is already there, because the run was interrupted after the
+    training, it is returned. Without training data nothing is trained, and `adapter/` is a copy of
+    the checkpoint from which the training would have started.
 
     Args:
         student: the untouched student's folder, or its name on the hub.
-        current: the folder with the student's checkpoint so far, None without one; asked only
-            if `run.start` is "adapter".
-        initial: the folder with its checkpoint from before the episode; where "base" starts.
+        current: returns the folder with the student's present checkpoint, None without one; called
+            only if `run.start` is "adapter".
+        initial: the folder with its checkpoint from before the episode, used if `run.start` is
+            "base".
         tool_format: writes tools and calls into the dataset as text.
 
     Raises:
         ConfigurationError: for records of several stages, or options that cannot work.
-        UnsupportedStageError, TrainingError: as the trainer does.
+        UnsupportedStageError, TrainingError: from the trainer.
     """
     folder = run.directory / "adapter"
     if kind_of(folder) is not None:
@@ -158,7 +159,7 @@ def train_on(
 def _learnable(
     training_data: Sequence[TrainingDatum], options: TrainingConfig, tool_format: ToolFormat
 ) -> Sequence[TrainingDatum]:
-    """The records that the trainer is given: scored ones as the option `scored_as` says."""
+    """The records for the trainer, with scored ones converted as the option `scored_as` says."""
     if options.scored_as is None:
         return training_data
     kept = without_weights(
@@ -207,7 +208,7 @@ def _training_config(
         return config.with_options(model_name_or_path=str(start.resolve()))
     config = config.with_options(adapter_name_or_path=str(start.resolve()))
     if dataset.stage in ("dpo", "kto"):
-        # preferences are measured against the student as it is now, not against the base
+        # preferences are compared with the present student, not with the base
         reference = {"ref_model": student, "ref_model_adapters": str(start.resolve())}
         config = config.with_options(extra={**config.extra, **reference})
     return config

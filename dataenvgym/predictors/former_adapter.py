@@ -14,7 +14,7 @@ class RemembersFormer:
     _former: Path | Literal["unknown"] | None = None
 
     def former_adapter(self) -> Path | None:
-        """The folder with its adapter before its last training; None without one.
+        """The folder with the adapter from before the last training; None without one.
 
         Raises:
             ConfigurationError: if it is unknown after `load`.
@@ -28,5 +28,5 @@ class RemembersFormer:
         return self._former
 
     def remember_former(self, folder: Path | None) -> None:
-        """Say what it had learned before its last training; forgotten with the next `load`."""
+        """Set the adapter from before the last training; the next `load` clears it."""
         self._former = folder

@@ -1,7 +1,7 @@
-"""Generation with a key-value cache, many sequences at once, for any causal language model.
+"""Generation with a key-value cache, in batches, for any causal language model.
 
-Prompts are padded on the left, so that all sequences of a batch grow at the same end. A sequence
-that has ended leaves the batch as soon as that saves more than the rearranging costs.
+Prompts are padded on the left, so all sequences of a batch grow at the same end. Finished sequences
+leave the batch as soon as that saves more time than rearranging costs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataenvgym.predictors.stopping import StopTexts
 
 # A batch is rearranged once this share of it has ended.
 _ENDED = 0.25
-_NONE = -1  # marks places of a reply without a token
+_NONE = -1  # marks positions of a reply without a token
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ def generate(
     end_tokens: Sequence[int],
     stops: StopTexts | None = None,
 ) -> list[Generated]:
-    """The replies to prompts, in their order.
+    """The replies to prompts, in order.
 
     Args:
         prompts: their tokens.
-        limits: the most tokens of each reply, one at least.
-        draw: decides on each token.
-        end_tokens: those that end a reply.
-        stops: texts that end a reply as well; they are still in its tokens, and perhaps what comes
-            behind them.
+        limits: the largest number of tokens of each reply, at least one.
+        draw: chooses each token.
+        end_tokens: tokens that end a reply.
+        stops: texts that also end a reply; the returned tokens contain them, and perhaps more
+            tokens behind them.
     """
     device = model.device
     ends = torch.tensor(sorted(end_tokens), device=device)
@@ -63,7 +63,7 @@ def generate(
     live = torch.ones_like(rows, dtype=torch.bool)
     for step in range(max(limits)):
         tokens = draw(inputs.next_logits(), rows, step)
-        # until the batch is rearranged, ended sequences continue; `_cut` removes the rest
+        # until the batch is rearranged, finished sequences continue; `_cut` removes the rest
         replies[rows, step] = tokens
         live = live & ~torch.isin(tokens, ends) & (limit[rows] > step + 1)
         if stops is not None:
@@ -96,7 +96,7 @@ class _Inputs:
         self._cache = DynamicCache(config=model.config)
         longest = max(map(len, prompts))
         gaps = [longest - len(prompt) for prompt in prompts]
-        # any token may be in a gap: it is masked
+        # any token may fill a gap: it is masked
         rows = [[0] * gap + list(prompt) for gap, prompt in zip(gaps, prompts, strict=True)]
         self._tokens = torch.tensor(rows, device=model.device)
         self._mask = torch.tensor(
@@ -122,11 +122,11 @@ class _Inputs:
         """Continue with these tokens, one for each row."""
         self._tokens = tokens.unsqueeze(-1)
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(tokens), 1)], dim=-1)
-        # a sequence that has ended may have reached the last position that there is
+        # a finished sequence may have reached the last position
         self._positions = (self._positions[:, -1:] + 1).clamp(max=self._last_position)
 
     def keep(self, live: torch.Tensor) -> None:
-        """Continue with these rows only."""
+        """Continue with only these rows."""
         rows = live.nonzero().squeeze(-1)
         self._cache.batch_select_indices(rows)
         self._tokens, self._mask = self._tokens[rows], self._mask[rows]
@@ -134,7 +134,7 @@ class _Inputs:
 
 
 def context_length(model: Any) -> int | None:
-    """The most tokens that the model can take in, or None if it does not say."""
+    """The model's context length in tokens, or None if it is unknown."""
     length: int | None = getattr(model.config, "max_position_embeddings", None)
     return length
 

@@ -35,28 +35,27 @@ _DTYPES = ("float32", "bfloat16", "float16")
 
 
 class InProcessPredictor(RemembersFormer):
-    """A student that transformers runs and PEFT adapts.
+    """A student that runs with transformers and learns with PEFT.
 
-    It is loaded when it is first needed; the base model once, however often adapters change. On
-    CPU, replies depend on the call and on `batch_size` alone; `threads` changes none of them. All
-    methods may be called from any thread; what computes on CPU computes one call at a time.
+    It is loaded at first use, and the base model only once, however often adapters change. On CPU,
+    replies depend only on the call and on `batch_size`, not on `threads`. All methods may be called
+    from any thread; on CPU, one call computes at a time.
 
     Args:
         student: "pocket", or the name of another pocket student (`Task.student`), a folder in
             Hugging Face format, or a name on its hub. It must have a chat template.
-        trainer: who trains (anything with `train`, see `TrainerInterface`); the in-process trainer
-            with its default options if None.
-        adapter: the folder of the student's initial adapter; `reset` goes back to it.
-        batch_size: how many conversations are answered at the same time, at most.
+        trainer: an object with `train` (see `TrainerInterface`); None uses the in-process trainer
+            with its default options.
+        adapter: the folder of the student's initial adapter; `reset` returns to it.
+        batch_size: largest number of conversations answered at the same time.
         threads: CPU cores to compute on, one batch on each.
-        device: "cpu", "cuda", or "auto" for CUDA where there is some.
+        device: "cpu", "cuda", or "auto" for CUDA if there is any.
         dtype: "float32", "bfloat16" or "float16".
-        tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory".
+        tool_format: how tools and calls are written in prompts and training data (see
+            `tool_formats`); None uses the format of its pretraining, or else "llama_factory".
 
     Raises:
-        ConfigurationError: for a value that cannot be; for a student that cannot be loaded, when
-            it is first needed.
+        ConfigurationError: for an invalid value; at first use, if the student cannot be loaded.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class InProcessPredictor(RemembersFormer):
             )
         self.student = resolve_student(student)
         self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
-        options_of(self.trainer)  # an object that is not a trainer is refused here
+        options_of(self.trainer)  # raises if it is not a trainer
         self.adapter = initial_folder(adapter)
         self.batch_size = batch_size
         self.threads = threads
@@ -90,11 +89,11 @@ class InProcessPredictor(RemembersFormer):
         self.tool_format = tool_format or own_tool_format(self.student)
         self._format = training_format(self.tool_format)
         self._loaded = AdaptedStudent(BaseStudent(self.student, device=device, dtype=dtype))
-        self._is_fresh = self.adapter is not None  # and has yet to load it
+        self._is_fresh = self.adapter is not None  # the adapter has yet to be loaded
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied or sent to another process, it is the untouched student there, not yet loaded."""
+        """A copy, or one sent to another process, is the untouched student, not yet loaded."""
         options = {name: getattr(self, name) for name in _OPTIONS}
         return partial(type(self), **options), (self.student, self.trainer)
 
@@ -113,14 +112,14 @@ class InProcessPredictor(RemembersFormer):
             return self._answering.replies(self._student, conversations, sampling)
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Write the dataset and the training's file, have the trainer train, load the adapter.
+        """Write the dataset and the training's file, run the trainer, load the adapter.
 
-        All of it goes into `run.directory` (see `checkpoints.train_on`). If it raises, the student
+        All files go into `run.directory` (see `checkpoints.train_on`). If it raises, the student
         answers as before.
 
         Raises:
             ConfigurationError: for records of several stages, or options that cannot work.
-            UnsupportedStageError, TrainingError, AdapterError: as the trainer and `load` do.
+            UnsupportedStageError, TrainingError, AdapterError: from the trainer and `load`.
         """
         before = self.adapter if self._is_fresh else self._loaded.folder
         folder = train_on(
@@ -150,7 +149,7 @@ class InProcessPredictor(RemembersFormer):
             return self._loaded
 
     def _current(self, run: TrainingRun) -> Path | None:
-        """The folder with the current adapter; written if it is gone."""
+        """The folder with the present adapter; written again if it is gone."""
         if self._student.is_untouched:
             return None
         folder = self._student.folder
@@ -162,9 +161,9 @@ class InProcessPredictor(RemembersFormer):
     def save(self, path: Path) -> None:
         """Write the adapter in PEFT format to the folder `path`.
 
-        A student that has learned nothing has no adapter: then the folder says so, in a file that
-        `load` understands and PEFT does not. One whose own weights were trained (`full`, `freeze`)
-        is written as a whole.
+        A student that has learned nothing has no adapter: the folder then has a note about that,
+        which `load` understands and PEFT does not. A student whose own weights were trained
+        (`full`, `freeze`) is written as a whole.
         """
         self._student.save(path)
 
@@ -182,12 +181,12 @@ class InProcessPredictor(RemembersFormer):
     def with_adapter(self, folder: Path | None) -> PredictorInterface:
         """A predictor that answers with the adapter in `folder`; None for the untouched student.
 
-        It shares the base model's weights, also in float32 (where two tokens that are about as
-        likely may change places with `load`); a whole student has weights of its own. The student
-        itself stays as it is, and both compute one call at a time.
+        It shares the base model's weights, also in float32, where the order of two almost equally
+        likely tokens may differ from that after `load`. A whole student has weights of its own. The
+        student itself is unchanged, and both compute one call at a time.
 
         Raises:
-            AdapterError: as `load`.
+            AdapterError: see `load`.
         """
         folder = self.adapter if folder is None else folder
         with self._lock:
@@ -197,14 +196,14 @@ class InProcessPredictor(RemembersFormer):
         return _Beside(self, student)
 
     def reset(self) -> None:
-        """Be the untouched student again, with its initial adapter."""
+        """Return to the untouched student with its initial adapter."""
         with self._lock:
             self._loaded.reset()
             self._is_fresh = self.adapter is not None
             self.remember_former(None)
 
     def describe(self) -> dict[str, Any]:
-        """Who the student is and how it learns, for the run directory."""
+        """The student and its training settings, for the run directory."""
         name = type(self).__name__
         config = options_of(self.trainer)
         return describe_learner(name, self.student, self.adapter, config, self.tool_format)
@@ -220,7 +219,7 @@ class _Beside:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
-        """As `InProcessPredictor.predict`."""
+        """See `InProcessPredictor.predict`."""
         with self._owner._lock:
             return self._owner._answering.replies(self._student, conversations, sampling)
 
@@ -241,7 +240,7 @@ def resolve_student(student: str | Path) -> str:
 
 
 def own_tool_format(student: str) -> str:
-    """How a student (see `resolve_student`) writes calls by default."""
+    """The tool format of a student (see `resolve_student`) by default."""
     from dataenvgym.pocket import tool_format_of
 
     return tool_format_of(student) or DEFAULT

@@ -1,4 +1,4 @@
-"""Conversations as the tokens that a student is given, by its own chat template."""
+"""Converts conversations into input tokens of a student, by its own chat template."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def encode_prompts(
     *,
     context: int | None,
 ) -> list[list[int] | Failure]:
-    """The tokens of each conversation, up to where the student begins to speak.
+    """The tokens of each conversation, up to the beginning of the student's reply.
 
     Args:
         tool_format: writes tools, calls and results as text.
-        context: the most tokens that the student can take in, its reply included.
+        context: the student's context length in tokens, its reply included.
 
-    A conversation that the template cannot render, or that leaves no room for a reply, is a
-    failure of that conversation alone.
+    If the template cannot render a conversation, or there is no room left for a reply, only that
+    conversation is a failure.
     """
     texts = [_render(tokenizer, tool_format.flatten(c)) for c in conversations]
     rendered = [text for text in texts if isinstance(text, str)]

@@ -1,7 +1,7 @@
 """How the next token is drawn from a model's logits.
 
-A sampler decides for many sequences at once, each by itself: what a sequence draws depends on its
-own logits and its own random numbers, not on its neighbors.
+A sampler draws for many sequences at once. Each draw depends only on the sequence's own logits and
+random numbers, not on its neighbors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Sampler(Protocol):
         """Tokens (rows,) for logits (rows, vocabulary).
 
         Args:
-            rows: which sequences of the batch these are.
+            rows: the numbers of these sequences in the batch.
             step: how many tokens each has already drawn.
         """
         ...
@@ -47,7 +47,7 @@ class Nucleus:
         self._uniform = uniform
 
     def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
-        # less the largest, so that a tiny temperature does not overflow
+        # subtract the largest, so that a tiny temperature does not overflow
         shifted = logits.double() - logits.double().amax(-1, keepdim=True)
         mass = (shifted / self._temperature).softmax(-1)
         uniform = self._uniform[rows, step].unsqueeze(-1)
@@ -60,7 +60,7 @@ class Nucleus:
 
 
 def _draw(mass: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """A place of each row, drawn with a probability in proportion to its mass."""
+    """A position in each row, drawn with probability proportional to its mass."""
     cumulative = mass.cumsum(-1)
     places = torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)
     # rounding may lead past the end
@@ -71,10 +71,10 @@ def _draw(mass: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
 def uniform_numbers(
     prompts: Sequence[Sequence[int]], parameters: SamplingParameters
 ) -> list[torch.Tensor]:
-    """The random numbers of each prompt, as many as its reply may have tokens.
+    """The random numbers of each prompt, one for each possible token of its reply.
 
     They derive from the seed, the prompt's tokens, and how often the same prompt came before, so
-    that a prompt draws the same reply whatever else is asked.
+    a prompt draws the same reply whatever other prompts are in the call.
     """
     seen: Counter[tuple[int, ...]] = Counter()
     numbers = []

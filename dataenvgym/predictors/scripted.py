@@ -16,15 +16,16 @@ _STATE = "scripted.json"
 class ScriptedPredictor:
     """Answers each conversation with `answer(conversation)`.
 
-    `train` learns nothing but keeps count, in files as a real student does: `run.directory/adapter`
-    says how many trainings and records there were, `load` takes that up again, and `answer` may
-    look at it to play a student that gets better.
+    `train` only counts, in files like a real student's: `run.directory/adapter` has the numbers of
+    trainings and records, and `load` reads them again. `answer` may use them to imitate a student
+    that improves.
 
     Args:
-        answer: the reply's text, or a `Failure`.
+        answer: returns the reply's text, or a `Failure`.
 
     Attributes:
-        trainings: how often it was trained since the base.
+        trainings: number of trainings since the base.
+        records: number of records in all trainings since the base.
         records: how many records it was trained on since the base, all trainings together.
     """
 
@@ -36,7 +37,7 @@ class ScriptedPredictor:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
-        """One reply or failure for each conversation; of `sampling`, `stop` alone has an effect."""
+        """One reply or failure for each conversation; only `stop` of `sampling` has an effect."""
         answers = map(self.answer, conversations)
         return [Reply(text=sampling.until_stop(a)) if isinstance(a, str) else a for a in answers]
 
@@ -54,7 +55,7 @@ class ScriptedPredictor:
         _write(path, self.trainings, self.records)
 
     def load(self, path: Path) -> None:
-        """Take up the counts that `save` or `train` wrote.
+        """Load the counts that `save` or `train` wrote.
 
         Raises:
             AdapterError: if there are none.
@@ -66,12 +67,12 @@ class ScriptedPredictor:
             raise AdapterError(f"{path} holds no scripted student: {error}") from error
 
     def reset(self) -> None:
-        """Begin to count again."""
+        """Set the counts to zero."""
         self.trainings = 0
         self.records = 0
 
     def describe(self) -> dict[str, str]:
-        """Who the student is, for the run directory."""
+        """The settings of the student, for the run directory."""
         return {"name": type(self).__name__}
 
 

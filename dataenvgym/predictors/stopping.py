@@ -7,19 +7,19 @@ from typing import Any
 
 
 class StopTexts:
-    """Looks for texts in the last tokens of replies.
+    """Finds stop texts in the last tokens of replies.
 
-    That only saves the steps behind a text: which text ends a reply, and where, is up to
-    `SamplingParameters.until_stop` and the whole reply.
+    This only saves computing the steps behind a text. `SamplingParameters.until_stop` decides on
+    the whole reply which text ends it, and where.
 
     Attributes:
-        window: how many last tokens are looked at. Each has one byte of a text at least; some more
-            are for what decoding does to the first ones.
+        window: number of last tokens to search. Each token has at least one byte of a text; some
+            more are needed because decoding may change the first ones.
     """
 
     def __init__(self, tokenizer: Any, texts: Sequence[str]) -> None:
         self._tokenizer = tokenizer
-        # half of a character is decoded to U+FFFD, which is gone with the next token
+        # half of a character is decoded to U+FFFD, which disappears with the next token
         self._texts = [text for text in texts if "\ufffd" not in text]
         self.window = max(len(text.encode()) for text in texts) + 4
 

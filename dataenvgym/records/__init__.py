@@ -1,19 +1,17 @@
-"""The data that everything else speaks of, as frozen pydantic models.
+"""The data of the package, as frozen pydantic models.
 
 conversations  Message: one turn; a conversation is a tuple of messages, which may call Tools
-instances      what the student is asked: a TaskInstance is one problem; a CompletedTaskInstance is
-               that problem with the transcript, the reward and, where infrastructure failed, the
-               error
-faults         whose fault it is that an instance was not solved
-reports        PerformanceReport: many completed instances summed up, overall and by skill
-scores         named scores beside the reward
-training       what the student learns from: a TrainingDatum is one training record, with its
-               Provenance
+instances      TaskInstance: one problem; CompletedTaskInstance: the problem with the transcript,
+               the reward and, if the infrastructure failed, the error
+faults         who is at fault if an instance was not solved
+reports        PerformanceReport: a summary of completed instances, overall and by skill
+scores         named scores besides the reward
+training       TrainingDatum: one record for training, with its Provenance
 parsing        training records from untrusted data
-model          what all of them have in common
+model          the common base
 
 Models are parsed once, at the boundary (`parse_training_datum`, `parse_training_data`), and
-trusted afterwards. All of them survive `model_dump_json` -> `model_validate_json` unchanged.
+trusted afterwards. All of them round-trip `model_dump_json` -> `model_validate_json` unchanged.
 """
 
 from dataenvgym.records.conversations import (

@@ -15,7 +15,7 @@ from dataenvgym.records.model import Json, Model, Text
 class Tool(Model):
     """A tool that the assistant may call.
 
-    OpenAI's form, `{"type": "function", "function": {...}}`, is read as well.
+    OpenAI's form, `{"type": "function", "function": {...}}`, is accepted as well.
 
     Attributes:
         parameters: the JSON schema of its arguments.
@@ -33,24 +33,24 @@ class Tool(Model):
 
 
 class ToolCall(Model):
-    """A call that the assistant asks for: the tool's name and its arguments by name."""
+    """A tool call by the assistant: the tool's name and its arguments by name."""
 
     name: Text = Field(min_length=1)
     arguments: dict[str, Json] = {}
 
 
 class Message(Model):
-    """One turn of a conversation, in the roles that chat templates know.
+    """One turn of a conversation, with a role that chat templates know.
 
     Attributes:
-        tools: that the assistant may call; only the first message of a conversation has any.
-        name: who speaks, in a scene with several users; None where the role says it.
+        tools: the tools that the assistant may call; only on the first message.
+        name: the speaker, in a scene with several users; None if the role is enough.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
     content: Text
     tool_calls: tuple[ToolCall, ...] = ()
-    # files and hashes of conversations without them are those of versions that did not have them
+    # earlier versions did not have these fields; without them, files and hashes are as before
     tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
     name: Text | None = Field(default=None, min_length=1, exclude_if=lambda name: name is None)
 
@@ -68,5 +68,5 @@ def turns_of(conversation: Conversation) -> Iterator[tuple[int, Conversation]]:
 
 
 def is_one_turn(messages: Conversation) -> bool:
-    """Whether a chat template is given these as one turn: a tool or a named user is among them."""
+    """Whether a chat template gets these as one turn: if a tool or a named user is among them."""
     return any(m.role == "tool" or (m.role == "user" and m.name) for m in messages)

@@ -1,12 +1,13 @@
-"""Whose fault it is that an instance was not solved.
+"""Who is at fault if an instance was not solved.
 
-    student         it was judged, and is wrong
+    student         the answer was judged, and is wrong
     user, judge     another speaker, by its name, broke its role or gave no usable reply
     environment     code of the task failed
-    infrastructure  a model was out of reach: a server, a time limit, a budget; and whatever keeps
-                    the student's own predictor from answering
+    infrastructure  a model was out of reach (a server, a time limit, a budget), or the student's
+                    own predictor could not answer
 
-Only a wrong answer counts in scores; the others are errors, each excluded and counted by its fault.
+Only wrong answers count in scores. All others are errors, excluded from scores and counted by
+fault.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from dataenvgym.records.instances import CompletedTaskInstance
 
 STUDENT, ENVIRONMENT, INFRASTRUCTURE = "student", "environment", "infrastructure"
 FAULTS = (STUDENT, ENVIRONMENT, INFRASTRUCTURE)
-"""Those that are not the name of another speaker."""
+"""The faults that are not the name of another speaker."""
 _NAMED_FIRST = (ENVIRONMENT, "user", "judge")
 
 
 def fault_of(completed: CompletedTaskInstance) -> str | None:
-    """Whose fault it is; None if the instance was solved.
+    """The party at fault; None if the instance was solved.
 
-    Files of earlier versions do not say it: there, the name at the beginning of the error does.
+    In files of earlier versions, it is the name at the beginning of the error.
     """
     if completed.was_correct:
         return None
@@ -38,6 +39,6 @@ def fault_of(completed: CompletedTaskInstance) -> str | None:
 
 
 def count_faults(completed: Iterable[CompletedTaskInstance]) -> dict[str, int]:
-    """How many instances have an error, by fault, sorted by name; empty if none has."""
+    """The number of instances with an error, by fault, sorted by name; empty if there are none."""
     counts = Counter(fault_of(c) for c in completed if c.error is not None)
     return {fault: counts[fault] for fault in sorted(filter(None, counts))}

@@ -1,4 +1,4 @@
-"""Problems for the student: one problem, and the same after the student has tried it."""
+"""Problems for the student, before and after the student has tried them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TaskInstance(Model):
         id: unique within the task, stable across processes and machines.
         task: name of the task that it belongs to.
         instruction: the problem as the student reads it.
-        answer: the gold answer, or None where the task has none. Never shown to the student.
-        skill, category: gold labels, or None where the task has none.
-        data: whatever else the task environment needs (tests, tools, personas), as JSON.
+        answer: the gold answer, or None if there is none. Never shown to the student.
+        skill, category: gold labels, or None if there are none.
+        data: all other data of the task environment (tests, tools, personas), as JSON.
     """
 
     id: str = Field(min_length=1)
@@ -40,8 +40,8 @@ _ALWAYS_HASHED = frozenset({"id", "task", "instruction", "answer", "skill", "cat
 def hashed_json(instance: TaskInstance) -> bytes:
     """The instance as JSON, to be hashed.
 
-    Fields that are not of the first version are left out where they have their default value, so
-    that a new optional field changes no hash of an instance that does not use it.
+    Fields that are not in the first version are left out if they have their default value, so a
+    new optional field does not change the hashes of instances that do not use it.
     """
     unused = {
         name
@@ -53,10 +53,10 @@ def hashed_json(instance: TaskInstance) -> bytes:
 
 
 def check_ids(instances: Iterable[TaskInstance], where: str) -> None:
-    """Refuse two problems with the same id: their answers could not be told apart.
+    """Refuse two problems with the same id: their answers could not be distinguished.
 
     Args:
-        where: whose problems they are, such as "task 'mine'".
+        where: the owner of the problems, such as "task 'mine'".
 
     Raises:
         InvalidInstanceError: naming the id.
@@ -76,15 +76,14 @@ class CompletedTaskInstance(Model):
     Attributes:
         instance: the problem.
         transcript: the whole conversation, the student's messages included.
-        reward: the task's score of the finished instance; 0.0 where `error` is set.
-        was_correct: whether the task counts it as solved; False where `error` is set.
+        reward: the task's score of the finished instance; 0.0 if `error` is set.
+        was_correct: whether the task counts it as solved; False if `error` is set.
         error: why the infrastructure failed, or None. An instance with an error is neither
-            right nor wrong: reports exclude it from scores and count it apart.
-        fault: whose fault the error is (see `faults`), or None: where there is no error, and in
-            files of versions that did not have it.
-        note: a remark about the score, e.g. that checking the answer ran out
-            of time, or None.
-        scores: further scores by name, such as `tests_passed`; empty where `error` is set.
+            right nor wrong: reports exclude it from scores and count it separately.
+        fault: the party at fault for the error (see `faults`). None without an error, and in files
+            of earlier versions.
+        note: a remark about the score, e.g. that checking the answer ran out of time, or None.
+        scores: further scores by name, such as `tests_passed`; empty if `error` is set.
 
     In `error` and `note`, control characters and lone surrogates are escaped.
     """
@@ -109,7 +108,7 @@ class CompletedTaskInstance(Model):
         return self
 
     def with_skill(self, skill: str | None, category: str | None) -> CompletedTaskInstance:
-        """The same, with another skill of its instance."""
+        """A copy with another skill of its instance."""
         changes = {"skill": skill, "category": category}
         return self.model_copy(update={"instance": self.instance.model_copy(update=changes)})
 

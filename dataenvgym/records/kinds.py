@@ -1,4 +1,4 @@
-"""The kinds of training records and their fields, in words for errors."""
+"""The kinds of training records and their fields, described for errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WRONG_FIELD = ("missing", "extra_forbidden")
 
 
 def explain_kind(kind: Any) -> str:
-    """What is wrong with a kind that there is not, and the kinds that there are."""
+    """An error text about an unknown kind, with the existing kinds."""
     meant = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
     return f"there is no kind {kind!r}.{meant} {all_kinds()}"
 
@@ -40,18 +40,18 @@ def fields_of(kind: str) -> str:
 
 
 def unknown_fields(record: Mapping[str, Any]) -> str:
-    """The keys of a record that are not fields of its kind, each with what may be meant."""
+    """An error text about keys that are not fields of the record's kind, with suggestions."""
     known = KINDS[record["kind"]].model_fields
     unknown = [key for key in record if key not in known]
     return "".join(f". {key!r} is not a field.{did_you_mean(str(key), known)}" for key in unknown)
 
 
 def hint_on_fields(kind: str, problem: str, field: str | None) -> str:
-    """The fields of a kind, where the problem is that one is missing or unknown; "" elsewhere.
+    """The fields of a kind, if the problem is a missing or unknown field, otherwise "".
 
     Args:
         problem: the type of the error, as pydantic names it.
-        field: the field that is meant, of the record itself.
+        field: the field of the record that the error is about.
     """
     if problem not in _WRONG_FIELD or kind not in KINDS or "." in (field or ""):
         return ""

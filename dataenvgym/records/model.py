@@ -12,7 +12,7 @@ _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Model(BaseModel):
-    """Frozen, and strict about names: an unknown field is an error, not a silent typo."""
+    """Frozen, and strict about names: an unknown field is an error, not ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,7 +28,7 @@ def _encodable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text with its lone surrogates and control characters (`\n`, `\t` apart) as `\x1b`."""
+    r"""The text with lone surrogates and control characters (except `\n`, `\t`) as `\x1b`."""
     return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -45,10 +45,10 @@ def _plain_json(value: Any) -> Any:
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
-"""Any Unicode text; lone surrogates are none."""
+"""Any Unicode text; lone surrogates are not allowed."""
 Note = Annotated[str, AfterValidator(escaped)]
-"""Text from anywhere, made fit to be shown to people: characters that are not text are escaped."""
+"""Text from any source, made safe to show: characters that are not text are escaped."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-"""A number that JSON has: neither NaN nor infinite."""
+"""A number in JSON: neither NaN nor infinite."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]
 """A JSON value whose numbers fit into 64 bits."""

@@ -41,7 +41,7 @@ def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDat
 
 
 def _reason(value: Any, problem: Any, field: str | None, shown: str) -> str:
-    """What was found and what was expected; for a wrong kind or field also what there is."""
+    """The value found and what was expected; for a wrong kind or field, also the valid ones."""
     if not isinstance(value, Mapping):
         return f"found {shown}, expected a record or a mapping with its fields. {all_kinds()}"
     if problem["type"].startswith("union_tag"):
@@ -54,7 +54,7 @@ def _reason(value: Any, problem: Any, field: str | None, shown: str) -> str:
 
 
 def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:
-    """A batch of training records, refused whole if one of them is malformed.
+    """A batch of training records; one malformed record refuses the whole batch.
 
     Raises:
         InvalidRecordError: for the first malformed record, with its index in the batch.

@@ -1,4 +1,4 @@
-"""How the student does on many instances, overall and by skill."""
+"""The student's results on many instances, overall and by skill."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataenvgym.records.model import Finite, Model, Text
 from dataenvgym.records.scores import Scores
 
 Faults = dict[Text, int]
-"""How many instances have an error, by whose fault it was."""
+"""The number of instances with an error, by fault."""
 
 
 class SkillReport(Model):
-    """How the student does on the instances of one skill.
+    """The student's results on the instances of one skill.
 
     `score` is the mean reward and `accuracy` the share of correct instances, both over the
-    `n - n_errors` instances without an error; both are None where there is no such instance.
-    `scores` has the mean of each named score, over those of them that have it, and the scores of
-    the instances taken together, such as a macro F1 (`Domain.corpus_scores`). `faults`
-    says whose fault the errors were (see `dataenvgym.records.faults`); it is empty without any.
+    `n - n_errors` instances without an error, and None if there are none. `scores` has the mean
+    of each named score, over the instances that have it, and scores of all these instances
+    together, such as a macro F1 (`Domain.corpus_scores`). `faults` counts the errors by fault
+    (see `dataenvgym.records.faults`); it is empty without errors.
     """
 
     skill: str
@@ -34,7 +34,7 @@ class SkillReport(Model):
 
 
 class PerformanceReport(Model):
-    """How the student does on a set of instances; the fields mean what they do in `SkillReport`.
+    """The student's results on a set of instances; see `SkillReport` for the fields.
 
     `skills` is sorted by category and name; instances without a gold skill are under "".
     """
@@ -50,7 +50,7 @@ class PerformanceReport(Model):
 
     @property
     def failures(self) -> Faults:
-        """How many instances were not solved, by whose fault: wrong answers are the student's."""
+        """The number of unsolved instances by fault: wrong answers are the student's."""
         judged = self.n - self.n_errors
         wrong = judged - round(self.accuracy * judged)
         return {**({"student": wrong} if wrong else {}), **self.faults}

@@ -1,4 +1,4 @@
-"""Named scores of a finished problem beside its reward, such as the share of tests passed."""
+"""Named scores of a finished problem besides its reward, such as the share of tests passed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Scores = dict[Text, Finite]
 
 
 def checked_scores(scores: Any, where: str) -> dict[str, float]:
-    """The scores that an environment gave, if they are scores.
+    """Check the scores from an environment, and return them.
 
     Args:
-        where: who gave them, such as "MyEnvironment.respond()".
+        where: their origin, such as "MyEnvironment.respond()".
 
     Raises:
         EvaluationError: if it is not a mapping from printable names to finite numbers.

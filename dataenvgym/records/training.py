@@ -1,6 +1,6 @@
-"""Training records: the five kinds that LLaMA-Factory knows, and scored ones.
+"""Training records: the five kinds that LLaMA-Factory supports, and scored ones.
 
-Each kind is a model of its own, told apart by `kind`, and each carries its `Provenance`.
+Each kind is a model of its own, identified by `kind`, and each has a `Provenance`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dataenvgym.records.model import Finite, Model, Text
 
 
 class Provenance(Model):
-    """Where a training record comes from.
+    """The origin of a training record.
 
     Attributes:
         id: unique within a run; empty until the environment stamps it.
         skill: the skill that it teaches, or None.
         subskill: the part of that skill, or None.
-        agent: name of the agent that made it, or None.
-        iteration: the 1-based iteration that it was made for, or None.
+        agent: the name of the agent that wrote it, or None.
+        iteration: the 1-based iteration that it was written for, or None.
     """
 
     id: Text = ""
@@ -45,7 +45,7 @@ class _Datum(Model):
 class _PromptedDatum(_Datum):
     """A record that begins with a prompt: optional system message, earlier turns, instruction.
 
-    `input` is put behind the instruction, on a line of its own (the alpaca convention).
+    `input` is put after the instruction, on a line of its own (the alpaca convention).
     `history` holds earlier (user, assistant) turns, oldest first.
     """
 
@@ -56,7 +56,7 @@ class _PromptedDatum(_Datum):
 
     @property
     def prompt(self) -> Conversation:
-        """The conversation up to and including the user message that is to be answered."""
+        """The conversation up to and including the user message to answer."""
         messages = [Message(role="system", content=self.system)] if self.system else []
         for question, reply in self.history:
             messages.append(Message(role="user", content=question))
@@ -73,11 +73,11 @@ class SupervisedDatum(_PromptedDatum):
 
 
 class ChatDatum(_Datum):
-    """A whole conversation to learn, with tools where it has them (LLaMA-Factory: sharegpt).
+    """A whole conversation to learn, with tools if it uses them (LLaMA-Factory: sharegpt).
 
-    Messages of others and of the assistant alternate; the conversation begins with a user
-    and ends with the assistant. Several messages before a reply are one turn where tools' results
-    or named users are among them. The system message is in `system`, the tools are in `tools`.
+    Messages of others and of the assistant alternate. The conversation begins with a user and ends
+    with the assistant. Several messages before a reply are one turn if tool results or named users
+    are among them. The system message is in `system`, the tools are in `tools`.
     """
 
     kind: Literal["chat"] = "chat"
@@ -87,7 +87,7 @@ class ChatDatum(_Datum):
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation as a student has it: with the system message, and tools declared."""
+        """The conversation in the student's form: with the system message, and tools declared."""
         return _opened(self.system, self.messages, self.tools)
 
     @model_validator(mode="after")
@@ -97,7 +97,7 @@ class ChatDatum(_Datum):
 
 
 def _shortest(answer: str | Conversation) -> str | Conversation:
-    """An answer as text, where it is no more than that."""
+    """An answer as text, if it is only text."""
     if isinstance(answer, str):
         return answer
     for message in (answer[0], answer[-1]):
@@ -122,24 +122,24 @@ Answer = Annotated[
     Discriminator(_form_of_answer),
     AfterValidator(_shortest),
 ]
-"""The assistant's answer: text; or the message itself, in a tuple, where it calls tools; or a
-segment of the conversation, from a turn of the assistant to another one."""
+"""The assistant's answer: text; a tuple with the message itself, if it calls tools; or a
+segment of the conversation, from one assistant turn to another."""
 
 
 class PreferenceDatum(_PromptedDatum):
     """A prompt with a better and a worse answer (LLaMA-Factory: `ranking: true`).
 
-    The prompt is an instruction with its input; or, where tools are called or users are
-    named, the conversation so far: `messages` as `ChatDatum` has them, up to the turn that is to
-    be answered, and `tools`. Calls stay calls: a tool format writes them when a student is trained.
+    The prompt is an instruction with its input. If tools are called or users are named, it is the
+    conversation so far: `messages` in the form of `ChatDatum`, up to the turn to answer, and
+    `tools`. Calls are stored as calls; a tool format writes them as text for training.
 
     An answer may be a segment of several turns, with others' messages between them (SDPO). Both
-    answers then have the same number of the assistant's turns. LLaMA-Factory has no such pairs.
+    answers then have the same number of assistant turns. LLaMA-Factory has no such pairs.
     """
 
     kind: Literal["preference"] = "preference"
     instruction: Text = ""
-    # files and hashes of records without them are those of versions that did not have them
+    # earlier versions did not have these fields; without them, files and hashes are as before
     messages: Conversation = Field(default=(), exclude_if=not_)
     tools: tuple[Tool, ...] = Field(default=(), exclude_if=not_)
     chosen: Answer
@@ -154,13 +154,13 @@ class PreferenceDatum(_PromptedDatum):
 
     @property
     def answers(self) -> tuple[Message, Message]:
-        """The chosen and the rejected answer as messages; the first ones of segments."""
+        """The chosen and the rejected answer as messages; of segments, the first messages."""
         chosen, rejected = self.segments
         return chosen[0], rejected[0]
 
     @property
     def segments(self) -> tuple[Conversation, Conversation]:
-        """The chosen and the rejected answer as conversations, most often of one message."""
+        """The chosen and the rejected answer as conversations, usually of one message."""
         return _messages_of(self.chosen), _messages_of(self.rejected)
 
     @model_validator(mode="after")
@@ -209,11 +209,11 @@ class TextDatum(_Datum):
 
 
 class ScoredDatum(_Datum):
-    """A conversation, as `ChatDatum` has it, with a weight for each of the assistant's turns.
+    """A conversation in the form of `ChatDatum`, with a weight for each assistant turn.
 
-    A weight may have any sign: above 0 the turn is to become likelier, below 0 less likely. None
-    is a turn that was not scored; it teaches nothing, and counts among the turns. The in-process
-    trainer learns from weights; LLaMA-Factory has no stage that does (see `scored_as` of
+    A weight may have any sign: a turn with a weight above 0 becomes more likely, below 0 less
+    likely. None marks a turn that was not scored; it teaches nothing, but counts as a turn. The
+    in-process trainer learns from weights; LLaMA-Factory has no such stage (see `scored_as` of
     `TrainingConfig`).
     """
 
@@ -225,7 +225,7 @@ class ScoredDatum(_Datum):
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation as a student has it: with the system message, and tools declared."""
+        """The conversation in the student's form: with the system message, and tools declared."""
         return _opened(self.system, self.messages, self.tools)
 
     @model_validator(mode="after")
@@ -248,7 +248,7 @@ DatumKind = Literal["supervised", "chat", "preference", "kto", "text", "scored"]
 
 
 def _opened(system: str, messages: Conversation, tools: tuple[Tool, ...]) -> Conversation:
-    """The messages behind the system message, with the tools declared in the first one."""
+    """The messages after the system message, with the tools declared in the first one."""
     opening = [Message(role="system", content=system)] if system else []
     first, *others = (*opening, *messages)
     return (first.model_copy(update={"tools": tools}) if tools else first, *others)
@@ -259,7 +259,7 @@ def _messages_of(answer: str | Conversation) -> Conversation:
 
 
 def _check_turns(messages: Conversation, *, first: str = "user") -> None:
-    """Raise ValueError unless turns of others and of the assistant alternate, from `first` on."""
+    """Raise ValueError unless turns of others and the assistant alternate, from `first` on."""
     if messages[0].role != first:
         raise ValueError(f"messages[0] has role {messages[0].role!r}, expected {first!r}")
     for i, message in enumerate(messages):
@@ -279,7 +279,7 @@ def _check_turns(messages: Conversation, *, first: str = "user") -> None:
 
 
 def _check_chat(messages: Conversation) -> None:
-    """The same, and the last turn has to be the assistant's."""
+    """Check the turns, and that the last one is the assistant's."""
     _check_turns(messages)
     if messages[-1].role != "assistant":
         raise ValueError("messages ends with a turn of others, expected the assistant's")

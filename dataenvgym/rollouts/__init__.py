@@ -1,18 +1,18 @@
-"""Rollouts: any predictor through any task environments, to completed instances.
+"""Rollouts: run any predictor through task environments; the results are completed instances.
 
-engine            `rollout`, which puts the parts together
-instance_rollout  one instance on its way through its environment: a generator of asks, in which the
-                  student is asked like everybody else
-driver            brings all of them to their end, many at once
-speakers          a model that is asked: the student, or another one
-others            the other ones, such as a user or a judge: predictors or teachers, by name
-student_speaker   the student itself, now or with a former adapter, as one of them: self-play
-faults            who is to blame: an instance's error is never a wrong answer
+engine            `rollout`, which combines the parts
+instance_rollout  one instance in its environment: a generator of asks, in which the student is
+                  asked like any other speaker
+driver            runs all of them to their end, many at once
+speakers          asks a model: the student, or another speaker
+others            the other speakers, such as a user or a judge: predictors or teachers, by name
+student_speaker   the student, now or with an earlier adapter, as another speaker: self-play
+faults            who is at fault: an instance's error is never a wrong answer
 
 A speaker with `submit(conversation, sampling) -> Future` is asked at once, and each conversation
-continues when its reply arrives. One that only has `predict` is asked in rounds: once no
-conversation can continue without it, in chunks of the waiting ones among `chunk_size` neighboring
-instances, so that what is batched with what depends on the instances and the options alone.
+continues when its reply arrives. A speaker that only has `predict` is asked in rounds: when all
+conversations wait, it gets the waiting ones in chunks, each among `chunk_size` neighboring
+instances. So the batches depend only on the instances and the options.
 """
 
 from dataenvgym.rollouts.engine import rollout

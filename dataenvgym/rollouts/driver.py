@@ -1,4 +1,4 @@
-"""Brings rollouts to their end: each is ready, in the hands of a thread, or waits for a speaker."""
+"""Runs rollouts to their end: each one is ready, is being stepped, or waits for a speaker."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from dataenvgym.rollouts.speakers import Speaker
 
 Answer = Reply | Failure
 Ready = tuple[int, Future[Answer] | Answer | None]
-"""The position of a rollout, and the reply that it waited for; None if it has yet to begin."""
+"""The position of a rollout, and the reply that it waited for; None if it has not begun."""
 
 
 class Driver:
     """Threads take rollouts that are ready, and step them to their next ask.
 
-    A speaker with `submit` is asked there and then, and its reply makes the rollout ready. The
-    others are asked in the thread that calls `run`, once all rollouts wait for them: first those
-    that environments ask, and the student when no environment waits. Nothing else passes between
-    threads.
+    A speaker with `submit` is asked at once, and its reply makes the rollout ready. The others are
+    asked in the thread that calls `run`, when all rollouts wait for them: first the speakers that
+    environments ask, and the student when no environment waits. The threads exchange nothing else.
 
     Args:
         speakers: in the order in which they are asked.
-        chunk_size: among how many neighboring rollouts a batch is made.
+        chunk_size: how many neighboring rollouts may share a batch.
         count: counts rollouts that have ended.
     """
 
@@ -48,18 +47,18 @@ class Driver:
         self._ready: SimpleQueue[Ready | None] = SimpleQueue()  # None: it is over
         self._futures: set[Future[Answer]] = set()
         self._waiting: list[int] = []  # for a speaker without `submit`
-        self._n_moving = len(rollouts)  # neither ended nor among those
+        self._n_moving = len(rollouts)  # neither ended nor waiting
         self._lock = threading.Lock()  # of the two
         self._stalled: SimpleQueue[None] = SimpleQueue()  # filled when nothing moves
         self._over = False
 
     def run(self, pool: ThreadPoolExecutor, threads: int) -> None:
-        """Bring all rollouts to their end, or raise what is for the caller."""
+        """Run all rollouts to their end, or raise an exception that is for the caller."""
         if not self._rollouts:
             return
         for position in range(len(self._rollouts)):
             self._ready.put((position, None))
-        # in copies of this context, so that what they count is part of what is counted here
+        # in copies of this context, so that their counts are part of the counts here
         workers = [pool.submit(copy_context().run, self._work) for _ in range(threads)]
         try:
             while waiting := self._next_round():
@@ -76,7 +75,7 @@ class Driver:
     # --- in the caller's thread ---
 
     def _next_round(self) -> list[int]:
-        """The rollouts whose speakers are asked next, in their order; none if it is over."""
+        """The rollouts whose speakers are asked next, in order; none if all have ended."""
         self._stalled.get()
         with self._lock:
             students = [i for i in self._waiting if self._rollouts[i].ask.who == STUDENT]
@@ -98,7 +97,7 @@ class Driver:
                 yield from zip(chunk, replies, strict=True)
 
     def _chunks(self, waiting: Sequence[int]) -> Iterator[tuple[Speaker, list[int]]]:
-        """The questions to each speaker at the same time."""
+        """Batches of questions, each for one speaker."""
         for name, speaker in self._speakers.items():
             chunks: dict[tuple[int, str], list[int]] = {}
             for i in waiting:
@@ -118,7 +117,7 @@ class Driver:
             self._end()
 
     def _end(self) -> None:
-        """End this thread's work, and by that the next one's and the caller's."""
+        """End this thread's work, and with it that of the next thread and of the caller."""
         self._over = True
         self._ready.put(None)
         self._stalled.put(None)
@@ -133,7 +132,7 @@ class Driver:
         else:
             rollout.answer(reply)
         if rollout.live and self._submit(position, rollout):
-            return  # it is another thread's now, which may have ended it already
+            return  # another thread has it now, and may have ended it already
         if not rollout.live:
             self._count.add()
         with self._lock:

@@ -1,4 +1,4 @@
-"""The engine: many instances through their environments, in rounds or without."""
+"""The engine: runs many instances through their environments, in rounds or without."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def rollout(
     chunk_size: int = 128,
     threads: int = 4,
 ) -> list[CompletedTaskInstance]:
-    """Put every instance to the predictor, many at once; the results in the instances' order.
+    """Run every instance with the predictor, many at once; the results are in the same order.
 
     Args:
-        make_environment: makes a task environment, whose `reset` takes
-            `options={"instance": instance}`, whose observation is the conversation, and whose
-            `info` says `was_correct` at the end, and perhaps a `note`, and `scores` by name.
-            Called once for each instance, in the pool.
-        sampling: how to draw the student's replies; its `seed` also seeds the environments, and by
-            that what they ask others.
+        make_environment: makes a task environment. Its `reset` takes
+            `options={"instance": instance}`, its observation is the conversation, and its `info`
+            has `was_correct` at the end, and may have `note`, and `scores` by name. Called once for
+            each instance, in the pool.
+        sampling: how to draw the student's replies; its `seed` also seeds the environments, and so
+            their questions to others.
         others: the models that environments ask (see `dataenvgym.tasks.Ask`), by name; a
-            `StudentSpeaker` is the predictor itself, now or with a former adapter.
-        chunk_size: how many conversations one `predict` call gets at most.
+            `StudentSpeaker` is the predictor itself, now or with an earlier adapter.
+        chunk_size: largest number of conversations in one `predict` call.
         threads: how many environments step at the same time.
 
     Raises:
-        PredictionError: if the predictor or another speaker raises it, or does not give one reply
+        PredictionError: if the predictor or another speaker raises it, or does not return one reply
             or failure per conversation.
         BudgetSpentError: if another speaker is a teacher whose budget is spent.
-        ConfigurationError: if a speaker raises it, or an option is impossible.
+        ConfigurationError: if a speaker raises it, or an option is invalid.
         StoreError: if an environment keeps its episodes in a store that is lost.
     """
     for name, value in (("chunk_size", chunk_size), ("threads", threads)):
@@ -61,7 +61,7 @@ def rollout(
         models = {**answering, STUDENT: predictor}
         for model in models.values():
             if isinstance(model, Connects):
-                # here, where Ctrl-C arrives; its errors are not one instance's failure
+                # in this thread, which gets Ctrl-C; its errors are not one instance's failure
                 model.connect()
         speakers = [Speaker(name, model) for name, model in models.items()]
         rollouts = [Rollout(i, make_environment, sampling) for i in instances]

@@ -1,4 +1,4 @@
-"""One instance on its way through its task environment."""
+"""One instance in its task environment, from the first ask to the end."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from dataenvgym.seeding import derive_seed
 
 
 class Rollout:
-    """One instance on its way through its environment.
+    """One instance in its environment, from the first ask to the end.
 
-    Its methods do not raise, they `fail` it; but what a speaker raises that the environment asks by
-    itself, and that is for the caller (see `faults`), passes through, as does a `StoreError`.
+    Its methods do not raise, they `fail` it. Two exceptions pass through: a `StoreError`, and an
+    exception for the caller (see `faults`) from a speaker that the environment asks by itself.
 
     Attributes:
-        ask: what it waits for a reply to, of the student or of another speaker.
+        ask: the ask whose reply it waits for, to the student or another speaker.
         live: whether it has neither ended nor failed.
     """
 
@@ -59,17 +59,17 @@ class Rollout:
         self._scores: dict[str, float] = {}
 
     def begin(self) -> None:
-        """Go to the first ask."""
+        """Continue to the first ask."""
         self._advance(None)
 
     def answer(self, reply: Reply | Failure) -> None:
-        """Go from the reply to the next ask, or to the end."""
+        """Continue from the reply to the next ask, or to the end."""
         if isinstance(reply, Failure):
             self.fail(reply.reason, INFRASTRUCTURE if reply.outage else self._fault_of_asked)
             return
         try:
             reply.text.encode()
-        except UnicodeEncodeError as error:  # so nothing could keep it
+        except UnicodeEncodeError as error:  # no file could store it
             where = f"{error.reason} at position {error.start}"
             reason = f"{self.ask.who}: the reply is not Unicode text: {where}"
             self.fail(reason, self._fault_of_asked)
@@ -77,13 +77,13 @@ class Rollout:
             self._advance(reply.text)
 
     def fail(self, reason: str, fault: str) -> None:
-        """End it with an error, and whose fault that is (see `dataenvgym.records.faults`)."""
+        """End it with an error and the party at fault (see `dataenvgym.records.faults`)."""
         self._error, self._fault = reason, fault
         self.live = False
         self.close()
 
     def close(self) -> None:
-        """Give the environment's resources back; the result stands, even if that fails."""
+        """Release the environment's resources; the result is kept, even if that fails."""
         environment, self._environment = self._environment, None
         try:
             self._asks.close()
@@ -114,19 +114,19 @@ class Rollout:
         except SpeakerError as error:
             self.fail(str(error), error.fault)
         except (PredictionError, BudgetSpentError):
-            raise  # of a speaker that the environment asked by itself: it cannot work at all
+            raise  # from a speaker that the environment asked by itself: it cannot work at all
         except StoreError:
-            raise  # what is to be kept of any instance would be lost
+            raise  # no instance could be stored any more
         except Exception as error:  # noqa: BLE001  attributed to the environment
             self.fail(describe(ENVIRONMENT, error, self.instance), ENVIRONMENT)
 
     @property
     def _fault_of_asked(self) -> str:
-        """Whose fault it is that the speaker gave no usable reply; the student is a predictor's."""
+        """The party at fault if the speaker gave no usable reply; a predictor for the student."""
         return INFRASTRUCTURE if self.ask.who == STUDENT else self.ask.who
 
     def _converse(self) -> Generator[Ask, Any, None]:
-        """The whole conversation, which waits wherever it needs a reply."""
+        """The whole conversation; it yields where it needs a reply."""
         environment: Any = self._make_environment()
         self._environment = environment
         seed = derive_seed(self._sampling.seed, "rollout", self.instance.id)
@@ -140,7 +140,7 @@ class Rollout:
             self._conversation = shown
             text = yield Ask(STUDENT, shown, self._sampling)
             said = Message(role="assistant", content=text)
-            self._conversation = (*shown, said)  # if what follows fails, it may be judged again
+            self._conversation = (*shown, said)  # if the rest fails, it may be judged again
             if leaves_asks:
                 result = yield from environment.step_asking(text)
             else:
@@ -159,7 +159,7 @@ class Rollout:
 def _leaves_asks(kind: type, name: str) -> bool:
     """Whether an environment leaves its asks to the caller of `reset_asking` or `step_asking`.
 
-    Not where a subclass overrides `reset` or `step` alone: that would be passed over.
+    False if a subclass overrides only `reset` or `step`, because that override would be skipped.
     """
     owner = next((c for c in kind.__mro__ if {name, f"{name}_asking"} & vars(c).keys()), object)
     return f"{name}_asking" in vars(owner)

@@ -1,4 +1,4 @@
-"""The speakers beside the student: predictors, or teachers made into predictors."""
+"""The speakers besides the student: predictors, and teachers wrapped as predictors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dataenvgym.records.faults import FAULTS
 from dataenvgym.rollouts.faults import STUDENT
 
 _TAKEN = (STUDENT, *FAULTS)
-_MOST_THREADS = 256  # they only wait; a teacher knows how many requests it may have under way
+_MOST_THREADS = 256  # they only wait; a teacher limits its own requests in progress
 
 
 def speakers_of(
@@ -30,8 +30,8 @@ def speakers_of(
     """The other speakers by name, each as a predictor.
 
     Raises:
-        ConfigurationError: for a name that errors of the student or the environment have, and for
-            something that cannot be asked.
+        ConfigurationError: for a name that is reserved for the student or the environment, and for
+            an object that cannot be asked.
     """
     if not isinstance(others or {}, Mapping):
         raise ConfigurationError(f"others is {others!r}, expected predictors or teachers by name")
@@ -39,7 +39,7 @@ def speakers_of(
 
 
 def describe_speakers(others: Mapping[str, PredictorInterface]) -> dict[str, Any]:
-    """Who they are, for the run directory: the result of their `describe()`, or their class."""
+    """Their descriptions for the run directory: the result of `describe()`, or the class."""
     return {name: _described(model) for name, model in sorted(others.items())}
 
 
@@ -74,15 +74,15 @@ class TeacherSpeaker:
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        """The reply or failure to one conversation, when it is there."""
+        """A future of the reply or failure to one conversation."""
         return self._pool.submit(lambda: self.predict([conversation], sampling)[0])
 
     def describe(self) -> Any:
-        """Who the teacher is."""
+        """The description of the teacher."""
         return _described(self.teacher)
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         close_speakers({self.purpose: self.teacher})
 

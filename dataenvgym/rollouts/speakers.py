@@ -1,4 +1,4 @@
-"""A model that speaks in a rollout, the student or another one, and whose failures those are."""
+"""A model that speaks in a rollout, the student or another one; its failures carry its name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_IN_VAIN = 3
 
 
 class Speaker:
-    """Asks a predictor for rollouts; an exception for one of them is a `Failure` under its name."""
+    """Asks a predictor for rollouts; an exception for one becomes a `Failure` under its name."""
 
     def __init__(self, name: str, predictor: PredictorInterface) -> None:
         expect(predictor, PredictorInterface, "the predictor" if name == STUDENT else name)
@@ -25,7 +25,7 @@ class Speaker:
         self._submit = predictor.submit if isinstance(predictor, Submits) else None
 
     def submit(self, rollout: Rollout) -> Future[Reply | Failure] | Failure | None:
-        """Ask for one reply without waiting for it; None if there is only `predict`."""
+        """Ask for one reply without waiting for it; None if the predictor has only `predict`."""
         if self._submit is None:
             return None
         try:
@@ -51,9 +51,9 @@ class Speaker:
         return self._checked(reply, "submit")
 
     def predict(self, chunk: Sequence[Rollout]) -> Sequence[Reply | Failure]:
-        """One reply or failure for each rollout, whose asks are sampled alike.
+        """One reply or failure for each rollout of a chunk; their asks have the same sampling.
 
-        An exception is not for all of them.
+        An exception does not fail all of them (see `_one_by_one`).
         """
         asked = [rollout.ask.conversation for rollout in chunk]
         try:
@@ -80,10 +80,10 @@ class Speaker:
         return [self._checked(reply, "predict") for reply in replies]
 
     def _one_by_one(self, chunk: Sequence[Rollout], failure: Failure) -> Sequence[Reply | Failure]:
-        """One reply or failure for each rollout of a chunk at which `predict` raised: `failure`.
+        """One reply or failure for each rollout of a chunk for which `predict` raised: `failure`.
 
-        Where the first `_MOST_IN_VAIN` are not answered either, the others are not asked: the
-        predictor fails whatever it is asked.
+        If the first `_MOST_IN_VAIN` fail as well, the others are not asked: the predictor fails for
+        any conversation.
         """
         replies: list[Reply | Failure] = []
         for rollout in chunk:
@@ -92,7 +92,7 @@ class Speaker:
         return replies
 
     def _checked(self, reply: Any, method: str) -> Reply | Failure:
-        """The result of the predictor's `method`, if it is a reply or a failure."""
+        """Check that the result of the predictor's `method` is a reply or a failure."""
         if not isinstance(reply, Reply | Failure):
             raise PredictionError(
                 f"{self._title}.{method} gave {reply!r}, expected a Reply or a Failure"

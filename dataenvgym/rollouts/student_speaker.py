@@ -17,17 +17,17 @@ _NAMES = (CURRENT, FORMER, UNTOUCHED)
 
 
 class StudentSpeaker:
-    """Stands for the student among the other speakers, such as its partner; `rollout` knows it.
+    """Represents the student among the other speakers, e.g. as its partner; `rollout` replaces it.
 
         SocialTask(partner="model", others={"partner": StudentSpeaker("former"), "judge": ...})
 
     Args:
-        adapter: with what the student answers here: "current", what it has learned so far;
-            "former", what it had learned before its last training; "untouched", nothing; or a
-            folder with an adapter. All but "current" need a student that `SharesBase`.
+        adapter: the adapter with which the student answers here: "current", the present one;
+            "former", the one before its last training; "untouched", none; or a folder with an
+            adapter. All but "current" need a student that `SharesBase`.
 
     Raises:
-        ConfigurationError: if there is no such folder.
+        ConfigurationError: if the folder does not exist.
     """
 
     def __init__(self, adapter: str | Path = CURRENT) -> None:
@@ -46,9 +46,9 @@ class StudentSpeaker:
         """The predictor that answers.
 
         Raises:
-            ConfigurationError: if the student cannot answer with another adapter, or it is not
-                known what it was before its last training.
-            AdapterError: if the folder holds nothing that it could answer with.
+            ConfigurationError: if the student cannot answer with another adapter, or its adapter
+                before the last training is unknown.
+            AdapterError: if the folder contains no checkpoint.
         """
         if self.adapter == CURRENT:
             return student
@@ -71,13 +71,13 @@ class StudentSpeaker:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Who it is: a folder by its content."""
+        """The name of the adapter; of a folder, a hash of its content."""
         adapter = self.adapter if self.folder is None else hash_files(self.folder)[:16]
         return {"name": type(self).__name__, "adapter": adapter}
 
 
 def student_speakers(others: Mapping[str, Any]) -> dict[str, StudentSpeaker]:
-    """Those of the speakers that are the student, by name."""
+    """The speakers that are the student, by name."""
     return {n: speaker for n, speaker in others.items() if isinstance(speaker, StudentSpeaker)}
 
 
@@ -85,7 +85,7 @@ def student_speakers(others: Mapping[str, Any]) -> dict[str, StudentSpeaker]:
 def with_student(
     others: Mapping[str, PredictorInterface], student: PredictorInterface
 ) -> Iterator[dict[str, PredictorInterface]]:
-    """The speakers with each `StudentSpeaker` replaced by who answers; closed after the block."""
+    """The speakers with each `StudentSpeaker` replaced by a predictor; closed after the block."""
     answering = dict(others)
     beside: list[PredictorInterface] = []
     try:

@@ -5,9 +5,9 @@
     with open_sandbox() as box:
         result = box.run("print(6 * 7)", limits=Limits(seconds=3))
 
-`interface` holds the contract: `Sandbox`, `Limits`, `ExecutionResult`. `open_sandbox` opens a
-backend: `bubblewrap`, whose runs live in namespaces of their own, or, by explicit choice only,
-`unsafe_local`. `docs/sandbox.md` lists the attacks it withstands, and those it does not.
+`interface` has the contract: `Sandbox`, `Limits`, `ExecutionResult`. `open_sandbox` opens a
+backend: `bubblewrap`, which runs code in namespaces, or, by explicit choice only, `unsafe_local`.
+`docs/sandbox.md` lists the attacks that it withstands, and those that it does not.
 """
 
 from dataenvgym.sandbox.interface import (

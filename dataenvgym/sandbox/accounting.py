@@ -1,8 +1,7 @@
-"""Resource usage of a run, read from outside: its processes, threads, memory and sockets.
+"""Measures the resource usage of a run from outside: its processes, threads, memory and sockets.
 
-It is read through the run's own /proc, which lists the processes of its pid namespace and no
-others, wherever they have hidden in it; so nothing needs to be searched, and nothing inside has
-to take part.
+It reads the run's own /proc, which lists all processes of its pid namespace and no others. So
+processes cannot hide, nothing needs to be searched, and nothing inside has to cooperate.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from dataenvgym.sandbox.interface import Limits, Status
 from dataenvgym.sandbox.run_proc import RunProc, Stat
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_AGAIN = 0.002  # seconds until too much memory is looked at again
-_TRIES = 16  # to find a thread that lives where the first one does not
+_AGAIN = 0.002  # seconds before too much memory is measured again
+_TRIES = 16  # to find a live thread where the first one has ended
 _NEWCOMERS = 16  # processes that may end and begin while they are listed
-_MOST_PIPES = 256  # a quarter of what a user may have before the kernel makes new ones smaller
+_MOST_PIPES = 256  # a quarter of a user's pipes before the kernel makes new ones smaller
 _FREE_SOCKETS = 16
-_SOCKET = 2**18  # bytes that a socket's buffers hold at most (see `inside.networks` and `seccomp`)
+_SOCKET = 2**18  # largest number of bytes in a socket's buffers (see `inside.networks`, `seccomp`)
 
 
 class Accounting:
-    """Counts by `processes`, an open descriptor of the run's /proc."""
+    """Measures through `processes`, an open descriptor of the run's /proc."""
 
     def __init__(self, processes: int, limits: Limits, *, allowance: int):
-        """`allowance` is the memory that an interpreter has before it runs anything."""
+        """`allowance` is the memory of an interpreter before it runs anything."""
         self._proc = RunProc(processes)
         self._limits = limits
         self._memory = limits.memory + allowance
@@ -34,13 +33,13 @@ class Accounting:
         self._used = self.peak = 0
 
     def look(self) -> Status | None:
-        """The limit that the run exceeds by now, if any.
+        """The limit that the run exceeds now, if any.
 
         Raises:
-            SandboxError: if this process cannot look, for want of file descriptors.
+            SandboxError: if this process lacks the file descriptors to look.
         """
         cause = self._look()
-        if cause == "out_of_memory":  # what changed between two readings may have counted twice
+        if cause == "out_of_memory":  # a change between two readings may have counted twice
             time.sleep(_AGAIN)
             cause = self._look()
         if cause == "out_of_memory":
@@ -50,7 +49,7 @@ class Accounting:
     def _look(self) -> Status | None:
         pids = self._proc.pids()
         if len(pids) > 2 * self._limits.processes + _NEWCOMERS:
-            return "killed"  # to read about each takes long, and meanwhile they become more
+            return "killed"  # reading each takes long, and in the meantime more are made
         found = [self._living(pid) for pid in pids]
         if sum(stat.threads for stat in found) > self._limits.processes:
             return "killed"
@@ -59,7 +58,7 @@ class Accounting:
         found = self._without_borrowers(found)
         in_sockets = _SOCKET * max(0, self._proc.sockets() - _FREE_SOCKETS)
         self._used = in_sockets + sum(stat.pages for stat in found) * _PAGE
-        if self._used > self._memory:  # pages that processes share were counted for each of them
+        if self._used > self._memory:  # shared pages were counted for each process
             self._used = in_sockets + sum(map(self._proportional, found))
         if self._used > self._memory:
             return "out_of_memory"
@@ -67,9 +66,9 @@ class Accounting:
         return None
 
     def _has_too_many_pipes(self, found: list[Stat]) -> bool:
-        """Whether other runs would get small pipes, which the kernel grants to a user together.
+        """Whether other runs would get small pipes, because the kernel counts all pipes of a user.
 
-        Threads may have files of their own. What they have open is listed only if it is much.
+        Threads may have their own files. Their open files are listed only if there are many.
         """
         several = [task for s in found if s.threads > 1 for task in self._proc.tasks(s.task)]
         tasks = several + [stat.task for stat in found if stat.threads == 1]
@@ -80,7 +79,7 @@ class Accounting:
     def _living(self, pid: str) -> Stat:
         """Resource usage of a process, read from a live thread: an ended one shows nothing.
 
-        The others may live so shortly that none is caught: it is the most that was ever seen.
+        If the threads are too short-lived to be read, it is the largest value seen so far.
         """
         first = self._proc.stat(pid)
         if first.lives or first.threads < 2:
@@ -94,16 +93,16 @@ class Accounting:
         return first._replace(pages=most)
 
     def _proportional(self, stat: Stat) -> int:
-        """Bytes of a process, with its share only of what it shares, where that can be read."""
+        """Bytes of a process, counting shared pages by its share, if that can be read."""
         if (share := self._proc.proportional(stat.task)) is not None:
             return share
         return stat.pages * _PAGE if self._proc.stat(stat.task).threads else 0
 
     def _without_borrowers(self, found: list[Stat]) -> list[Stat]:
-        """Without the children that still have their parent's memory, between vfork and exec.
+        """All but the children that still use their parent's memory, between vfork and exec.
 
         Such a child has its parent's size, and a thread of its parent waits for it alone. So a
-        parent has as many of them at most as it has threads that wait so.
+        parent has at most as many such children as it has threads that wait like this.
         """
         by_pid = {stat.task: stat for stat in found}
         lent: dict[str, int] = {}
@@ -120,7 +119,7 @@ class Accounting:
         return kept
 
     def _lenders(self, process: Stat) -> int:
-        """How many threads of a process wait for a child to which they lend its memory."""
+        """The number of threads of a process that wait for a child that uses their memory."""
         several = process.threads > 1
         threads = map(self._proc.stat, self._proc.tasks(process.task)) if several else [process]
         waiting = [stat.task for stat in threads if stat.state == "D"]

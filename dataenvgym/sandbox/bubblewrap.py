@@ -1,8 +1,9 @@
 """`bubblewrap`: every run in namespaces of its own, forked from a warm interpreter.
 
-A pool of workers, each a bwrap sandbox with a zygote in it (`worker`, `inside`). A run is handed
-to a worker's prepared process and supervised from here: this side keeps the time, caps the
-output, counts processes and memory, and ends the run by ending process 1 of its pid namespace.
+There is a pool of workers, each a bwrap sandbox with a zygote in it (`worker`, `inside`). A run is
+given to a process that the worker has prepared, and supervised from here. This side keeps the time,
+caps the output, counts processes and memory, and ends the run by ending process 1 of its pid
+namespace.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dataenvgym.sandbox.worker_pool import WorkerPool
 _ALLOWANCE = 32 * 2**20  # memory of an interpreter before it runs anything
 _RESERVE = 4 * 2**30  # of address space, which costs nothing until it is used
 _DISK_SLACK = 2**20  # for folders
-_SIGNALS = 1024  # pending ones and timers, which the kernel counts together for all of a user
+_SIGNALS = 1024  # pending ones and timers, which the kernel counts together for each user
 _END = struct.Struct("<iq")
 
 
@@ -44,17 +45,17 @@ class BubblewrapSandbox:
         Args:
             workers: how many runs may be active at the same time; the others wait.
             packages: whether code may import the packages installed beside the interpreter.
-            python: another interpreter for the runs; by default the one of this process.
+            python: another interpreter for the runs; the default is this process's.
 
         Raises:
-            ConfigurationError: if no sandbox can be made here, with the ways out.
+            ConfigurationError: if no sandbox can be made here; the message lists the remedies.
         """
         bwrap, interpreter, rules = find_bubblewrap(), find_interpreter(python), filter_program()
 
         def start() -> Worker:
             try:
                 return Worker(bwrap, interpreter, packages=packages, filter_program=rules)
-            except OSError as error:  # no descriptor is left, say
+            except OSError as error:  # e.g. no descriptor is left
                 raise SandboxError(f"a worker of the sandbox cannot be started: {error}") from error
 
         self._pool = WorkerPool(start, size=workers)
@@ -139,17 +140,17 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
 
 
 def _order(limits: Limits) -> Order:
-    """What a run is prepared with.
+    """The settings for preparing a run.
 
-    The bound on pids keeps a fork bomb small until the watch sees it. The kernel starts again at
-    300 when all have been used, so that there must be room above.
+    The bound on pids keeps a fork bomb small until the supervisor sees it. After using all pids the
+    kernel starts again at 300, so there must be room above that.
     """
     pids = 300 + 4 * limits.processes + 64
     return {"disk": limits.disk + _DISK_SLACK, "pids": pids, "rlimits": _rlimits(limits)}
 
 
 def _request(program: Program) -> bytes:
-    """The request as the zygote's main process reads it (see `inside.zygote`)."""
+    """The request in the form that the zygote's main process reads (see `inside.zygote`)."""
     source = program.code or b""
     header = {
         "command": program.command,
@@ -162,9 +163,9 @@ def _request(program: Program) -> bytes:
 
 
 def _rlimits(limits: Limits) -> dict[str, int]:
-    """Limits that the kernel keeps for each process; those of the run as a whole are watched.
+    """Limits that the kernel enforces for each process; limits of the whole run are supervised.
 
-    `RLIMIT_NPROC` is a second line behind the watch; it does not hold where we are root.
+    `RLIMIT_NPROC` is a second defense; it has no effect if we are root.
     """
     data = limits.memory + _ALLOWANCE
     return {

@@ -1,10 +1,10 @@
 """The command line of one worker: the parts of the machine that its sandbox contains.
 
-That is the programs and libraries of /usr, the interpreter's own prefix, and next to nothing of
-/etc, all read-only; a /dev with the harmless devices; empty folders. Not there: the home folder,
-the repository, /etc/shadow, /sys, /run, /var, sockets of any service. The host's /proc is seen by
-the worker alone: the kernel lets a namespace mount a /proc of its own only beside a whole one,
-and every run gets its own on top of it.
+These are, all read-only, the programs and libraries of /usr, the interpreter's own prefix, and very
+little of /etc; a /dev with the harmless devices; empty folders. Not included are the home folder,
+the repository, /etc/shadow, /sys, /run, /var, and the sockets of any service. Only the worker sees
+the host's /proc: the kernel lets a namespace mount its own /proc only beside a complete one. Every
+run gets its own on top of it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _REPLACED = ("/tmp", "/dev", "/proc", "/run", "/sandbox")
 
 
 class Interpreter(NamedTuple):
-    """A Python that runs can use: its program, its prefix, where its packages are."""
+    """A Python for runs: its program, its prefix, the folders of its packages."""
 
     program: str
     prefix: str
@@ -79,7 +79,7 @@ def find_bubblewrap() -> str:
 
 
 def cannot_start(complaint: str) -> ConfigurationError:
-    """The error for a bwrap that is there but makes no sandbox here."""
+    """The error for a bwrap that exists but cannot make a sandbox here."""
     return ConfigurationError(
         f"bwrap cannot make a sandbox on this machine: {complaint}. It needs user namespaces: "
         "as root, `sysctl user.max_user_namespaces=10000`, on older Debian `sysctl "
@@ -96,7 +96,7 @@ _OTHERWISE = (
 
 
 def find_interpreter(python: str | None) -> Interpreter:
-    """This process's own interpreter without its virtual environment, or the one that is named.
+    """This process's own interpreter without its virtual environment, or the named one.
 
     Raises:
         ConfigurationError: if it cannot be run.
@@ -147,7 +147,7 @@ def worker_command(
     hosts: int,
     filter_program: bytes,
 ) -> list[str]:
-    """bwrap with the zygote in it; `control`, `passwd` and `hosts` are inherited descriptors."""
+    """The bwrap command with the zygote; `control`, `passwd`, `hosts` are inherited descriptors."""
     settings = {"control": control, "filter": filter_program.hex()}
     return [
         bwrap,
@@ -195,7 +195,7 @@ def _system() -> list[str]:
 
 
 def _prefix(interpreter: Interpreter, *, packages: bool) -> list[str]:
-    """The interpreter where it is, and packages where they hide nothing and nothing hides them."""
+    """The interpreter at its path, and packages if they hide nothing and nothing hides them."""
     words = []
     if not Path(interpreter.prefix).is_relative_to("/usr"):
         words += ["--ro-bind", interpreter.prefix, interpreter.prefix]

@@ -4,7 +4,7 @@
         result = box.run("print(6 * 7)", limits=Limits(seconds=3))
         result.status, result.stdout  # "ok", b"42\\n"
 
-A run never raises because of what its code did: that is a `status`. It raises `SandboxError` if
+A run never raises because of an error in its code: that is a `status`. It raises `SandboxError` if
 the sandbox itself failed, which is not a wrong answer.
 """
 
@@ -26,11 +26,11 @@ class Limits(Model):
 
     Attributes:
         seconds: wall-clock time from its start to its end.
-        memory: bytes of memory, of all its processes together.
-        processes: how many processes and threads it may have at a time.
+        memory: bytes of memory of all its processes together.
+        processes: largest number of its processes and threads at a time.
         output: bytes of stdout and stderr together; more ends the run as `output_limit`.
         disk: bytes that it may write into its working folder and /tmp together.
-        open_files: how many files one of its processes may have open.
+        open_files: largest number of open files of one process.
     """
 
     seconds: float = Field(default=3.0, gt=0, le=10**6)
@@ -42,10 +42,10 @@ class Limits(Model):
 
 
 def checked_limits(limits: Limits | Mapping[str, Any]) -> Limits:
-    """Limits from their fields, as a configuration has them.
+    """Limits from a mapping of their fields, as in a configuration.
 
     Raises:
-        ConfigurationError: naming the field that cannot be.
+        ConfigurationError: naming the invalid field.
     """
     try:
         return Limits.model_validate(limits)
@@ -66,7 +66,7 @@ class ExecutionResult(Model):
         return_code: of the main process; None if a signal ended it.
         signal: the number of the signal that ended the main process, or None.
         seconds: wall-clock time of the run.
-        memory: the highest number of bytes that it was seen to use; 0 if the backend cannot tell.
+        memory: the largest number of bytes in use that was seen; 0 if the backend cannot tell.
         truncated: whether output was cut.
     """
 
@@ -116,7 +116,7 @@ class Sandbox(Protocol):
         ...
 
     def close(self) -> None:
-        """End all that is left; a closed sandbox runs nothing."""
+        """End all runs; a closed sandbox runs nothing."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -2,8 +2,8 @@
 
     python -I -S local_start.py RESOURCE=AMOUNT ... -- command argument ...
 
-Only the standard library, and a program of its own, so that nothing of ours runs between a fork
-and an exec in a process that may have threads.
+It uses only the standard library, and is a separate program, so that no code of ours runs between a
+fork and an exec in a process that may have threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 
 
 def main() -> None:
-    """Set the limits and become the command; 127 if there is no such program."""
+    """Set the limits and become the command; exit with 127 if the program does not exist."""
     split = sys.argv.index("--")
     for setting in sys.argv[1:split]:
         name, _, amount = setting.partition("=")

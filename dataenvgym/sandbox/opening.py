@@ -1,4 +1,4 @@
-"""`open_sandbox`: the one door to every backend."""
+"""`open_sandbox` opens any backend."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def open_sandbox(
     """A sandbox that is ready to run code; use it in a `with` statement, or close it.
 
     Args:
-        backend: "bubblewrap"; or "unsafe_local", which protects from nothing; or any callable
-            that takes `workers` and the options and returns a `Sandbox`.
+        backend: "bubblewrap"; or "unsafe_local", which gives no protection; or any callable that
+            takes `workers` and the options and returns a `Sandbox`.
         workers: how many runs may be active at the same time.
-        options: the backend's own, as its class names them (see `BubblewrapSandbox`).
+        options: those of the backend's class (see `BubblewrapSandbox`).
 
     Raises:
         ConfigurationError: if the backend cannot work on this machine, with the cause and the
-            ways out. Another backend is never taken in its place.
+            remedies. Another backend is never used instead.
     """
     check_backend(backend, workers=workers)
     factory = backend if callable(backend) else _backend(backend)
@@ -37,10 +37,10 @@ def open_sandbox(
 
 
 def check_backend(backend: str | Callable[..., Sandbox], *, workers: int) -> None:
-    """Refuse a backend that does not exist, or an impossible number of workers.
+    """Refuse a backend that does not exist, or an invalid number of workers.
 
     Raises:
-        ConfigurationError: saying which, and what there is.
+        ConfigurationError: naming the value, and the existing backends.
     """
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise ConfigurationError(f"workers is {workers!r}, expected a whole number, at least 1")

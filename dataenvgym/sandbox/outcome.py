@@ -1,4 +1,4 @@
-"""Turns observations of a run into its result: one rule for all backends."""
+"""Turns the observations of a run into its result, for all backends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def result_of(observed: Observed, *, wait_status: int | None, memory: int) -> Ex
     """The result of a run.
 
     Args:
-        wait_status: of the main process, as `os.wait` gives it; None if its end was not seen.
-        memory: the highest number of bytes that it was seen to use.
+        wait_status: of the main process, from `os.wait`; None if its end was not seen.
+        memory: the largest number of bytes in use that was seen.
     """
     code = None if wait_status is None else os.waitstatus_to_exitcode(wait_status)
     return ExecutionResult(
@@ -42,9 +42,9 @@ def _status(observed: Observed, code: int | None) -> Status:
 
 
 def _ran_out_of_memory(stderr: bytes) -> bool:
-    """Whether the last line is Python's for an allocation that was refused.
+    """Whether the last line is Python's message about a refused allocation.
 
-    Code may print such a line itself; a failed run is all that it gains by it.
+    Code may print such a line itself, but that only makes its run fail.
     """
     lines = stderr.rstrip().rsplit(b"\n", 1)
     return _MEMORY_ERROR.match(lines[-1]) is not None

@@ -1,4 +1,4 @@
-"""A run that a zygote has prepared, seen from our side: it waits for its request."""
+"""A run that a zygote has prepared, from the owner's side: it waits for its request."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from dataenvgym.errors import SandboxError
 
 PATIENCE = 20.0
-"""Seconds after which a zygote or a prepared run that says nothing counts as broken."""
+"""Seconds without a message after which a zygote or a prepared run counts as broken."""
 
 Order = dict[str, Any]
-"""What a run is prepared with: bytes of `disk`, the largest of `pids`, and `rlimits` by name."""
+"""The settings of a run: bytes of `disk`, the largest of `pids`, and `rlimits` by name."""
 
 
 class Prepared:
@@ -26,7 +26,7 @@ class Prepared:
     """
 
     def __init__(self, descriptors: Sequence[int]):
-        """Take it over as the zygote sent it, and wait until it is ready.
+        """Take over the descriptors that the zygote sent, and wait until the run is ready.
 
         Raises:
             SandboxError: if it does not become ready.
@@ -49,7 +49,7 @@ class Prepared:
         self.processes = fds[0]
 
     def send(self, request: bytes) -> None:
-        """Let it begin; from now on its pipes are the caller's to close.
+        """Start it; from now on the caller must close its pipes.
 
         Raises:
             SandboxError: if it cannot take the request.
@@ -68,7 +68,7 @@ class Prepared:
             return b""
 
     def fileno(self) -> int:
-        """The descriptor that becomes readable when there is a report, or none to come."""
+        """The descriptor that becomes readable when there is a report, or when none will come."""
         return self._channel.fileno()
 
     def _give_up(self) -> None:
@@ -76,7 +76,7 @@ class Prepared:
         os.close(self.init)
 
     def close(self) -> None:
-        """Close all but `init`, which its worker waits for; without a request, nothing is run."""
+        """Close all but `init`, for which its worker waits; without a request, nothing is run."""
         self._channel.close()
         fds = [self.processes]
         if not self._handed_on:

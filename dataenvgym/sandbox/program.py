@@ -1,4 +1,4 @@
-"""A checked request: the input of one run as bytes, with every path inside the working folder."""
+"""A checked request: the input of one run as bytes, with all paths inside the working folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.sandbox.interface import Limits
 
-_BLOCK = 4096  # what the smallest file takes
-_MOST_FILES = 16_000  # with folders: what the file system of a run has room for
+_BLOCK = 4096  # the size of the smallest file
+_MOST_FILES = 16_000  # with folders: as many as the file system of a run can hold
 
 
 class Program(NamedTuple):
@@ -32,15 +32,15 @@ def checked_program(
     files: Mapping[str, str | bytes],
     limits: Limits,
 ) -> Program:
-    """The request as backends take it.
+    """Check a request and convert it for backends.
 
-    Text becomes UTF-8. Lone surrogates stay what they are, so that a program which holds some
-    is refused by its interpreter, as any other program with a syntax error is.
+    Text becomes UTF-8. Lone surrogates are kept, so that the interpreter refuses a program that
+    contains any, like other programs with a syntax error.
 
     Raises:
         ConfigurationError: for both or neither of code and command, a command that no system
-            can start, a path that leaves the working folder, more than the disk holds, or what
-            is neither text nor bytes.
+            can start, a path that leaves the working folder, more data than the disk holds, or an
+            object that is neither text nor bytes.
     """
     if not isinstance(limits, Limits):
         raise ConfigurationError(f"limits is {limits!r}, expected a Limits, as Limits(seconds=3)")

@@ -1,4 +1,4 @@
-"""The /proc of one run, as far as its use of memory and processes is read from it."""
+"""Reads the memory and processes of one run from its /proc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CALLS = MACHINES.get(platform.machine())
 
 
 class Stat(NamedTuple):
-    """A thread and its state; of its process: the parent, threads, address space, pages."""
+    """The state of a thread and, of its process, the parent, threads, address space and pages."""
 
     task: str
     state: str
@@ -37,19 +37,19 @@ _GONE = Stat("", "X", "", 0, "", 0)
 
 
 class RunProc:
-    """Reads by `processes`, an open descriptor of the run's /proc.
+    """Reads through `processes`, an open descriptor of the run's /proc.
 
-    A process that is gone, or closed to us, shows nothing.
+    A process that is gone, or that we may not read, shows nothing.
 
     Raises:
-        SandboxError: from every method, if this process cannot read for want of descriptors.
+        SandboxError: from every method, if this process lacks file descriptors.
     """
 
     def __init__(self, processes: int):
         self._processes = processes
 
     def pids(self) -> list[str]:
-        """The processes of the run but process 1; none once that has ended."""
+        """The processes of the run except process 1; none once that has ended."""
         try:
             return [n for n in os.listdir(self._processes) if n.isdigit() and n != INIT]
         except OSError as error:
@@ -79,17 +79,17 @@ class RunProc:
             os.close(fd)
 
     def proportional(self, task: str) -> int | None:
-        """Bytes of a process, with its share only of what it shares, where that can be read."""
+        """Bytes of a process, counting shared pages by its share, if that can be read."""
         for line in self._read(f"{task}/smaps_rollup").splitlines():
             if line.startswith(b"Pss:"):
                 return int(line.split()[1]) * 1024
         return None
 
     def lends_its_memory(self, task: str) -> bool:
-        """Whether a thread that waits in the kernel waits for a child to which it lends its memory.
+        """Whether a waiting thread waits for a child that uses its memory.
 
-        The call that it waits in says so: `vfork`, or `clone` with both flags. Its state alone
-        does not: many other waits look the same. If the kernel does not show the call, yes.
+        The system call in which it waits shows this: `vfork`, or `clone` with both flags. The state
+        alone does not, because many other waits look the same. True if the kernel hides the call.
         """
         words = self._read(f"{task}/syscall").split()
         if not words or _CALLS is None:
@@ -101,7 +101,7 @@ class RunProc:
         return number == _CALLS.vfork or (number == _CALLS.clone and both)
 
     def files(self, task: str) -> int:
-        """How many files a thread has open, where the kernel says so (since Linux 6.2)."""
+        """The number of open files of a thread, if the kernel reports it (since Linux 6.2)."""
         try:
             return os.stat(f"{task}/fd", dir_fd=self._processes).st_size
         except OSError as error:
@@ -109,7 +109,7 @@ class RunProc:
             return 0
 
     def pipes(self, task: str) -> set[str]:
-        """The pipes among the open files of a thread; all that is open if it hides them."""
+        """The pipes among the open files of a thread; all open files if it hides them."""
         try:
             fd = os.open(f"{task}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
         except PermissionError:
@@ -119,14 +119,14 @@ class RunProc:
             return set()
         try:
             links = [os.readlink(name, dir_fd=fd) for name in os.listdir(fd)]
-        except OSError:  # one was closed meanwhile
+        except OSError:  # it was closed in the meantime
             return set()
         finally:
             os.close(fd)
         return {link for link in links if link.startswith("pipe:")}
 
     def sockets(self) -> int:
-        """How many sockets there are in its network; closed ones too while data of theirs waits."""
+        """The number of sockets in its network, including closed ones that still hold data."""
         words = self._read(f"{INIT}/net/sockstat").split(maxsplit=3)
         return int(words[2]) if words[:2] == [b"sockets:", b"used"] else 0
 
@@ -145,7 +145,7 @@ class RunProc:
 
 
 def _unless_short(error: OSError) -> None:
-    """Return nothing for an entry that is gone or closed to us; raise if we cannot read any."""
+    """Ignore an entry that is gone or may not be read; raise if we cannot read any."""
     if error.errno in _SHORT_OF_FILES:
         raise SandboxError(
             f"a run could not be watched any more: {error.strerror} in this process; close what "

@@ -1,30 +1,30 @@
 """The system calls that a run may not make, as a program for the kernel's filter (seccomp-bpf).
 
-Namespaces take names away from a run; the filter takes away what it has no use for and what harms
+Namespaces hide names from a run. The filter refuses calls that a run does not need and that harm
 others:
 
-- What has broken sandboxes before: tracing and reading other processes, mounts and new namespaces,
-  kernel keys, BPF, io_uring, userfaultfd. Socket families other than local ones and the internet's,
-  because some, such as vsock, know nothing of network namespaces. Loading modules, also those that
-  the kernel loads by itself for other protocols than TCP and UDP, for bridges and for terminals.
-- Memory that no process's size shows: memfd, System V IPC, message queues, huge pages, shared
-  anonymous mappings (a process may let go of their pages while they stay), pages moved to swap,
-  larger socket buffers, and pages of a file that `sendfile` or `splice` leaves in a socket, which
-  accounts for one byte where it holds a page.
-- What reaches other runs or the host: leases on files that everybody reads (each open waits for
-  them) and write hints, which stay with a file; directory and file notifications (which show what
-  the host starts), `io_setup` (its quota is the machine's), larger pipes (their quota is a user's),
-  `sync` (it waits for the disks of the host), flow labels (which outlive the run in its network),
-  and everything that would slow down process 1 of the run, which ends the run.
-- What would deceive the watch over memory: filters that hold a thread within a call of its own
-  (it would look as one that waits for a child between vfork and exec).
+- Calls that have broken sandboxes before: tracing and reading other processes, mounts and new
+  namespaces, kernel keys, BPF, io_uring, userfaultfd. Socket families other than local and internet
+  ones, because some, such as vsock, ignore network namespaces. Loading modules, also those that the
+  kernel loads by itself for protocols other than TCP and UDP, for bridges and for terminals.
+- Memory that does not show in the size of a process: memfd, System V IPC, message queues, huge
+  pages, shared anonymous mappings (a process may drop their pages while they remain), pages moved
+  to swap, larger socket buffers, and pages of a file that `sendfile` or `splice` leaves in a
+  socket, which accounts for one byte where it holds a page.
+- Calls that affect other runs or the host: leases on shared files (each open waits for them) and
+  write hints, which stay with a file; directory and file notifications (which show the programs
+  that the host starts), `io_setup` (its quota is the machine's), larger pipes (their quota is a
+  user's), `sync` (it waits for the disks of the host), flow labels (which outlive the run in its
+  network), and everything that would slow down process 1 of the run, which ends the run.
+- Calls that would deceive the memory supervision: filters that hold a thread within a system call
+  (it would look like a thread that waits for a child between vfork and exec).
 
-A refused call fails with the error that programs expect, so that they can go on: mostly EPERM;
-ENOSYS where they know kernels without that call (for `clone3` libraries fall back on `clone`, whose
-flags a filter can read); EINVAL where they then read and write instead. `sync` and the sizes of
-socket buffers, which are hints, succeed without effect.
+A refused call fails with an error that programs expect, so that they can continue: usually EPERM;
+ENOSYS if they know kernels without that call (after a failed `clone3`, libraries use `clone`, whose
+flags a filter can read); EINVAL if they then read and write instead. `sync` and the sizes of socket
+buffers, which are hints, succeed without effect.
 
-On a machine that `system_calls` does not know there is no filter. Calls by the numbers of another
+On a machine that `system_calls` does not list there is no filter. Calls by the numbers of another
 architecture (32-bit x86, which has an fcntl64, on x86_64) end the process; those of x32 fail with
 ENOSYS.
 """
@@ -59,7 +59,7 @@ _IPPROTO_IPV6, _IPV6_FLOWLABEL_MGR = 41, 32
 
 
 def filter_program(machine: str | None = None) -> bytes:
-    """The filter for a machine (by default this one); empty if there is none for it."""
+    """The filter for a machine (by default this one); empty if the machine is not listed."""
     known = MACHINES.get(machine or platform.machine())
     if known is None:
         return b""
@@ -73,7 +73,7 @@ _Rule = tuple[int, int, int, int]
 
 
 def _whole_calls(machine: Machine) -> list[_Rule]:
-    """Answers calls by their number alone."""
+    """Rules for calls that are decided by their number alone."""
     answers = {
         errno.EPERM: machine.denied | SINCE_5_0,
         errno.ENOSYS: machine.absent | {"clone3": CLONE3},
@@ -88,7 +88,7 @@ def _whole_calls(machine: Machine) -> list[_Rule]:
 
 
 def _arguments(machine: Machine) -> list[_Rule]:
-    """Answers calls that are refused with some arguments."""
+    """Rules for calls that are refused for some arguments."""
     rules = _on_argument(machine.clone, 0, [(_JUMP_ANY_BIT, 0, 1, _NEW_NAMESPACE), _deny()])
     huge = [(_JUMP_ANY_BIT, 0, 1, _MAP_HUGETLB), _refuse(errno.ENOMEM)]
     not_both = [(_JUMP_ANY_BIT, 0, 2, _MAP_ANONYMOUS), (_JUMP_ANY_BIT, 0, 1, _MAP_SHARED)]
@@ -111,7 +111,7 @@ def _arguments(machine: Machine) -> list[_Rule]:
 
 
 def _architecture(machine: Machine) -> list[_Rule]:
-    """Ends a process that calls by another architecture's numbers; leaves the number loaded."""
+    """End a process that calls by another architecture's numbers; leave the number loaded."""
     rules = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_JUMP_EQUAL, 1, 0, machine.audit),
@@ -130,7 +130,7 @@ def _on_argument(number: int, position: int, rules: list[_Rule]) -> list[_Rule]:
 
 
 def _on_option(number: int, level: int, option: int, then: _Rule) -> list[_Rule]:
-    """An answer for one option of a level, of a call that takes both after a descriptor."""
+    """A rule for one option of a level, in a call that takes both after a descriptor."""
     load_option = (_LOAD, 0, 0, _ARGUMENTS + 8 * 2)
     both = [(_JUMP_EQUAL, 0, 3, level), load_option, *_if_equal(option, then)]
     return _on_argument(number, 1, both)

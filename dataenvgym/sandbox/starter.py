@@ -1,7 +1,7 @@
 """Starts programs that the kernel ends together with this process.
 
-bwrap asks for that (--die-with-parent), but what the kernel watches is the *thread* that started
-it. So one thread, which ends only with the process, starts them all.
+bwrap asks for that (--die-with-parent), but the kernel watches the *thread* that started it. So one
+thread, which ends only with the process, starts all programs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _starter_lock = threading.Lock()
 def start_program(
     command: list[str], *, inherited: tuple[int, ...], errors: int
 ) -> Future[subprocess.Popen[bytes]]:
-    """Start it with these descriptors, and with the file `errors` for all that it says.
+    """Start a program with these descriptors; its error output goes to the file `errors`.
 
-    They must stay open until it is there.
+    The descriptors must stay open until it has started.
     """
     global _starter
     with _starter_lock:

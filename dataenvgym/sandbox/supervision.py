@@ -1,8 +1,8 @@
-"""Watching over one run from outside: feeds stdin, caps output, keeps time, ends what goes beyond.
+"""Supervises one run from outside: feeds stdin, caps output, keeps time, enforces limits.
 
-The code has no say in any of this. `supervise` works on file descriptors, so that every backend
-whose runs are processes can use it; what a backend adds is how to kill, and how to look at what
-the run uses.
+The code in the run cannot influence any of this. `supervise` works on file descriptors, so every
+backend whose runs are processes can use it. A backend only adds how to kill a run, and how to
+measure its resource usage.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataenvgym.sandbox.interface import Limits, Status
 _FIRST_LOOK = 0.004
 _LOOK_EVERY = 0.015
 _DRAIN = 0.5  # for output that a process beyond our reach holds open after the end
-_DEATH = 10.0  # how long the kernel may take to end what was killed
+_DEATH = 10.0  # how long the kernel may take to end killed processes
 _CHUNK = 1 << 16
 
 
@@ -53,13 +53,13 @@ def supervise(
     look: Callable[[], Status | None],
     at_end: Callable[[], int | None],
 ) -> Observed:
-    """Stay with a run until it has ended and its output is read; closes our ends of its pipes.
+    """Supervise a run until it has ended and its output is read; closes our ends of its pipes.
 
     Args:
         kill: ends all of the run's processes.
-        look: called every few milliseconds; names the limit that the run exceeds, if any.
-        at_end: called when `streams.ended` has become readable; gives another descriptor if the
-            end is to be seen there, or None if nothing of the run is left.
+        look: called every few milliseconds; returns the limit that the run exceeds, if any.
+        at_end: called when `streams.ended` has become readable; returns another descriptor to wait
+            for, or None if no process of the run is left.
 
     Raises:
         SandboxError: if a killed run does not end.
@@ -94,7 +94,7 @@ class _Watch:
         self._start = self._now = time.monotonic()
         self._deadline = self._start + limits.seconds
         self._next_look = self._start + _FIRST_LOOK
-        self._patience: float | None = None  # until when we wait for what should come by itself
+        self._patience: float | None = None  # deadline for events that should come by themselves
         self._over = False
         self._poll = select.poll()
         for fd in (*self._open, self._ended):
@@ -127,16 +127,16 @@ class _Watch:
                     self._end(cause)
 
     def _has_drained(self, *, idle: bool) -> bool:
-        """Whether to give up on output of which we have not seen the end.
+        """Whether to give up on output whose end has not been seen.
 
-        What is there is read first: on a busy machine we may come late. A process beyond our reach
-        may write for ever.
+        Available output is read first, because on a busy machine we may come late. A process beyond
+        our reach may write forever.
         """
         assert self._patience is not None
         return self._now > self._patience + (0 if idle else _DEATH)
 
     def _pause(self) -> float:
-        """Milliseconds until something is due."""
+        """Milliseconds until the next deadline."""
         due = self._patience
         if due is None:
             due = min(self._deadline, self._next_look)
@@ -162,7 +162,7 @@ class _Watch:
                 self._input = self._input[os.write(self._stdin, self._input[:_CHUNK]) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # a program need not read what it is given
+        except BrokenPipeError:  # a program need not read its input
             self._input = self._input[:0]
         if not self._input:
             self._poll.unregister(self._stdin)
@@ -203,7 +203,7 @@ class _Watch:
 
 @contextmanager
 def _no_signal_of_pipes() -> Iterator[None]:
-    """Writing to a pipe without a reader raises, also where SIGPIPE would end this process."""
+    """Make writing to a pipe without a reader raise, even where SIGPIPE would end this process."""
     if signal.getsignal(signal.SIGPIPE) is not signal.SIG_DFL:
         yield
         return

@@ -1,6 +1,6 @@
-"""Numbers of the system calls that the filter of a run knows, for each machine.
+"""Numbers of the system calls in the filter of a run, for each machine.
 
-They are the kernel's own (arch/x86/entry/syscalls/syscall_64.tbl, and the generic table of
+They are from the kernel (arch/x86/entry/syscalls/syscall_64.tbl, and the generic table of
 include/uapi/asm-generic/unistd.h for aarch64).
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Machine(NamedTuple):
-    """Numbers by name; `seccomp` says what happens to the calls of each field."""
+    """Numbers by name; `seccomp` describes the treatment of the calls in each field."""
 
     audit: int
     clone: int
@@ -27,7 +27,7 @@ class Machine(NamedTuple):
     has_x32: bool
     denied: dict[str, int]
     absent: dict[str, int]  # as on a kernel that was built without them
-    unfit: dict[str, int]  # for these files, so that programs read and write instead
+    unfit: dict[str, int]  # fail for these files, so that programs read and write instead
     idle: dict[str, int]  # succeed and do nothing
 
 

@@ -1,10 +1,10 @@
-"""`unsafe_local`: no protection at all, for code that one would run by hand.
+"""`unsafe_local`: no protection at all, for code that you would run by hand.
 
-A run is a process of this user in a temporary folder. It can read what the user can read, write
-where the user can write, use the network, and leave processes behind on purpose. The limits hold
-against accidents only: time and output are watched as everywhere, memory is bounded for each
-process and watched over all, files are bounded one by one (`Limits.disk` is not a sum here).
-It exists for systems that have no sandbox, and is never chosen in silence.
+A run is a process of this user in a temporary folder. It can read and write the user's files, use
+the network, and deliberately leave processes behind. The limits only help against accidents. Time
+and output are supervised as in other backends. Memory is limited for each process and supervised
+for all of them. Files are limited one by one (`Limits.disk` is not a sum here). This backend exists
+for systems that have no sandbox, and is never chosen silently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataenvgym.sandbox.outcome import result_of
 from dataenvgym.sandbox.program import Program, checked_program
 from dataenvgym.sandbox.supervision import Streams, supervise
 
-_HEADROOM = 32 * 2**20  # of address space, for what an interpreter has before it runs anything
+_HEADROOM = 32 * 2**20  # of address space, for an interpreter before it runs anything
 
 
 class UnsafeLocalSandbox:
@@ -63,7 +63,7 @@ class UnsafeLocalSandbox:
                 return _Run(program, Path(folder)).result()
 
     def close(self) -> None:
-        """Run nothing any more."""
+        """Refuse further runs."""
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -168,7 +168,7 @@ class _Run:
             except psutil.Error:
                 del self._family[process.pid]
         most = self._program.limits.memory + _HEADROOM
-        if memory > most:  # pages that processes share were counted for each of them
+        if memory > most:  # shared pages were counted for each process
             memory = sum(map(_proportional, self._family.values()))
         self._peak = max(self._peak, memory)
         if count > self._program.limits.processes:
@@ -191,7 +191,7 @@ class _Run:
 
 
 def _proportional(process: psutil.Process) -> int:
-    """Bytes of a process, with its share only of what it shares, where the system can tell."""
+    """Bytes of a process, counting shared pages by its share, if the system reports it."""
     try:
         full = process.memory_full_info()
         return int(getattr(full, "pss", full.rss))

@@ -65,7 +65,7 @@ class Worker:
                 try:
                     self._starting.result()
                 except BaseException:
-                    wait([self._starting])  # which has our descriptors
+                    wait([self._starting])  # it uses our descriptors
                     raise
             self._expect_ready()
         except OSError as error:
@@ -86,18 +86,18 @@ class Worker:
             raise cannot_start(said[0])
 
     def ask(self, order: Order) -> None:
-        """Have the next run prepared, if it is not yet; the run notices a dead worker."""
+        """Let the next run be prepared, if it is not yet; a dead worker is noticed by the run."""
         if self._asked is None:
             with contextlib.suppress(OSError):
                 self._control.send(b"+" + json.dumps(order).encode())
             self._asked = order
 
     def begin(self, order: Order, request: bytes) -> Prepared:
-        """Give its request to a run that was prepared with these limits.
+        """Give the request to a run that was prepared with these limits.
 
         Raises:
-            SandboxError: if the worker is not there any more, or could not prepare a run; then
-                nothing of the request was run.
+            SandboxError: if the worker has ended, or could not prepare a run; then nothing of the
+                request was run.
         """
         if self._asked not in (None, order):
             self.retire(self._receive())
@@ -140,9 +140,9 @@ class Worker:
                     signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     def close(self, said: list[str] | None = None) -> None:
-        """End the sandbox with all that is in it, and wait until it is gone.
+        """End the sandbox and all processes in it, and wait until it is gone.
 
-        `said` takes what bwrap and the zygote have written about their trouble.
+        The error messages of bwrap and the zygote are appended to `said`.
         """
         self._control.close()
         if self._first is not None:
@@ -162,9 +162,9 @@ class Worker:
             self._errors = -1
 
     def _end_process(self) -> int | None:
-        """bwrap ends with what was in it, and its status may tell why; if not, it is ended.
+        """Let bwrap end by itself, because its status may give the reason; otherwise end it.
 
-        Not at once: a bwrap that is killed while it makes its sandbox leaves half of it behind.
+        Not at once: if bwrap is killed while it makes its sandbox, half of that is left behind.
         """
         if self._starting is None or self._starting.exception() is not None:
             return None
@@ -178,7 +178,7 @@ class Worker:
 
 @contextlib.contextmanager
 def _read_only(content: bytes) -> Iterator[int]:
-    """A descriptor from which that can be read."""
+    """A descriptor from which the content can be read."""
     fd = os.memfd_create("sandbox-file")
     try:
         os.write(fd, content)

@@ -12,7 +12,7 @@ from dataenvgym.sandbox.worker import Worker
 
 
 class Loan:
-    """A worker in the hands of one run."""
+    """A worker lent to one run."""
 
     def __init__(self, worker: Worker, start: Callable[[], Worker]):
         self.worker = worker
@@ -29,7 +29,7 @@ class WorkerPool:
     """At most `size` workers, shared by all threads of the process that made the pool."""
 
     def __init__(self, start: Callable[[], Worker], *, size: int):
-        """Start the first worker, whose error is the caller's."""
+        """Start the first worker; its error is raised to the caller."""
         self._start_worker = start
         self._changed = threading.Condition()
         self._owner = os.getpid()
@@ -40,7 +40,7 @@ class WorkerPool:
 
     @contextmanager
     def lend(self) -> Iterator[Loan]:
-        """A worker that is free, as soon as there is one; it is discarded if the block raises.
+        """Lend a free worker, waiting for one if needed; it is discarded if the block raises.
 
         Raises:
             SandboxError: if the pool is closed, or no worker can be started any more.
@@ -54,7 +54,7 @@ class WorkerPool:
         self._put_back(loan, broken=False)
 
     def close(self) -> None:
-        """End all workers, those of runs in flight too."""
+        """End all workers, also those with a run in progress."""
         if os.getpid() != self._owner:
             return
         with self._changed:

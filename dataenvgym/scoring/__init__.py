@@ -1,8 +1,8 @@
 """Scoring: decides whether a student's answer is right.
 
-`extract_final_answer` finds the answer in a response, `grade_pairs` and `answers_equal` compare
-it with the gold, and `gold_problems` finds the golds that nothing can be compared with. Nothing
-here imports sympy: what needs it runs in worker processes.
+`extract_final_answer` finds the answer in a response, `grade_pairs` and `answers_equal` compare it
+with the gold, and `gold_problems` finds golds that cannot be compared. Nothing here imports sympy:
+code that needs it runs in worker processes.
 """
 
 from dataenvgym.scoring.extract import extract_final_answer

@@ -1,13 +1,13 @@
-"""The fast path: whether two answers are equal, where that can be settled exactly and at once.
+"""The fast path: decides exactly and at once whether two answers are equal, where that is possible.
 
-`settle` answers True, False or None. True and False are proofs under the rules below, given what
-`ask` knows of the formulas in the two answers; None means that a computer algebra system has to
-look (see `dataenvgym.scoring.grading`).
+`settle` returns True, False or None. True and False are proofs under the rules below, given the
+knowledge of `ask` about the formulas in the two answers. None means that a computer algebra system
+must decide (see `dataenvgym.scoring.grading`).
 
 - Numbers are compared exactly: 18.90 is 18.9, 1/3 is not 0.33. Only a decimal of six places or
   more may also be the rounding of another number: 0.333333 is 1/3.
 - A unit, a currency sign or degrees may be missing on one side; two different units are not equal.
-  A single letter is a unit only where the other side has the number alone (`4m` and `4`).
+  A single letter is a unit only if the other side is only the number (`4m` and `4`).
 - A percentage equals its hundredth, and the bare number if that is at least one (50% is 0.5 and
   50, but 0.5% is not 0.5).
 - Round and square brackets around two items are different intervals, and both keep their order;
@@ -15,7 +15,7 @@ look (see `dataenvgym.scoring.grading`).
   numbers with spaces between them (`4 3 1`) are a sequence, and so are letters (`c a b`) if
   both sides are written like that.
 - `101_2` is a numeral and equals only the same numeral in the same base.
-- A named value (`x = 5`) equals the value alone; words are equal whatever their case.
+- A named value (`x = 5`) equals the value alone; words are compared without case.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _knows_nothing(one: str, other: str) -> None:
 
 
 def settle(gold: str, answer: str, ask: Ask = _knows_nothing) -> bool | None:
-    """Whether `answer` equals `gold`; None if this module cannot tell. Symmetric as `ask` is."""
+    """Whether `answer` equals `gold`; None if undecided. Symmetric if `ask` is."""
     if not gold or not answer or len(gold) > MAX_LENGTH or len(answer) > MAX_LENGTH:
         return bool(gold.strip()) and gold.strip() == answer.strip()
     one, other = clean(gold), clean(answer)
@@ -87,7 +87,7 @@ def _settle_texts(one: str, other: str, ask: Ask) -> bool | None:
 
 
 class _Comparison:
-    """Compares two readings; each method answers None where that is uncertain."""
+    """Compares two readings; each method returns None if it cannot decide."""
 
     def __init__(self, ask: Ask):
         self._ask = ask
@@ -135,7 +135,7 @@ class _Comparison:
         return self.compare(one.right, other.right) or (False if constants else None)
 
     def _with_group(self, one: Reading, other: Reading) -> bool | None:
-        """A group and something else: only a group of one, or of equals, may be its single item."""
+        """A group and another reading, which only a group of one, or of equal items, may equal."""
         group, single = (one, other) if isinstance(one, Group) else (other, one)
         if not isinstance(group, Group) or group.left in (SEQUENCE, UNION):
             return None if isinstance(group, Group) and group.left == UNION else False

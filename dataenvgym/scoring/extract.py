@@ -1,21 +1,21 @@
 r"""The final answer in a response: the text to compare, or None if there is none.
 
-An answer has to be marked as one. Markers, strongest first; the last occurrence of the strongest
-one decides:
+An answer must be marked. Markers, strongest first; the last occurrence of the strongest one is
+used:
 
-1. `\boxed{...}` or `\fbox{...}`, braces nested at will. A last box that never closes is a response
-   that was cut off: no answer, even if an earlier box closed.
+1. `\boxed{...}` or `\fbox{...}`, with any nesting of braces. If the last box never closes, the
+   response was cut off: it has no answer, even if an earlier box closed.
 2. `#### ...`, to the end of the line.
 3. `final answer is ...` or `final answer: ...`, to the end of the sentence.
 4. `answer is ...` or `answer: ...`, likewise.
 
 There is deliberately no fallback to the last number or the last formula of a response: a lucky
-intermediate result would score, and a student would never learn to state an answer. What comes
-after a closing `</think>` goes before what was thought. Chat-template tokens are removed, and a
-response that runs on into an invented next turn of the user ends there.
+intermediate result would score, and a student would never learn to state an answer. The text after
+a closing `</think>` takes precedence over the thought. Chat-template tokens are removed, and a
+response that continues with an invented next turn of the user ends there.
 """
 
-# ruff: noqa: RUF001 (look-alikes of ASCII signs are what this module is about)
+# ruff: noqa: RUF001 (this module is about look-alikes of ASCII signs)
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _MAX_SENTENCE = 1_000
 
 
 def extract_final_answer(text: str) -> str | None:
-    """The final answer that `text` marks as such (see the module), stripped; None without one.
+    """The final answer that `text` marks (see the module), stripped; None without one.
 
-    Units, currency and thousands separators stay: judging them is the equality's task.
+    Units, currency and thousands separators stay: the comparison handles them.
     """
     text = _reply_text(text)
     _, thought_closes, conclusion = text.rpartition("</think>")
@@ -70,7 +70,7 @@ def _marked_answer(text: str) -> str | None:
 
 
 def _reply_text(text: str) -> str:
-    """The response without template tokens and without what follows in the user's name."""
+    """The response without template tokens, and without an invented turn of the user."""
     begin = _LEADING_TOKENS.match(text)
     turn = _NEXT_TURN.search(text, begin.end() if begin else 0)
     return _TOKENS.sub(" ", text[: turn.start()] if turn else text)

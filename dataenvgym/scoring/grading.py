@@ -1,6 +1,6 @@
-"""Answers to verdicts: the fast path first, and a worker process for the undecided ones.
+"""Grades answers: first on the fast path; a worker process decides the remaining ones.
 
-`grade_pairs` is the full interface: it tells a wrong answer from a check that failed.
+`grade_pairs` is the full interface: it distinguishes a wrong answer from a check that failed.
 `answers_equal` is the short one, for a single pair and a plain yes or no.
 """
 
@@ -32,8 +32,8 @@ class Verdict:
         equal: the verdict; False if the check failed.
         error: why the check failed (it ran out of time or memory, its worker could not start),
             or None. A verdict with an error says nothing about the answer.
-        exhausted: whether the error is this pair's own, so that the answer counts as wrong: it took
-            too much time or memory, or sympy cannot handle it. If not, the grader has failed.
+        exhausted: whether this pair caused the error, so that the answer counts as wrong: it took
+            too much time or memory, or sympy cannot handle it. If False, the grader failed.
     """
 
     equal: bool
@@ -46,10 +46,10 @@ def grade_pairs(
 ) -> list[Verdict]:
     """Compare pairs of (gold, answer), both without delimiters such as `\\boxed{}`.
 
-    Numbers and text are compared here, exactly; formulas, which may be items of a list or sides
-    of an equation, in worker processes, several at once, each within `time_limit` seconds, after
-    which its worker is killed. May be called from any thread and from several; it sets no alarm.
-    An empty answer equals nothing.
+    Numbers and text are compared here, exactly. Formulas, also as items of a list or sides of an
+    equation, are compared in worker processes, several at once. A worker that takes more than
+    `time_limit` seconds is killed. It may be called from any thread and from several at once; it
+    sets no alarm. An empty answer equals nothing.
 
     Returns:
         One verdict per pair, in order.
@@ -74,8 +74,8 @@ def grade_pairs(
 def answers_equal(gold: str, answer: str, *, time_limit: float = TIME_LIMIT) -> bool:
     """Whether `answer` is a correct way to write `gold` (see `dataenvgym.scoring.equality`).
 
-    A check that fails, by running out of time for example, counts as not equal and is logged as
-    a warning; use `grade_pairs` where the difference matters.
+    A check that fails, for example by running out of time, counts as not equal and is logged as a
+    warning; use `grade_pairs` where the difference matters.
     """
     (verdict,) = grade_pairs([(gold, answer)], time_limit=time_limit)
     if verdict.error is not None:
@@ -84,7 +84,7 @@ def answers_equal(gold: str, answer: str, *, time_limit: float = TIME_LIMIT) -> 
 
 
 def gold_problems(golds: Sequence[str], *, time_limit: float = TIME_LIMIT) -> list[str | None]:
-    """For each gold what keeps it from being compared, or None; plain ones cost microseconds."""
+    """For each gold, why it cannot be compared, or None; plain ones take microseconds."""
     problems: list[str | None] = [_plain_problem(gold) for gold in golds]
     doubtful = [index for index, gold in enumerate(golds) if problems[index] is None]
     doubtful = [index for index in doubtful if not _is_plain(read(clean(golds[index])))]

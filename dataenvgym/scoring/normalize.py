@@ -1,12 +1,11 @@
 """One spelling for many: normalizes the text of an answer before it is parsed.
 
 `clean` undoes typesetting (`\\dfrac`, `\\left(`, thin spaces, `$`), maps Unicode signs to their
-LaTeX or ASCII forms and drops what surrounds an answer without belonging to it (bold marks,
-quotes, a full stop). It keeps the mathematics, spaces between digits included, and its result is
-valid LaTeX again.
+LaTeX or ASCII forms, and removes signs around the answer (bold marks, quotes, a full stop). It
+keeps the mathematics, also spaces between digits, and its result is valid LaTeX again.
 """
 
-# ruff: noqa: RUF001 (look-alikes of ASCII signs are what this module is about)
+# ruff: noqa: RUF001 (this module is about look-alikes of ASCII signs)
 
 from __future__ import annotations
 
@@ -129,7 +128,7 @@ def unwrap_text(text: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """The signs of a cleaned formula: alike for `\\sqrt{2} x` and `\\sqrt2x`."""
+    """The signs of a cleaned formula: the same for `\\sqrt{2} x` and `\\sqrt2x`."""
     return _TOKEN.findall(_LONE_BRACES.sub(r" \1", _FRACTION_OF_DIGITS.sub(r"\\frac \1 \2", text)))
 
 
@@ -161,7 +160,7 @@ def _bare_command(found: re.Match[str]) -> str:
 
 
 def _trim(text: str) -> str:
-    """Without the marks around an answer: bold, code and quotation marks, a full stop."""
+    """The text without marks around the answer: bold, code and quotation marks, a full stop."""
     text = text.strip("*` ")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         text = text[1:-1]

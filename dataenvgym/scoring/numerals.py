@@ -34,7 +34,7 @@ _BASES = {name: base for base, name in enumerate(_BASE_NAMES.split(), start=2)}
 
 
 def read_number(text: str) -> Quantity | None:
-    """A whole number, a decimal, digits in groups of three, a fraction; None for the rest."""
+    """An integer, a decimal, digits in groups of three, or a fraction; None for anything else."""
     if text.isascii() and text.isdigit():
         return Quantity(Fraction(int(text)), text)
     if found := _NUMBER.fullmatch(text):
@@ -76,7 +76,7 @@ def _decimal(text: str) -> Quantity:
 
 
 def _scientific(text: str, exponent: str) -> Quantity | None:
-    """`1.5e3`, for algebra in a spelling in which e is not Euler's number."""
+    """`1.5e3`; for algebra it is spelled so that e is not Euler's number."""
     if len(exponent.lstrip("+-0")) >= _MAX_EXPONENT_DIGITS:
         return None
     mantissa = text[: -len(exponent) - 1]

@@ -1,10 +1,10 @@
 """A pool of grading workers that can be killed: one process each, one pair at a time.
 
-There are no threads here: the calling thread borrows workers, feeds them and waits for whichever
-replies first. Threads that want workers at the same time share them pair by pair, in the order in
-which they came.
+There are no threads here: the calling thread borrows workers, sends them requests and waits for the
+first reply. Threads that want workers at the same time share them pair by pair, in order of
+arrival.
 
-`shared_pool()` starts on first use, ends with the interpreter, and is a new one after a fork.
+`shared_pool()` starts at first use, ends with the interpreter, and is a new one after a fork.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_WORKERS = 4
 
 
 class WorkerPool:
-    """At most `size` workers, started as they are needed and shared by all threads."""
+    """At most `size` workers, started when needed and shared by all threads."""
 
     def __init__(self, size: int):
         self._size = size
@@ -40,7 +40,7 @@ class WorkerPool:
         """One reply per request, in order; each may take `time_limit` seconds by the clock.
 
         A worker that exceeds the limit or dies is killed and replaced; its request gets an error.
-        Time that a worker takes to start does not count.
+        The start of a worker does not count.
         """
         batch = _Batch(requests, time_limit)
         try:
@@ -71,13 +71,13 @@ class WorkerPool:
             worker.stop()
 
     def abandon(self) -> None:
-        """Close this process's copies of the pipes after a fork; the workers are the parent's."""
+        """Close this process's copies of the pipes after a fork; the parent owns the workers."""
         self._closed = True
         for worker in self._workers:
             worker.abandon()
 
     def _staff(self, batch: _Batch) -> None:
-        """Borrow a worker for every request that has none, as far as there are any."""
+        """Borrow a worker for every request without one, as far as workers are available."""
         while batch.lacks_workers():
             worker = self._borrow(patient=not batch.workers)
             if worker is None:
@@ -98,9 +98,9 @@ class WorkerPool:
         self._give_back(worker)
 
     def _borrow(self, *, patient: bool) -> WorkerProcess | None:
-        """A worker that is free, started if need be; None if the caller would have to wait.
+        """A free worker, started if needed; None if the caller would have to wait.
 
-        A patient caller waits, behind those who came before.
+        A patient caller waits behind earlier ones.
         """
         with self._changed:
             if not patient and (self._queue or not self._available()):
@@ -125,7 +125,7 @@ class WorkerPool:
             self._changed.notify_all()
 
     def _available(self) -> bool:
-        """Whether a worker is idle or may be started; idle ones that have died are dropped."""
+        """Whether a worker is idle or may be started; dead idle workers are removed."""
         for worker in [worker for worker in self._idle if worker.has_exited()]:
             self._idle.remove(worker)
             self._workers.discard(worker)
@@ -157,7 +157,7 @@ class WorkerPool:
 
 
 class _Batch:
-    """The requests of one call: waiting, with a worker, answered."""
+    """The requests of one call: waiting, at a worker, or answered."""
 
     def __init__(self, requests: Sequence[WorkerRequest], time_limit: float):
         self.replies = [WorkerReply(False, "not graded")] * len(requests)
@@ -175,10 +175,10 @@ class _Batch:
         worker.send(request, self._time_limit)
 
     def collect(self, worker: WorkerProcess) -> None:
-        """Take what a worker says, if it says anything.
+        """Take the reply of a worker, if there is one.
 
-        A worker that fails before it is ready fails a request, so that a broken installation
-        ends in errors and not in an endless series of starts.
+        A worker that fails before it is ready fails a request, so that a broken installation leads
+        to errors and not to endless restarts.
         """
         reply = worker.receive()
         if reply is None:
@@ -194,7 +194,7 @@ class _Batch:
 
 
 def _first_to_stir(workers: dict[WorkerProcess, int | None]) -> list[WorkerProcess]:
-    """The workers that have something to say or have exceeded their time, once there are any."""
+    """Wait for workers that have a reply or have exceeded their time, and return them."""
     timeout = min(worker.deadline for worker in workers) - time.monotonic()
     stirred = wait(
         [worker.fileno() for worker in workers],

@@ -1,9 +1,8 @@
 """A grading worker as its parent sees it: a process, two pipes, and a deadline.
 
 The other end is `dataenvgym.scoring.worker`. The process is started by `subprocess` and not by
-`multiprocessing`: that works in any thread, in daemonic processes and in scripts without a main
-guard, and pipes that are not shared make killing one worker a matter of that worker
-alone.
+`multiprocessing`. That works in any thread, in daemonic processes and in scripts without a main
+guard; and because pipes are not shared, killing one worker does not affect the others.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ class WorkerRequest:
 class WorkerReply:
     """A worker's result: `value` (equal, or parsable), or the `error` that prevented it.
 
-    `exhausted` says that the error was a lack of time or memory for this request, or that sympy
-    cannot handle what it asks.
+    `exhausted` means that this request took too much time or memory, or that sympy cannot handle
+    it.
     """
 
     value: bool
@@ -45,16 +44,16 @@ class WorkerReply:
 
 
 class WorkerProcess:
-    """One worker: starting, then ready, then now and then at a request, until it is killed.
+    """One worker: it starts, is ready, processes requests one by one, and is killed at the end.
 
     Attributes:
         ready: whether it has finished its imports.
         alive: whether it may still be used.
-        deadline: the moment (`time.monotonic`) at which it has taken too long.
+        deadline: the time (`time.monotonic`) at which it has taken too long.
     """
 
     def __init__(self) -> None:
-        # The child imports from where this process imports, and not from its working directory.
+        # The child has this process's import path, and not its working directory.
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "dataenvgym.scoring.worker"],
@@ -85,7 +84,7 @@ class WorkerProcess:
         return self._process.poll() is not None
 
     def send(self, request: WorkerRequest, time_limit: float) -> None:
-        """Hand over a request; that the worker is gone shows when its reply is read."""
+        """Send a request; if the worker is dead, reading its reply will show it."""
         message = {"gold": request.gold, "answer": request.answer, "limit": time_limit}
         self._limit = time_limit
         self.deadline = time.monotonic() + time_limit
@@ -93,7 +92,7 @@ class WorkerProcess:
             self._to.write(json.dumps(message).encode() + b"\n")
 
     def receive(self) -> WorkerReply | None:
-        """The reply if it is there, an error if none will come, None if it is still awaited.
+        """The reply if there is one, an error if none will come, None while it is awaited.
 
         A worker that exceeds its time or fails to start is killed.
         """
@@ -142,7 +141,7 @@ class WorkerProcess:
         self._process.wait()
 
     def abandon(self) -> None:
-        """Close the pipes after a fork: the process is a child of the parent only."""
+        """Close the pipes after a fork: the process is only the parent's child."""
         self.alive = False
         self._process.returncode = 0
         self._to.close()
@@ -150,7 +149,7 @@ class WorkerProcess:
 
 
 def _decode(line: dict[str, Any]) -> WorkerReply | None:
-    """A reply, or None for the line that says that the worker is ready."""
+    """A reply, or None for the line that reports that the worker is ready."""
     if "error" in line:
         return WorkerReply(False, line["error"], exhausted=line.get("exhausted", False))
     if "equal" in line or "parsed" in line:

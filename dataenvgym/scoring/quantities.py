@@ -14,7 +14,7 @@ _ROUNDING = Fraction(5, 10**7)
 _RELATIVE_ROUNDING = Fraction(1, 10**4)
 
 Ask = Callable[[str, str], bool | None]
-"""Whether two formulas are equal by algebra; None if that is not known."""
+"""Whether two formulas are equal by algebra; None if that is unknown."""
 
 
 def compare_numbers(one: Quantity, other: Quantity) -> bool:
@@ -33,7 +33,7 @@ def compare_numbers(one: Quantity, other: Quantity) -> bool:
 
 
 def compare_formulas(one: Quantity | Formula, other: Quantity | Formula, ask: Ask) -> bool | None:
-    """Whether two expressions, of which one at least is a formula, state the same quantity."""
+    """Whether two expressions, at least one of them a formula, state the same quantity."""
     if units_clash(one.unit, other.unit):
         return False
     if one.percent != other.percent:
@@ -54,7 +54,7 @@ def compare_formulas(one: Quantity | Formula, other: Quantity | Formula, ask: As
 
 
 def _compare_with_letter(formula: Formula, number: Quantity) -> bool | None:
-    """Whether `4m` is the number, which may have a unit too; None for other formulas."""
+    """Whether `4m` equals the number, which may have a unit too; None for other formulas."""
     value, letter = read_number(formula.text[:-1].rstrip()), formula.text[-1:]
     if value is None or letter not in UNIT_LETTERS:
         return None
@@ -62,7 +62,7 @@ def _compare_with_letter(formula: Formula, number: Quantity) -> bool | None:
 
 
 def _same_number(one: Fraction, other: Fraction, rounded: bool) -> bool:
-    """Whether both are equal, or equal to six places of which four digits or more are left."""
+    """Whether both are equal, or equal to six places with at least four digits left."""
     distance = abs(one - other)
     return one == other or (
         rounded

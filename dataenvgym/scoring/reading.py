@@ -1,7 +1,7 @@
 """Parses an answer: cleaned text as a number, a word, a list, an interval, an equation.
 
 `read` tries these in turn (see `dataenvgym.scoring.values`), structure before arithmetic. It never
-guesses: whether a `Formula` or an `Opaque` equals another is left to a computer algebra system.
+guesses: a computer algebra system decides whether a `Formula` or an `Opaque` equals another.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read(text: str) -> Reading:
 
 
 def read_list(text: str) -> Group | None:
-    """`12,345` as the list of 12 and 345, for a gold or answer that is a list; else None."""
+    """`12,345` as the list of 12 and 345, if the other answer is a list; else None."""
     if not is_grouped(text) or ",0" in text:
         return None
     return Group(LIST, LIST, tuple(read(item) for item in text.split(",")))
@@ -82,7 +82,7 @@ def _read_word(text: str) -> Reading | None:
 
 
 def _is_language(text: str) -> bool:
-    """Whether letters are words: up to three in a row are a product of variables otherwise."""
+    """Whether letters are words; otherwise up to three in a row are a product of variables."""
     longest = max(re.findall(r"[^\W\d_]+", text), key=len)
     if len(longest) > 3 or not text.isascii() or text.lower() in _SHORT_WORDS:
         return True
@@ -205,7 +205,7 @@ def _exact(text: str) -> Quantity | Formula | HugePower:
 
 
 def _encloses(text: str) -> bool:
-    """Whether the first bracket closes with the last character and not before."""
+    """Whether the first bracket closes with the last character and not earlier."""
     depth = 0
     for position, sign in enumerate(text):
         depth += (sign in _OPENING) - (sign in _CLOSING)

@@ -1,8 +1,7 @@
 """The slow path: equality by math-verify, for use in a process that may be killed.
 
-Importing this module imports sympy; only the worker does. math-verify's own time limits are off
-(they rest on an alarm in the calling thread); callers of these functions limit their time
-from outside.
+Importing this module imports sympy; only the worker does. math-verify's own time limits are off,
+because they use an alarm in the calling thread; callers limit the time from outside.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import sympy
 from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
 
-# The whole text or nothing: math-verify would else settle for any formula or number inside it.
-# Units are gone before (see `split_unit`); here a trailing letter is a variable.
+# The whole text must match: otherwise math-verify would accept any formula or number in it. Units
+# are already removed (see `split_unit`); here a trailing letter is a variable.
 _TARGET = LatexExtractionConfig(
     boxed_match_priority=-1,
     normalization_config=NormalizationConfig(
@@ -37,7 +36,7 @@ def symbolically_equal(gold: str, answer: str) -> bool:
     """Whether two LaTeX expressions, without delimiters, are equal.
 
     math-verify decides, except that numbers are compared by their relative difference: it rounds
-    absolutely, which makes all tiny numbers equal. The letter i is the imaginary unit in them.
+    absolutely, which makes all tiny numbers equal. In such numbers, i is the imaginary unit.
     """
     one, other = _parse(gold), _parse(answer)
     if one is None or other is None:
@@ -62,7 +61,7 @@ def _parse(text: str) -> Any | None:
 
 
 def _equals_symbol(one: Any, other: Any) -> bool:
-    """Whether one is a symbol that the other comes to (`x+0`): math-verify compares their names."""
+    """Whether one is a symbol and the other reduces to it (`x+0`): math-verify compares names."""
     if not (isinstance(one, sympy.Symbol) or isinstance(other, sympy.Symbol)):
         return False
     both = isinstance(one, sympy.Expr) and isinstance(other, sympy.Expr)
@@ -70,7 +69,7 @@ def _equals_symbol(one: Any, other: Any) -> bool:
 
 
 def _numerically_equal(one: Any, other: Any) -> bool | None:
-    """Whether two numbers are equal; None if one is not a number, or if digits cannot tell."""
+    """Whether two numbers are equal; None if one is not a number, or if digits cannot decide."""
     left, right = _number(one), _number(other)
     if left is None or right is None:
         return None

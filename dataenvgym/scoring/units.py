@@ -1,9 +1,10 @@
 """Units: words that may follow a number without changing it.
 
-An answer of `18 dollars` states the number 18, and a gold `5 \\text{ inches}` is met by `5`. A unit
-is dropped where only one side has it; where both sides name a unit of the table below, they have
-to name the same one. Words of four letters and more count as a unit even if they are not in the
-table (`12 apples`), shorter ones do not, since `2ab` is a product.
+An answer of `18 dollars` states the number 18, and `5` matches a gold `5 \\text{ inches}`. A unit
+is dropped if only one side has it. If both sides name a unit of the table below, it must be the
+same.
+Words of at least four letters count as a unit even if they are not in the table (`12 apples`).
+Shorter ones do not, because `2ab` is a product.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _CONNECTORS = frozenset({"of", "per", "in", "a", "an", "the"})
 _LONG_WORD = 4
 
 UNIT_LETTERS = frozenset("mgshlLCF")
-"""Letters that may be a variable as well, and are left for the comparison to decide."""
+"""Letters that may also be a variable; the comparison decides."""
 
 _TRAILING_TEXT = re.compile(r"(?<=[\d})%\]])\s*\\text\s*\{([^{}]*)\}\s*(\^\s*\{?\s*-?\d\s*\}?)?$")
 _TRAILING_WORDS = re.compile(
@@ -78,12 +79,12 @@ def split_unit(text: str) -> tuple[str, str]:
 
 
 def units_clash(one: str, other: str) -> bool:
-    """Whether both are known units and not the same one."""
+    """Whether both are known units and differ."""
     return one != other and one in _SPELLINGS and other in _SPELLINGS
 
 
 def _is_unit(words: list[str], *, compound: bool) -> bool:
-    """Whether all words are units; single letters are only in a compound such as `m/s`."""
+    """Whether all words are units; single letters count only in a compound such as `m/s`."""
     if all(word.lower() in _CONNECTORS for word in words):
         return False
     return all(
@@ -95,7 +96,7 @@ def _is_unit(words: list[str], *, compound: bool) -> bool:
 
 
 def _canonical(unit: str) -> str:
-    """The unit in one spelling; a unit that is not in the table stays as it is, in lower case."""
+    """The unit in one spelling; a unit that is not in the table is only lowercased."""
     folded = " ".join(unit.casefold().replace(".", "").split())
     return _CANONICAL.get(_singular(folded), folded)
 

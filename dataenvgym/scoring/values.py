@@ -1,14 +1,14 @@
-"""The values that answers are read as.
+"""The values that answers are parsed into.
 
 Quantity    a number held exactly, with its unit or percent sign
 Numeral     digits in a stated base: `101_2`
 HugePower   a tower of powers too large to compute
 Word        plain language: `Tuesday`, `no solution`
 Group       items in brackets, in a bare list (`1,2`), in a sequence (`4 3 1`) or in a union;
-            an interval is a group of two, and `x > 3` is read as the interval it describes
+            an interval is a group of two, and `x > 3` becomes the interval that it describes
 Equation    two sides
-Formula     an expression that a computer algebra system has to read
-Opaque      anything else: a matrix, a chain of relations, text without a certain meaning
+Formula     an expression for a computer algebra system
+Opaque      anything else: a matrix, a chain of relations, text with an uncertain meaning
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ UNION = "\\cup"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number, and the text that it was read from, without unit and percent sign.
+    """A number, and its original text without unit and percent sign.
 
-    `rounded` says that it is a decimal of so many places that it may be rounded.
+    `rounded` means that it is a decimal with so many places that it may be rounded.
     """
 
     value: Fraction
@@ -37,7 +37,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Text, without unit and percent sign, whose value only algebra can tell."""
+    """Text, without unit and percent sign, whose value needs algebra."""
 
     text: str
     unit: str = ""
@@ -72,7 +72,7 @@ class Word:
 class Group:
     """Items between `left` and `right`: brackets, or `SEQUENCE`, `LIST` or `UNION` on both sides.
 
-    `variable` names the unknown of an inequality that was read as an interval, else it is empty.
+    `variable` is the unknown of an inequality that became an interval, otherwise empty.
     """
 
     left: str
@@ -83,7 +83,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """`name` is the left side if that is a name alone (`x`, `f(x)`, `(x,y)`, `area`)."""
+    """`name` is the left side if that is only a name (`x`, `f(x)`, `(x,y)`, `area`)."""
 
     left: Reading
     right: Reading
@@ -92,7 +92,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Text that means something as a whole only, if at all."""
+    """Text that cannot be taken apart."""
 
     text: str
 

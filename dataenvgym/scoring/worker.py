@@ -2,18 +2,18 @@
 
     python -m dataenvgym.scoring.worker
 
-It speaks lines of JSON. After its imports it writes `{"ready": true}`; then every line
-`{"gold": ..., "answer": ..., "limit": seconds}` on standard input is answered by one line:
+It exchanges lines of JSON. After its imports it writes `{"ready": true}`. Then it answers every
+line `{"gold": ..., "answer": ..., "limit": seconds}` on standard input with one line:
 
-    {"equal": true}             both were parsed, and compared
+    {"equal": true}             both were parsed and compared
     {"equal": false}            ... or the answer could not be parsed
-    {"parsed": false}           asked with `"answer": null`: whether the gold can be parsed
+    {"parsed": false}           for `"answer": null`: whether the gold can be parsed
     {"error": "..."}            the check failed; nothing is known about the pair
-                                (with `"exhausted": true` if that is the pair's own doing: it
-                                took too much memory, or sympy cannot handle it)
+                                (with `"exhausted": true` if the pair caused it: it took too much
+                                memory, or sympy cannot handle it)
 
-It ends with its standard input, and the kernel kills it one second after the limit even if its
-parent is gone and it hangs inside an arithmetic operation, so that no worker outlives its use.
+It ends with its standard input. The kernel kills it one second after the limit, even if its parent
+is gone and it hangs in an arithmetic operation, so no worker outlives its use.
 """
 
 from __future__ import annotations

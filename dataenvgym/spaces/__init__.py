@@ -6,13 +6,13 @@
     ReportSpace               one `PerformanceReport`
     RecordsSpace              a batch of training records: a tuple of `TrainingDatum`
 
-An element is the frozen model itself, and a sequence is a tuple. Lists and dicts are not elements:
-they are parsed where they come in. `sample()` draws small, sensible elements, not noise, so that
+An element is the frozen model itself, and a sequence is a tuple. Lists and dicts are not elements;
+they are parsed before they reach a space. `sample()` draws small, sensible elements, not noise, so
 gymnasium's checkers send what users send. `to_jsonable` and `from_jsonable` are inverse.
 
 In a vector environment, n elements are a `gymnasium.spaces.Tuple` of n spaces. `SyncVectorEnv`
-takes these spaces as they are; `AsyncVectorEnv` needs `shared_memory=False`, because text has no
-fixed size.
+works with these spaces; `AsyncVectorEnv` needs `shared_memory=False`, because text has no fixed
+size.
 """
 
 from dataenvgym.spaces.base import RecordSpace

@@ -17,8 +17,8 @@ T = TypeVar("T")
 class RecordSpace(gymnasium.Space[T], Generic[T]):
     """A space of Python objects that pydantic reads and writes.
 
-    A subclass names its `adapter` and its `parameters` (the attributes that tell two spaces of
-    one class apart) and has `contains` and `draw`.
+    A subclass defines its `adapter`, its `parameters` (the attributes that distinguish two spaces
+    of one class), `contains` and `draw`.
     """
 
     adapter: ClassVar[TypeAdapter[Any]]
@@ -29,7 +29,7 @@ class RecordSpace(gymnasium.Space[T], Generic[T]):
 
     @abstractmethod
     def contains(self, x: Any) -> bool:
-        """Whether `x` is an element, as it is: nothing is parsed."""
+        """Whether `x` is an element; nothing is parsed or converted."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> T:
@@ -39,7 +39,7 @@ class RecordSpace(gymnasium.Space[T], Generic[T]):
         """A sensible element, drawn with the space's own generator (see `seed`).
 
         Raises:
-            gymnasium.error.Error: for a mask or probabilities; there is nothing to mask.
+            gymnasium.error.Error: for a mask or probabilities, which these spaces do not support.
         """
         if mask is not None or probability is not None:
             raise Error(

@@ -14,10 +14,9 @@ from dataenvgym.spaces.samples import draw_problem, draw_text
 
 
 class TextSpace(RecordSpace[str]):
-    """Any Unicode text, the empty one included, of at most `max_length` characters.
+    """Any Unicode text of at most `max_length` characters, also the empty one.
 
-    A lone surrogate is not Unicode text: UTF-8, and with it every file and model, has no place
-    for it.
+    A lone surrogate is not Unicode text: UTF-8, and so every file and model, cannot represent it.
     """
 
     adapter = TypeAdapter(str)

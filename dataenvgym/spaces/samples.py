@@ -1,4 +1,4 @@
-"""Small arithmetic problems in several scripts, from which spaces draw their samples."""
+"""Small arithmetic problems in several scripts; spaces draw their samples from them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Profiles, episodes and scores: kept in memory, in files, or in Redis, behind one protocol.
+"""Stores profiles, episodes and scores in memory, in files, or in Redis, behind one protocol.
 
-Store (interface)       what all three can do; Kind names a sort of document and its model
-MemoryStore (memory)    for a test, or a run that keeps nothing
-FileStore (files)       a folder; one JSON file a document
+Store (interface)       the protocol of all three; Kind names a kind of document and its model
+MemoryStore (memory)    for a test, or a run that stores nothing
+FileStore (files)       a folder; one JSON file per document
 RedisStore (redis)      for many profiles, several machines and live readers
 RedisSettings           how to reach a Redis server; the teacher's shared cache uses it too
 
@@ -11,7 +11,7 @@ RedisSettings           how to reach a Redis server; the teacher's shared cache 
     store.put(CHARACTERS, "ann", ann)
     store.find(CHARACTERS, occupation="teacher")  # ["ann", ...]
 
-Importing any of it opens no connection; a Redis server is reached when it is first used.
+Importing it opens no connection; a Redis server is connected at first use.
 """
 
 from dataenvgym.store.files import FileStore

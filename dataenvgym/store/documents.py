@@ -1,4 +1,4 @@
-"""How stores write documents and events, and find them by their fields."""
+"""The form of documents and events in stores, and the keys to find them by their fields."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dataenvgym.store.interface import Kind
 
 M = TypeVar("M", bound=BaseModel)
 
-_LONGEST = 200  # with what `storage` puts around it, a file name has at most 255 bytes
+_LONGEST = 200  # with the additions of `storage`, a file name has at most 255 bytes
 _NOT_IN_FILE_NAMES = re.compile(r"[/\\:%]|^\.")
 
 
 def check_name(name: str) -> str:
-    """The id of a document or the name of a stream.
+    """Check the id of a document or the name of a stream, and return it.
 
     Raises:
-        ConfigurationError: if it cannot be kept.
+        ConfigurationError: if it is not a valid name.
     """
     if not name or not name.isprintable() or len(_escaped(name).encode()) > _LONGEST:
         raise ConfigurationError(
@@ -39,7 +39,7 @@ def file_name(name: str) -> str:
     """An id as a file name, which is not hidden; `urllib.parse.unquote` gives the id back.
 
     Raises:
-        ConfigurationError: if it cannot be kept.
+        ConfigurationError: if it is not a valid name.
     """
     return _escaped(check_name(name))
 
@@ -63,10 +63,10 @@ def to_json(kind: Kind[M], document: M) -> bytes:
 
 
 def from_json(kind: Kind[M], data: bytes, place: str) -> M:
-    """The document in `data`.
+    """Parse the document in `data`.
 
     Raises:
-        BrokenFileError: if it is none, naming `place`.
+        BrokenFileError: if it is not a valid document, naming `place`.
     """
     try:
         return kind.model.model_validate_json(data)
@@ -92,7 +92,7 @@ def event_to_json(event: Mapping[str, Any]) -> bytes:
 
 
 def tokens(data: bytes) -> set[str]:
-    """The keys of a document: a token for each field, of a list for each element."""
+    """The keys of a document: a token for each field, and one for each element of a list."""
     fields: dict[str, Any] = orjson.loads(data)
     return {
         _token(name, element)
@@ -102,10 +102,10 @@ def tokens(data: bytes) -> set[str]:
 
 
 def wanted_tokens(kind: Kind[M], fields: Mapping[str, object]) -> list[str]:
-    """The tokens that a document with these values has.
+    """The tokens of a document with these values.
 
     Raises:
-        ConfigurationError: if the model has no such field, or a value is not looked up.
+        ConfigurationError: if the model lacks a field, or a value cannot be looked up.
     """
     return [_token(name, _value(kind, name, value)) for name, value in fields.items()]
 

@@ -1,9 +1,9 @@
-"""A store in a folder, which people can read and copy; several processes may share it.
+"""A store in a folder, for people to read and copy; several processes may share it.
 
     documents/<kind>/<id>.json    appears whole or not at all
-    events/<stream>.jsonl         grows by a line an event; a line that a kill cut short is dropped
+    events/<stream>.jsonl         one line per event; a line cut short by a kill is dropped
 
-Look-ups read every document of the kind: fine for hundreds of them; Redis has an index.
+A look-up reads every document of the kind, which is fine for hundreds of them; Redis has an index.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _BLOCK = 4096
 
 
 class FileStore:
-    """Keeps documents in a folder, which appears with the first one.
+    """Stores documents in a folder, which is made with the first one.
 
     Args:
-        folder: of the store; a full disk or a folder that may not be written is an `OSError`
-            that names it.
+        folder: of the store. A full disk, or a folder without write permission, raises an
+            `OSError` that names it.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Keep a document; it replaces the one with the same id."""
+        """Store a document; it replaces the one with the same id."""
         write_bytes(self._path(kind, id), to_json(kind, document) + b"\n")
 
     def get(self, kind: Kind[M], id: str) -> M | None:
@@ -75,7 +75,7 @@ class FileStore:
         return sorted(unquote(path.stem) for path in self._paths(kind))
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The ids, sorted, of the documents that have all these values; of a list, an element."""
+        """The sorted ids of the documents that have all these values; of a list, an element."""
         wanted = set(wanted_tokens(kind, fields))
         found = (path for path in self._paths(kind) if wanted <= _tokens_in(path))
         return sorted(unquote(path.stem) for path in found)
@@ -92,7 +92,7 @@ class FileStore:
             return str(file.seek(0, os.SEEK_END))
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those behind the position `after`."""
+        """The events of a stream, oldest first; only those after the position `after`."""
         path, position = self._stream(stream), int(after or 0)
         found = []
         try:
@@ -100,7 +100,7 @@ class FileStore:
                 file.seek(position)
                 for line in file:
                     if not line.endswith(b"\n"):
-                        break  # is being written, or was when its process died
+                        break  # it is being written, or its writer was killed
                     position += len(line)
                     found.append(StoredEvent(str(position), _parsed(line, path)))
         except FileNotFoundError:
@@ -120,7 +120,7 @@ class FileStore:
 
 @contextmanager
 def _locked(file: BinaryIO) -> Iterator[None]:
-    """Hold the file's lock, where the system has one: processes append one after the other."""
+    """Hold the file's lock, if the system has one: processes append one after the other."""
     try:
         import fcntl
     except ImportError:
@@ -131,7 +131,7 @@ def _locked(file: BinaryIO) -> Iterator[None]:
 
 
 def _drop_unfinished_line(file: BinaryIO) -> None:
-    """Remove what a killed process left behind the last whole line."""
+    """Remove the incomplete line that a killed process left at the end."""
     end = size = file.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - _BLOCK)
@@ -147,7 +147,7 @@ def _drop_unfinished_line(file: BinaryIO) -> None:
 def _tokens_in(path: Path) -> set[str]:
     try:
         return tokens(path.read_bytes())
-    except FileNotFoundError:  # deleted meanwhile
+    except FileNotFoundError:  # deleted in the meantime
         return set()
     except (orjson.JSONDecodeError, AttributeError) as error:
         raise BrokenFileError(f"{path} is damaged: it is not a JSON object ({error})") from error

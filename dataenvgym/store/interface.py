@@ -1,4 +1,4 @@
-"""The protocol of stores, and its words: kinds, documents, events."""
+"""The protocol of stores, and its terms: kinds, documents, events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 @dataclass(frozen=True)
 class Kind(Generic[M]):
-    """A sort of document.
+    """A kind of document.
 
     Args:
         name: lower-case letters, digits and underscores, such as "characters".
@@ -47,23 +47,23 @@ class StoredEvent(NamedTuple):
 
 
 class Store(Protocol):
-    """Keeps documents by kind and id, and streams of events; for several threads and processes.
+    """Stores documents by kind and id, and streams of events; for several threads and processes.
 
-    A document appears whole or not at all. Of several writers of one id, the last one wins, with
-    all its fields. Secrets of the run (see `secrets`) are redacted before anything is kept.
+    A document appears whole or not at all. If several writers write one id, the last one replaces
+    all fields. Secrets of the run (see `secrets`) are redacted before anything is stored.
 
     Ids and names of streams: 1 to 200 bytes of UTF-8 without control characters.
 
     Every method raises:
-        ConfigurationError: for an id that cannot be kept, or an unknown field.
-        StoreError: if a server that keeps the documents cannot be reached, or refuses. What was
-            kept before is whole, and the same object works again when the server does.
+        ConfigurationError: for an invalid id, or an unknown field.
+        StoreError: if a server that stores the documents cannot be reached, or refuses. Earlier
+            documents are intact, and the same object works again when the server does.
         BrokenFileError: if a document is damaged, or does not fit its model.
         OSError: if files cannot be read or written.
     """
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Keep a document; it replaces the one with the same id."""
+        """Store a document; it replaces the one with the same id."""
         ...
 
     def get(self, kind: Kind[M], id: str) -> M | None:
@@ -83,7 +83,7 @@ class Store(Protocol):
         ...
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The ids, sorted, of the documents that have all these values; of a list, an element.
+        """The sorted ids of the documents that have all these values; of a list, an element.
 
         Args:
             fields: name of a field of the model -> its value; any JSON value except a list.
@@ -93,11 +93,11 @@ class Store(Protocol):
     def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
         """Append an event (a JSON object) to a stream; return its position.
 
-        If the connection breaks while a server answers, the event may be in the stream although
-        this raises, or be there twice.
+        If the connection breaks while a server answers, this may raise although the event is in the
+        stream, or the event may be stored twice.
         """
         ...
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those behind the position `after`."""
+        """The events of a stream, oldest first; only those after the position `after`."""
         ...

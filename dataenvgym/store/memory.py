@@ -1,4 +1,4 @@
-"""A store in this process: nothing is left of it when the process ends."""
+"""A store in this process, which ends with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class MemoryStore:
-    """Keeps documents as the JSON that the other stores would write."""
+    """Stores documents as the JSON that the other stores would write."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class MemoryStore:
         self._events: dict[str, list[bytes]] = defaultdict(list)
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Keep a document; it replaces the one with the same id."""
+        """Store a document; it replaces the one with the same id."""
         data = to_json(kind, document)
         with self._lock:
             self._documents[kind.name][check_name(id)] = data, tokens(data)
@@ -61,7 +61,7 @@ class MemoryStore:
             return sorted(self._documents[kind.name])
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The ids, sorted, of the documents that have all these values; of a list, an element."""
+        """The sorted ids of the documents that have all these values; of a list, an element."""
         wanted = set(wanted_tokens(kind, fields))
         with self._lock:
             entries = self._documents[kind.name].items()
@@ -76,7 +76,7 @@ class MemoryStore:
             return str(len(events))
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those behind the position `after`."""
+        """The events of a stream, oldest first; only those after the position `after`."""
         start = int(after or 0)
         with self._lock:
             lines = self._events[check_name(stream)][start:]

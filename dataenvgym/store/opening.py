@@ -1,4 +1,4 @@
-"""Which store a config means."""
+"""Opens the store that a configuration names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def open_store(where: str | Path | None, *, expires_s: float | None = None) -> S
     """The store in memory (None), in a folder, or in Redis ("redis://HOST:PORT/DB").
 
     Args:
-        expires_s: seconds after which Redis forgets what was written; None for never.
+        expires_s: seconds after which Redis deletes a document; None for never.
 
     Raises:
-        ConfigurationError: if it is none of them, or another store than Redis is to forget.
+        ConfigurationError: for another kind of store, or for `expires_s` without Redis.
     """
     if where is not None and is_redis_url(str(where)):
         return RedisStore(RedisSettings(str(where)), expires_s=expires_s)

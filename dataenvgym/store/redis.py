@@ -1,7 +1,7 @@
 """A store in a Redis server: an index for every field, several machines, live readers.
 
 Streams of events are Redis Streams (`dataenvgym:store.events:<name>`; the event is JSON in the
-field "event"), so that other programs can follow them with XREAD.
+field "event"), so other programs can follow them with XREAD.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _AT_ONCE = 512  # documents in one request
 
 
 class RedisStore:
-    """Keeps documents in a Redis server (6.2 or newer, not a cluster).
+    """Stores documents in a Redis server (6.2 or newer, not a cluster).
 
-    It connects when it is first used, and again after the server was lost.
+    It connects at first use, and again after the connection was lost.
 
     Args:
         settings: how to reach the server.
         prefix: of all keys.
-        expires_s: seconds after which the server forgets a document since its last writing, and a
-            stream to which nothing was added; None for never.
+        expires_s: seconds after the last writing of a document or the last event of a stream, after
+            which the server deletes it; None for never.
 
     Raises:
         ConfigurationError: if `expires_s` is not positive.
@@ -64,7 +64,7 @@ class RedisStore:
         self._scripts: dict[str, Any] = {}
 
     def put(self, kind: Kind[M], id: str, document: M) -> None:
-        """Keep a document; it replaces the one with the same id."""
+        """Store a document; it replaces the one with the same id."""
         data = to_json(kind, document)
         found_by = sorted(tokens(data))
         self._run(redis_scripts.PUT, kind, check_name(id), data, self._lasts_ms, *found_by)
@@ -94,7 +94,7 @@ class RedisStore:
         return self.find(kind)
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        """The ids, sorted, of the documents that have all these values; of a list, an element."""
+        """The sorted ids of the documents that have all these values; of a list, an element."""
         found: bytes = self._run(redis_scripts.FIND, kind, *wanted_tokens(kind, fields))
         return sorted(found.decode().split("\n")) if found else []
 
@@ -109,7 +109,7 @@ class RedisStore:
         return position.decode()
 
     def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        """The events of a stream, oldest first; only those behind the position `after`."""
+        """The events of a stream, oldest first; only those after the position `after`."""
         start = "-" if after is None else f"({after}"
         with self._reached() as client:
             entries = client.xrange(self._stream(stream), min=start)

@@ -1,14 +1,14 @@
-"""Lua scripts of the Redis store: each runs on the server in one step, whole or not at all.
+"""Lua scripts of the Redis store: each runs on the server in one step, completely or not at all.
 
-Keys, for a prefix P and a kind K (one server, not a cluster: the scripts make up index keys):
+Keys, for a prefix P and a kind K (one server, not a cluster: the scripts compute index keys):
 
     P:K:document:<id>      string: the document as JSON
-    P:K:ids                sorted set: id -> when the document ends (ms since 1970; +inf: never)
+    P:K:ids                sorted set: id -> when the document expires (ms since 1970; +inf: never)
     P:K:tokens:<id>        set: the tokens under which the document is found
     P:K:index:<token>      set: the ids of the documents that have this token
 
-Each script first removes the documents that have ended from the sets, 1,000 at most by a `put`.
-`ARGV[1]` is always `P:K:`.
+Each script first removes expired documents from the sets, at most 1,000 in a `put`. `ARGV[1]` is
+always `P:K:`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ return redis.call('DEL', base .. 'document:' .. id)
 """
 )
 
-# One text for all ids: a client parses it many times faster than a list. No id has a newline.
+# One text for all ids: a client parses it many times faster than a list. Ids contain no newline.
 FIND = (
     _COMMON
     + """

@@ -1,4 +1,4 @@
-"""How to reach a Redis server: the one place for the store and for the teacher's shared cache."""
+"""How to reach a Redis server; used by the store and by the teacher's shared cache."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def is_redis_url(where: str) -> bool:
 
 @dataclass(frozen=True)
 class RedisSettings:
-    """The address of a server, and how long it may take.
+    """The address of a server, and time limits.
 
     The password in the URL is registered as a secret; `place` and the repr do not show it.
 
     Args:
-        url: such as "redis://127.0.0.1:6379/0", with user and password where the server has them.
-            Options of redis-py in its query ("?socket_timeout=1") win.
+        url: such as "redis://127.0.0.1:6379/0", with user and password if the server has them.
+            Options of redis-py in its query ("?socket_timeout=1") take precedence.
         connect_s: seconds to wait for a connection.
         answer_s: seconds to wait for an answer.
 
     Raises:
-        ConfigurationError: if the URL is not one of Redis, or redis-py is not installed.
+        ConfigurationError: if it is not a Redis URL, or redis-py is not installed.
     """
 
     url: str = field(repr=False)
@@ -57,7 +57,7 @@ class RedisSettings:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def connected(self) -> Any:
-        """A client of the server, for all threads; it connects when it is first used.
+        """A client of the server, for all threads; it connects at first use.
 
         Raises:
             ConfigurationError: if redis-py cannot read the URL.
@@ -72,7 +72,7 @@ class RedisSettings:
                 self.url,
                 socket_connect_timeout=self.connect_s,
                 socket_timeout=self.answer_s,
-                # once, for a connection that the server has closed meanwhile
+                # one retry, for a connection that the server has closed in the meantime
                 retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
             )
         except ValueError as error:

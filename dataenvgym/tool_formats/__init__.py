@@ -1,22 +1,22 @@
-"""How tools, calls and results become text for a model, and how calls are read from its text.
+"""Writes tools, calls and results as text for a model, and parses calls in its text.
 
-formats        `TOOL_FORMATS`, the formats by name, and `read_reply`, which reads all of them
-interface      what a format is: `flatten` and `parse`
-text           a format in which everything is text: the same turns for prompts and for training
+formats        `TOOL_FORMATS`, the formats by name, and `read_reply`, which parses all of them
+interface      the protocol of a format: `flatten` and `parse`
+text           formats in which everything is text: the same turns for prompts and for training
 hermes         calls are JSON between `<tool_call>` tags: Qwen, Hermes and others
 llama3         calls are bare JSON: Llama 3
-mistral        calls are a JSON list behind `[TOOL_CALLS]`: Mistral
+mistral        calls are a JSON list after `[TOOL_CALLS]`: Mistral
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
 pocket         calls are a few words: the pocket student of tools
-native         the server is sent tools and calls apart from the text
-malformed      what is wrong with a call that cannot be read
+native         the server gets tools and calls separately from the text
+malformed      explains calls that cannot be parsed
 json_objects   JSON in the middle of a text
-json_calls     ... which is a call
-json_faults    ... and why it is none
+json_calls     ... that is a call
+json_faults    ... and why it is not a call
 
-A predictor has one format. It flattens with it the student's prompts and its training
-data, so both have the same tokens. The student's message stays text until a task environment reads
-it (`read_reply`); nothing need be told there, for a call in any of the formats is read.
+A predictor has one format. It applies it to the student's prompts and to its training data, so both
+have the same tokens. The student's message stays text until a task environment parses it
+(`read_reply`), which recognizes calls in any of the formats and needs no option.
 """
 
 from dataenvgym.tool_formats.formats import (

@@ -1,4 +1,4 @@
-"""The formats by name, and the reading of replies."""
+"""The formats by name, and parsing of replies."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dataenvgym.tool_formats.pocket import POCKET
 DEFAULT = "llama_factory"
 """The format of students, unless their predictor says otherwise."""
 
-# The order is that in which replies are read: JSON between tags is never mistaken for lines, and
-# lines that are quoted in JSON are part of it. `as_reply` writes in the first.
+# Replies are parsed in this order: JSON between tags is never mistaken for lines, and lines that
+# are quoted in JSON are part of it. `as_reply` writes in the first format.
 TOOL_FORMATS: dict[str, ToolFormat] = {
     "hermes": HERMES,
     "mistral": MISTRAL,
@@ -27,7 +27,7 @@ TOOL_FORMATS: dict[str, ToolFormat] = {
     "llama_factory": LLAMA_FACTORY,
     "pocket": POCKET,
 }
-"""All formats; add your own under a name of its own."""
+"""All formats; add your own under a new name."""
 
 _ANY = ("",)  # is in every text
 
@@ -36,7 +36,7 @@ def tool_format(name: str) -> ToolFormat:
     """The format of that name.
 
     Raises:
-        ConfigurationError: if there is none.
+        ConfigurationError: if it does not exist.
     """
     if name not in TOOL_FORMATS:
         raise ConfigurationError(
@@ -52,10 +52,10 @@ def text_formats() -> list[str]:
 
 
 def training_format(name: str) -> ToolFormat:
-    """The format of that name, for a student that is trained: everything it sees is text.
+    """The format of that name, for a student to be trained: it must write everything as text.
 
     Raises:
-        ConfigurationError: if there is none, or it is `native`.
+        ConfigurationError: if it does not exist, or is `native`.
     """
     if name == "native":
         raise ConfigurationError(
@@ -66,9 +66,9 @@ def training_format(name: str) -> ToolFormat:
 
 
 def read_reply(conversation: Conversation, text: str) -> Message:
-    """The student's message to the conversation; calls are read if it declares tools.
+    """Parse the student's message; calls are parsed if the conversation declares tools.
 
-    Bare JSON is a call only if it names one of these tools: else it is an answer that is JSON.
+    Bare JSON is a call only if it names one of these tools; otherwise it is an answer in JSON.
     """
     tools = conversation[0].tools if conversation else ()
     if tools:
@@ -80,7 +80,7 @@ def read_reply(conversation: Conversation, text: str) -> Message:
 
 
 def formats_in(text: str) -> list[ToolFormat]:
-    """The formats of which the text may hold or try a call."""
+    """The formats in which the text may contain, or attempt, a call."""
     found = []
     for known in TOOL_FORMATS.values():
         for mark in getattr(known, "marks", ()) or _ANY:
@@ -91,12 +91,12 @@ def formats_in(text: str) -> list[ToolFormat]:
 
 
 def is_bare(known: ToolFormat) -> bool:
-    """Whether a call of the format counts only if it names a declared tool."""
+    """Whether a call in the format counts only if it names a declared tool."""
     return getattr(known, "is_bare", False)
 
 
 def _names(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> bool:
-    """Whether one of the calls is of one of the tools, and not its declaration again."""
+    """Whether one of the calls names one of the tools, and is not a copy of its declaration."""
     declared = {tool.name: tool.parameters for tool in tools}
     return any(
         call.name in declared and (call.arguments != declared[call.name] or not call.arguments)

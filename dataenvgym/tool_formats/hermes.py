@@ -1,4 +1,4 @@
-"""Calls as JSON between tags, in the words of Qwen's chat template, which are LLaMA-Factory's too.
+"""Calls as JSON between tags, with the words of Qwen's chat template, also in LLaMA-Factory.
 
 <tool_call>
 {"name": "search", "arguments": {"query": "x"}}
@@ -41,7 +41,7 @@ For each function call, return a json object with function name and arguments wi
 
 
 def as_reply(message: Message) -> str:
-    """The assistant's message as the text that is read as this message."""
+    """The assistant's message as text that parses back to this message."""
     return message.content + _calls(message.tool_calls)
 
 
@@ -50,7 +50,7 @@ def calls_text(calls: Iterable[tuple[str, Any]]) -> str:
 
     Args:
         calls: the name and the arguments of each. Arguments that are not an object, because the
-            model's JSON was malformed, are written too; no reader takes them for a call.
+            model's JSON was malformed, are written too; no parser accepts them as a call.
     """
     return "\n".join(
         f"<tool_call>\n{to_json({'name': name, 'arguments': arguments})}\n</tool_call>"

@@ -8,22 +8,22 @@ from dataenvgym.records import Conversation, Message
 
 
 class ToolFormat(Protocol):
-    """Writes tools into conversations, and reads calls.
+    """Writes tools into conversations, and parses calls.
 
     It may also have the `marks` and `is_bare` of a `TextFormat`, for `read_reply`.
     """
 
     def flatten(self, conversation: Conversation) -> Conversation:
-        """The conversation as a chat template (or an API) takes it.
+        """The conversation in the form for a chat template (or an API).
 
-        One without tools, calls, results and names is returned as it is.
+        A conversation without tools, calls, results and names is returned unchanged.
         """
         ...
 
     def parse(self, text: str) -> Message:
-        """The assistant's message that the text is: its calls, and the text beside them.
+        """Parse a text into the assistant's message: its calls, and the text besides them.
 
-        A malformed call stays text. It never raises, and takes linear time, for the
-        text may come from any model.
+        A malformed call stays text. It never raises, and takes linear time, because the text may
+        come from any model.
         """
         ...

@@ -1,13 +1,13 @@
-"""Calls that are JSON without any mark around it, as models write them in many forms.
+"""Calls that are JSON without any mark around it, in the many forms that models write.
 
 {"name": "search", "arguments": {"query": "x"}}      also "parameters", as Llama 3 has it
 [{"name": ...}, {"name": ...}]                       several, also one after another
 {"type": "function", "function": {"name": ..., "arguments": "{}"}}       OpenAI's
 {"role": "assistant", "content": null, "tool_calls": [{"function": ...}]}    its message
 
-An answer may hold such JSON, too. It is a call only at the end of a text, in a ```json fence or
-not, and only if it has nothing but what a call has. `read_reply` also asks for the name of a
-declared tool.
+An answer may contain such JSON, too. It counts as a call only at the end of a text, with or without
+a ```json fence, and only if it has no other fields than a call. `read_reply` also requires the name
+of a declared tool.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _LAST = ("}", "]", "```")
 
 
 def last_spans(text: str, at: int, read: Callable[[Any], Sequence[ToolCall]]) -> Iterator[Span]:
-    """The calls with which the text ends; None of them if it ends otherwise.
+    """The calls at the end of the text; empty if it ends otherwise.
 
     Args:
-        read: the calls that a value is; none if it is something else.
+        read: parses a value as calls; returns none if it is something else.
     """
     if not text.rstrip().endswith(_LAST):
         return
@@ -72,13 +72,13 @@ def calls_of(value: Any) -> list[ToolCall]:
 
 
 def listed_calls(value: Any) -> list[ToolCall]:
-    """The calls of a message of OpenAI's, `{"tool_calls": [...]}`."""
+    """The calls in a message of OpenAI's, `{"tool_calls": [...]}`."""
     listed = value.get("tool_calls") if isinstance(value, dict) else None
     return calls_of(listed) if isinstance(listed, list) else []
 
 
 def bare_fault(text: str, at: int) -> str | None:
-    """The fault of a text that begins as a call does, has arguments, and cannot be parsed."""
+    """The fault of a text that begins like a call, has arguments, and cannot be parsed."""
     first = _FIRST.match(text, at) or _FIRST.match(text, max(text.find("```", at), at))
     if not first or not _ARGUMENTS.search(text, first.end()):
         return None
@@ -114,5 +114,5 @@ def _call(value: Any) -> ToolCall | None:
 
 
 def _arguments(given: Any) -> Any:
-    """Arguments may be JSON text, as OpenAI has them."""
+    """Arguments may be JSON text, as in OpenAI's API."""
     return parse_json(given) if isinstance(given, str) else given

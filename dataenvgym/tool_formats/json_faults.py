@@ -1,4 +1,4 @@
-"""Short sentences on JSON that is not a call; at most 200 characters each."""
+"""Short sentences about JSON that is not a valid call; at most 200 characters each."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def fault_at(
     arguments: bool = False,
     several: bool = False,
 ) -> str | None:
-    """The fault of the JSON of a call that begins at `start`; None if a call can be parsed.
+    """The fault in the JSON of a call that begins at `start`; None if it can be parsed.
 
     Args:
         mark: the text before it.
         closing: the text that must follow it; "" for any.
-        arguments: the JSON has the arguments alone.
+        arguments: the JSON contains only the arguments.
         several: it may be a list of calls.
     """
     if not text.startswith(("{", "[") if several else "{", start):
@@ -72,7 +72,7 @@ def call_fault(value: Any) -> str | None:
 
 
 def shown(text: str, most: int = _SHOWN) -> str:
-    """The beginning of a text, in one line and in characters that every reader has."""
+    """The beginning of a text, in one line, with characters that every parser accepts."""
     cut = ascii(text[: most + 1])[1:-1]
     return cut if len(cut) <= most else cut[: most - 3] + "..."
 

@@ -1,4 +1,4 @@
-"""JSON in the middle of a text: written, and read where anybody may have written it."""
+"""JSON in the middle of a text: written, and parsed from untrusted text."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 import re
 from typing import Any
 
-# What may follow on what inside an object is left to the parser. A character that begins no token
-# ends the search: letters such as those of a marker behind which the next object is sought. So no
-# part of a text is looked at more than twice, however many markers there are.
+# The order of tokens inside an object is left to the parser. A character that begins no token ends
+# the search, such as a letter of the marker before the next object. So no part of a text is scanned
+# more than twice, however many markers there are.
 _TOKEN = re.compile(
     r'[\s,:]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|true|false|null|-?\d[\d.eE+-]*+', re.DOTALL
 )
 _SHORT = 10_000
-"""Characters of a text that is parsed without a search for the object's end. An error costs the
-parser as many steps as characters come before it, so a longer text is searched first."""
+"""Texts up to this length are parsed without first searching for the object's end. An error costs
+the parser as many steps as there are characters before it, so longer texts are searched first."""
 
 to_json = json.JSONEncoder(ensure_ascii=False).encode
-"""JSON as LLaMA-Factory and chat templates write it."""
+"""JSON in the form of LLaMA-Factory and chat templates."""
 
 
 def _refuse(constant: str) -> None:
@@ -28,15 +28,15 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def read_object(text: str, start: int) -> tuple[dict[str, Any], int] | None:
-    """The object that begins at `start`, and where it ends; None if there is none.
+    """The object that begins at `start`, and its end; None if there is none.
 
-    Line breaks and other control characters may be in its strings as they are.
+    Its strings may contain raw line breaks and other control characters.
     """
     return read_value(text, start) if text.startswith("{", start) else None
 
 
 def read_value(text: str, start: int) -> tuple[Any, int] | None:
-    """The object or list that begins at `start`, and where it ends; None if there is none."""
+    """The object or list that begins at `start`, and its end; None if there is none."""
     if not text.startswith(("{", "["), start):
         return None
     try:
@@ -49,7 +49,7 @@ def read_value(text: str, start: int) -> tuple[Any, int] | None:
 
 
 def parse_json(text: str) -> Any:
-    """The value that the text is.
+    """Parse the text.
 
     Raises:
         ValueError: if it is not JSON; a `json.JSONDecodeError` says where.
@@ -59,16 +59,16 @@ def parse_json(text: str) -> Any:
 
 
 def parse_from(text: str, start: int) -> tuple[Any, int]:
-    """The value that begins at `start`, and where it ends; an error takes as long as all before it.
+    """The value that begins at `start`, and its end; an error takes time linear in its position.
 
     Raises:
-        ValueError, RecursionError: as `parse_json` does.
+        ValueError, RecursionError: see `parse_json`.
     """
     return _DECODER.raw_decode(text, start)
 
 
 def tokens_end(text: str, start: int) -> tuple[int, bool]:
-    """Where the brackets that open at `start` are closed, or where no JSON follows, and which."""
+    """The end of the brackets opened at `start`, or of the valid JSON; and whether they close."""
     at, depth = start, 0
     while token := _TOKEN.match(text, at):
         at = token.end()

@@ -1,4 +1,4 @@
-"""Calls as Llama 3 writes them, in the words of Meta's prompts, which are LLaMA-Factory's too.
+"""Calls as Llama 3 writes them, with the words of Meta's prompts, also in LLaMA-Factory.
 
 {"name": "search", "parameters": {"query": "x"}}
 
@@ -18,7 +18,7 @@ from dataenvgym.tool_formats.llama_factory import join_results
 from dataenvgym.tool_formats.text import Span, TextFormat
 
 TODAY = "26 Jul 2024"
-"""The day that the prompt says it is: the one that Llama 3.1's own chat template says, always."""
+"""The day in the prompt: Llama 3.1's own chat template always uses this day."""
 
 _TOOLS = """\
 Cutting Knowledge Date: December 2023

@@ -1,4 +1,4 @@
-"""The format that LLaMA-Factory 0.9.5 writes with the student's own chat template.
+"""The format that LLaMA-Factory 0.9.5 uses with the student's own chat template.
 
 Action: search
 Action Input: {"query": "x"}
@@ -63,7 +63,7 @@ def _calls(calls: Sequence[ToolCall]) -> str:
 
 
 def join_results(results: Sequence[str]) -> str:
-    """Results in a row, as LLaMA-Factory joins them whatever the format is."""
+    """Consecutive results, joined as LLaMA-Factory joins them in every format."""
     return "\n</tool_response>\n<tool_response>\n".join(results)
 
 

@@ -7,10 +7,10 @@ from dataenvgym.tool_formats.text import TextFormat
 
 
 def malformed_call(text: str) -> str | None:
-    """One sentence on a malformed call in the text.
+    """One sentence about a malformed call in the text.
 
-    None for an ordinary text, and for one whose calls can all be read. It has 200 characters at
-    most, whatever the text; it takes linear time, and never raises.
+    None for an ordinary text, and for one whose calls can all be parsed. The sentence has at most
+    200 characters. It takes linear time, and never raises.
     """
     if not (formats := formats_in(text)):
         return None

@@ -1,9 +1,9 @@
-"""Calls as Mistral's models write them, in the words of LLaMA-Factory's `mistral_small`.
+"""Calls as Mistral's models write them, with the words of LLaMA-Factory's `mistral_small`.
 
 [TOOL_CALLS][{"name": "search", "arguments": {"query": "x"}}]
 
-The tokenizers have special tokens for the marks. A server or tokenizer may take those out of a
-reply; the list that is then left is read as `json_calls` says.
+The tokenizers have special tokens for the marks. A server or tokenizer may remove those from a
+reply; the remaining list is then parsed by `json_calls`.
 """
 
 from __future__ import annotations

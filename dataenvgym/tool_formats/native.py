@@ -1,7 +1,7 @@
-"""For servers that are sent tools, calls and results apart from the text.
+"""For servers that get tools, calls and results separately from the text.
 
-Calls in their answers are written back as text in the form of `hermes`, for a reply is text. An
-answer that is OpenAI's JSON of a message, `{"tool_calls": [...]}`, is read as well.
+Calls in their answers are written as text in the form of `hermes`, because a reply is text. An
+answer in the form of OpenAI's message, `{"tool_calls": [...]}`, is parsed as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataenvgym.tool_formats.text import end_of_thought, message_of, spoken
 
 
 class NativeFormat:
-    """Leaves conversations as they are, but for names, which servers take in no common form."""
+    """Leaves conversations unchanged, except for names, for which servers have no common form."""
 
     marks = (*HERMES.marks, '"tool_calls"')
 
@@ -29,7 +29,7 @@ class NativeFormat:
         )
 
     def parse(self, text: str) -> Message:
-        """The assistant's message that the text is."""
+        """Parse a text into the assistant's message."""
         message = HERMES.parse(text)
         return message if message.tool_calls else _parse_message(text)
 

@@ -1,11 +1,11 @@
-"""Calls in a few words, for the pocket students, whose messages would otherwise be mostly JSON.
+"""Calls in a few words, for the pocket students; as JSON, most of their messages would be syntax.
 
 ##carry item tea place mill
 ##pack items tea, rice
 ##ring hours 3, 9
 
 Tools are declared by their names, and results begin with `=`. A value is a word, a number, `true`,
-`false`, `null`, or several of them with commas between; anything else is JSON.
+`false`, `null`, or several of them separated by commas; anything else is JSON.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _value(value: Any) -> str:
     return _name(value) if is_word else _to_json(value)
 
 
-# --- reading: a line at a time, so that no part of a text is looked at twice ----------------------
+# --- parsing: line by line, so that no part of a text is scanned twice ----------------------------
 
 
 def _spans(text: str, at: int) -> Iterator[Span]:
@@ -75,7 +75,7 @@ def _spans(text: str, at: int) -> Iterator[Span]:
 
 
 def _call(line: str) -> ToolCall | None:
-    """The call that a line holds behind its `##`, or None."""
+    """The call in a line, after its `##`, or None."""
     try:
         name, at = _read_name(line, 0)
         arguments: dict[str, Any] = {}
@@ -115,7 +115,7 @@ def _read_value(line: str, at: int) -> tuple[Any, int]:
 
 
 def _fault(text: str, at: int) -> str | None:
-    """A reply that is one line with a call, and nothing else, tries to be one."""
+    """The fault of a reply that consists of one line with a malformed call."""
     line = text[at:].strip()
     if "\n" in line or not _ALONE.match(line) or _call(line[2:]):
         return None

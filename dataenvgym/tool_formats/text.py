@@ -1,7 +1,7 @@
-"""A format that writes everything as text: the conversation has plain turns only.
+"""Formats that write everything as text: the conversation has plain turns only.
 
-The tools go into the system message, calls into the assistant's text, and what others say between
-two replies is one user turn, if results or named users are among it.
+The tools go into the system message and calls into the assistant's text. The messages of others
+between two replies are one user turn, if results or named users are among them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import groupby
 from dataenvgym.records import Conversation, Message, Tool, ToolCall, is_one_turn, turns_of
 
 Span = tuple[int, int, ToolCall]
-"""Where a call begins and ends in a text, and the call."""
+"""The beginning and end of a call in a text, and the call."""
 
 
 def _no_fault(text: str, at: int) -> str | None:
-    """Nothing is known of texts that try a call."""
+    """No fault: the format cannot recognize attempted calls."""
     return None
 
 
@@ -26,16 +26,16 @@ class TextFormat:
     """A `ToolFormat` made of four functions, and the marks of its calls.
 
     Attributes:
-        tools: the text that declares tools; it follows on the system message.
-        calls: the text of calls; it follows on the assistant's text.
-        results: the text of results in a row.
-        spans: the calls in a text from a place on, in their order.
-        marks: a text without any of these neither has nor tries a call, so that nothing need be
-            looked for; empty if there is nothing of the kind.
-        is_bare: a call looks like what an answer may be, such as JSON: `read_reply` takes it for
-            a call only if it names a declared tool.
-        fault: what is wrong with a call that cannot be read, in a text from a place on, in one
-            sentence of 200 characters at most; None for a text that tries no call.
+        tools: writes the text that declares tools; it follows the system message.
+        calls: writes calls; they follow the assistant's text.
+        results: writes consecutive results.
+        spans: finds the calls in a text from a position on, in order.
+        marks: a text without any of these contains and attempts no call, so it need not be
+            searched; empty if there are no such marks.
+        is_bare: a call looks like a possible answer, such as JSON; `read_reply` accepts it only if
+            it names a declared tool.
+        fault: the fault of a malformed call in a text from a position on, in one sentence of at
+            most 200 characters; None if the text attempts no call.
     """
 
     tools: Callable[[Sequence[Tool]], str]
@@ -64,7 +64,7 @@ class TextFormat:
         return tuple(plain)
 
     def parse(self, text: str) -> Message:
-        """The assistant's message that the text is; a thought at its beginning calls nothing."""
+        """Parse a text into the assistant's message; calls in its opening thought do not count."""
         return message_of(text, self.spans(text, end_of_thought(text)))
 
     def malformed(self, text: str) -> str | None:
@@ -84,7 +84,7 @@ class TextFormat:
 
 
 def message_of(text: str, spans: Iterable[Span]) -> Message:
-    """The assistant's message that the text is, with the calls in these places."""
+    """The assistant's message for the text, with the calls at these positions."""
     calls, pieces, at = [], [], 0
     for start, end, call in spans:
         calls.append(call)
@@ -98,12 +98,12 @@ def message_of(text: str, spans: Iterable[Span]) -> Message:
 
 
 def spoken(message: Message) -> str:
-    """The message's text, after the name of the user who says it."""
+    """The message's text, with the name of the user before it."""
     return f"{message.name}: {message.content}" if message.name else message.content
 
 
 def end_of_thought(text: str) -> int:
-    """Where a thought at the beginning of a reply ends; 0 if there is none."""
+    """The end of a thought at the beginning of a reply; 0 if there is none."""
     if not text.lstrip().startswith("<think>"):
         return 0
     end = text.find("</think>")
@@ -111,7 +111,7 @@ def end_of_thought(text: str) -> int:
 
 
 def is_plain(conversation: Conversation) -> bool:
-    """Whether every format leaves it as it is: no tools, calls, results and names are in it."""
+    """Whether every format leaves it unchanged: it has no tools, calls, results or names."""
     return all(map(_is_plain, conversation))
 
 

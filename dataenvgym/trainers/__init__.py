@@ -1,23 +1,22 @@
-"""Trainers: a LLaMA-Factory YAML file and dataset folder go in, an adapter folder comes out.
+"""Trainers: from a LLaMA-Factory YAML file and dataset folder to an adapter folder.
 
-interface       what a predictor asks of a trainer
+interface       the protocol of trainers
 llama_factory   LLaMA-Factory itself, in an environment of its own
-in_process      a trainer in this process: its options, and the way through one training
-    chat_format   a tokenizer's chat template, taken apart into the slots of each turn
-    examples      training records -> tokens and labels, for each stage
+in_process      a trainer in this process: its options, and the steps of one training
+    chat_format   a tokenizer's chat template, split into the slots of each turn
+    examples      from training records to tokens and labels, for each stage
     objectives    the losses of the stages
     batches       the order of the examples, and padding
     loop          the optimization
-    folding       ... and a faster way through small layers
+    folding       ... and a faster computation of small layers
     student       base models and tokenizers from disk
     adapters      LoRA adapters: new ones, on a base model, as files
-    merging       ... and summed into its weights
-    support       what the trainer in this process has of LLaMA-Factory's options
-    compute       who computes on how many cores
+    merging       ... and merged into its weights
+    support       the supported options of LLaMA-Factory
+    compute       the use of CPU cores
 
-What is trained in this process is what LLaMA-Factory 0.9.5 would train from the same files: the
-same tokens, the same supervised ones among them, the same batches in the same order, the same
-losses.
+Training in this process matches LLaMA-Factory 0.9.5 on the same files: the same tokens, the same
+supervised tokens, the same batches in the same order, the same losses.
 """
 
 from dataenvgym.trainers.in_process import InProcessTrainer

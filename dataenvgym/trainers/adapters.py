@@ -1,7 +1,7 @@
 """LoRA adapters: as files in PEFT's format, in memory, and on a base model.
 
-A base model is never touched: an adapter is put on a twin of it (see `student.twin`), which shares
-its weights.
+A base model is never changed: an adapter is attached to a twin of it (see `student.twin`), which
+shares its weights.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Adapter:
         if not isinstance(config, dict) or config.get("peft_type") != "LORA":
             found = config.get("peft_type") if isinstance(config, dict) else config
             raise AdapterError(f"{folder / _CONFIG_FILE}: peft_type is {found!r}, expected 'LORA'")
-        if config.get("megatron_config"):  # PEFT would import the module `megatron_core` names
+        if config.get("megatron_config"):  # PEFT would import the module that `megatron_core` names
             raise AdapterError(f"{folder / _CONFIG_FILE}: megatron_config is set, expected null")
         return cls(config, weights)
 
     @classmethod
     def of(cls, model: Any, base_name: str) -> Adapter:
-        """The adapter that a PEFT model carries."""
+        """The adapter of a PEFT model."""
         config = model.peft_config[_NAME].to_dict()
         config |= {"base_model_name_or_path": base_name, "inference_mode": True}
         weights = get_peft_model_state_dict(model, adapter_name=_NAME, save_embedding_layers=False)
@@ -74,17 +74,17 @@ class Adapter:
         )
 
     def write(self, folder: Path) -> None:
-        """Write the adapter's files into `folder`; equal adapters have equal bytes."""
+        """Write the adapter's files into `folder`; equal adapters give equal bytes."""
         write_json(folder / _CONFIG_FILE, self.config)
         write_bytes(folder / _WEIGHTS_FILE, save(self.weights, metadata={"format": "pt"}))
 
 
 def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
-    """A twin of the base model that carries the adapter, as a PEFT model.
+    """A twin of the base model with the adapter, as a PEFT model.
 
     Raises:
-        AdapterError: if the adapter was made for another base: it has layers that this one has
-            not, or of other sizes.
+        AdapterError: if the adapter was made for another base: it has layers that this one lacks,
+            or of other sizes.
     """
     with _quiet():
         try:
@@ -111,7 +111,7 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
 
 
 def new_adapter(base: Any, config: TrainingConfig) -> Any:
-    """A twin of the base model with a new adapter to train, which changes nothing yet.
+    """A twin of the base model with a new adapter to train, which has no effect yet.
 
     Raises:
         ConfigurationError: if `lora_target` names no layer of the model.
@@ -141,7 +141,7 @@ def _peft_config(adapter: Adapter) -> Any:
 
 
 def _linear_layers(model: Any) -> list[str]:
-    """The names of all linear layers but the output layer."""
+    """The names of all linear layers except the output layer."""
     names = {
         name.rsplit(".", 1)[-1]
         for name, module in model.named_modules()
@@ -151,7 +151,7 @@ def _linear_layers(model: Any) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A configuration value as JSON has it; sets become sorted lists, so that bytes are equal."""
+    """A configuration value as JSON; sets become sorted lists, so that bytes are equal."""
     if isinstance(value, set | frozenset):
         return sorted(value)
     if isinstance(value, dict):

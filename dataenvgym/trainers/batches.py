@@ -1,7 +1,7 @@
-"""The order in which a training sees its examples, and padding.
+"""The order of the examples in a training, and padding.
 
-The order is the one that transformers' trainer (and with it LLaMA-Factory) draws for the same
-seed: a fresh permutation for every epoch, cut into batches, the last one perhaps smaller.
+The order is the same as in transformers' trainer (and so in LLaMA-Factory) for the same seed: a new
+permutation for every epoch, cut into batches, the last one possibly smaller.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Update:
-    """One step of the optimizer: the batches whose gradients are added up for it.
+    """One step of the optimizer: the batches whose gradients are summed for it.
 
     Attributes:
-        epoch: epochs done when it is over, as a fraction.
+        epoch: number of epochs done after this step, as a fraction.
         batches: positions of the examples.
     """
 
@@ -68,7 +68,7 @@ class Batch:
 
 
 def pad(examples: Sequence[Example], padding: int, device: torch.device) -> Batch:
-    """The examples as one batch, filled up with the token `padding`."""
+    """The examples as one batch, padded with the token `padding`."""
     length = max(len(example.tokens) for example in examples)
     rows = [(e.tokens, e.labels, length - len(e.tokens)) for e in examples]
     return Batch(

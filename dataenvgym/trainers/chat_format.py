@@ -1,10 +1,10 @@
 """A tokenizer's chat template, split into the text around each turn.
 
 A trainer must know which tokens are the student's own. So the template is rendered once with
-placeholders and cut into slots, and every message is put into its slot by itself. The rules are
-LLaMA-Factory's for a training without `template`. That holds for tools too: datasets of predictors
-have none (they are written as text there), and those of other people's are written as
-LLaMA-Factory writes them.
+placeholders and split into slots, and every message is put into its slot separately. The rules are
+those of LLaMA-Factory for a training without `template`. They apply to tools, too: datasets of
+predictors have none (they are written as text there), and in other datasets they are written like
+in LLaMA-Factory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class TrainingTurn:
-    """The text before a reply, and the reply, each as pieces that are tokenized apart."""
+    """The text before a reply, and the reply, each as pieces that are tokenized separately."""
 
     prompt: tuple[str, ...]
     response: tuple[str, ...]
@@ -37,12 +37,12 @@ class ChatFormat:
     """The slots of a chat template; `{{content}}` marks the place of the message.
 
     Attributes:
-        prefix: begins every conversation (a bos token, as a rule).
+        prefix: begins every conversation (usually a bos token).
         system: slot of the system message, or None if the template has no such role.
-        user: slot of a user message, up to where the assistant begins to speak.
+        user: slot of a user message, up to the beginning of the assistant's reply.
         assistant: slot of a reply, with its ending.
-        default_system: the system message of conversations that have none.
-        thinks: a reply without a thought gets an empty one before it.
+        default_system: the system message of conversations without one.
+        thinks: whether a reply without a thought gets an empty one before it.
     """
 
     prefix: str
@@ -57,7 +57,7 @@ class ChatFormat:
         """The slots of the tokenizer's chat template.
 
         Raises:
-            ConfigurationError: if it has no template, or one that cannot be cut into slots.
+            ConfigurationError: if it has no template, or one that cannot be split into slots.
         """
         check_chat_template(tokenizer)
         prefix = tokenizer.decode(tokenizer.encode(""))
@@ -96,7 +96,7 @@ class ChatFormat:
         return cls(prefix, system, user, assistant, default_system, thinks)
 
     def turns(self, messages: Conversation) -> list[TrainingTurn]:
-        """The turns of a conversation to train every reply of (LLaMA-Factory: stage `sft`)."""
+        """The turns of a conversation, to train all its replies (LLaMA-Factory: stage `sft`)."""
         system, messages = _split(self._flat(messages))
         return [
             TrainingTurn(
@@ -107,7 +107,7 @@ class ChatFormat:
         ]
 
     def last_turn(self, messages: Conversation) -> TrainingTurn:
-        """A conversation as one turn, to train the last reply only (stages `dpo` and `kto`)."""
+        """A conversation as one turn, to train only the last reply (stages `dpo` and `kto`)."""
         system, messages = _split(self._flat(messages))
         prompt: tuple[str, ...] = ()
         for i, message in enumerate(messages[:-1]):
@@ -121,7 +121,7 @@ class ChatFormat:
         return TrainingTurn(prompt=prompt, response=self._response(messages[-1], self.thinks))
 
     def _flat(self, messages: Conversation) -> Conversation:
-        """Plain turns; tools follow on the default system message, where there is no other."""
+        """Plain turns; tools follow the default system message if there is no other."""
         if (tools := messages[0].tools) and messages[0].role != "system" and self.default_system:
             own = Message(role="system", content=self.default_system, tools=tools)
             messages = (own, *messages)
@@ -172,7 +172,7 @@ def _split(messages: Conversation) -> tuple[str, Conversation]:
 
 
 def _inserted(shorter: str, longer: str) -> str:
-    """The characters that `longer` has between those of `shorter`."""
+    """The text that `longer` has in addition to `shorter`."""
     inserted, i = "", 0
     for character in longer:
         if i == len(shorter):

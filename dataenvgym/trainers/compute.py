@@ -1,9 +1,9 @@
-"""Who computes on how many cores.
+"""Distributes computations over CPU cores.
 
-Small models gain little from several threads inside one operation, and lose a lot where cores are
+Small models gain little from several threads inside one operation, and lose much where cores are
 shared: every operation then waits for the slowest thread. So on CPU each operation runs on one
-thread, and `threads` independent pieces of work (batches, parts of a batch) run side by side.
-A piece computes the same, however many run beside it.
+thread, and `threads` independent tasks (batches, parts of a batch) run in parallel. The result of a
+task does not depend on how many run at the same time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GLOBAL_RNG = threading.RLock()
 
 
 class Run(Protocol):
-    """Applies a function to every item, some of them side by side; results in order."""
+    """Applies a function to every item, some of them in parallel; results in order."""
 
     def __call__(self, function: Callable[[_T], _R], items: Sequence[_T], /) -> list[_R]: ...
 
@@ -37,7 +37,7 @@ class Run(Protocol):
 def workers(threads: int, device: torch.device) -> Iterator[Run]:
     """Work on `device`: on CPU `threads` items at a time, elsewhere one after the other.
 
-    Torch's thread count is as before at the end. On CPU, one such block runs at a time.
+    Torch's thread count is restored at the end. On CPU, one such block runs at a time.
     """
     if device.type != "cpu":
         yield lambda function, items: [function(item) for item in items]
@@ -45,7 +45,7 @@ def workers(threads: int, device: torch.device) -> Iterator[Run]:
     with _ONE_THREAD:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
-        # made after the count was set: new threads take it over
+        # made after the count was set: new threads inherit it
         pool = ThreadPoolExecutor(threads, thread_name_prefix="compute")
         try:
             yield lambda function, items: list(pool.map(function, items))
@@ -55,13 +55,13 @@ def workers(threads: int, device: torch.device) -> Iterator[Run]:
 
 
 def precision(device: torch.device, *, bf16: bool) -> AbstractContextManager[Any]:
-    """The precision in which a training computes, in the thread that enters it."""
+    """The precision of a training, for the thread that enters the context."""
     return torch.autocast(device.type, dtype=torch.bfloat16) if bf16 else nullcontext()
 
 
 @contextmanager
 def global_rng(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's global generators, for code that can use no other: seeded here, put back after."""
+    """Seed torch's global generators, for code that can use no others; restore them afterwards."""
     devices = [torch.cuda.current_device()] if device.type == "cuda" else []
     with _GLOBAL_RNG, torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)  # noqa: TID251  this is the one place for such code
@@ -69,7 +69,7 @@ def global_rng(seed: int, device: torch.device) -> Iterator[None]:
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device of that name; "auto" is the first CUDA device where there is one, else the CPU."""
+    """The device of that name; "auto" is the first CUDA device if there is one, else the CPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

@@ -1,8 +1,7 @@
 """Training records as tokens and labels, for each stage.
 
-A label is the token itself where it is to be learned, and `IGNORED` elsewhere. Long examples are
-cut as LLaMA-Factory cuts it: a turn's prompt and response share the room that is left, in favor
-of the shorter of the two.
+A label is the token itself if it should be learned, else `IGNORED`. Long examples are cut as in
+LLaMA-Factory: a turn's prompt and response share the remaining room, in favor of the shorter one.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from dataenvgym.trainers.chat_format import ChatFormat, TrainingTurn
 
 IGNORED = -100
 
-# LLaMA-Factory works through a dataset in pieces of this size, and two things happen within a
-# piece only: texts are packed, and KTO's mismatched answers are drawn.
+# LLaMA-Factory processes a dataset in pieces of this size, and two things happen only within a
+# piece: texts are packed, and KTO's mismatched answers are drawn.
 _PIECE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Tokens and their labels, equally many; `n_cut` more tokens had no room."""
+    """Tokens and their labels, of equal number; `n_cut` more tokens had no room."""
 
     tokens: list[int]
     labels: list[int]
@@ -58,7 +57,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A conversation, with the weight and the number of tokens of each of the assistant's turns."""
+    """A conversation, with the weight and the number of tokens of each assistant turn."""
 
     example: Example
     weights: list[float | None]
@@ -83,7 +82,7 @@ def supervised_examples(
 def preference_examples(
     records: Sequence[PreferenceDatum], tokenizer: Any, cutoff: int
 ) -> list[Pair]:
-    """Stage `dpo`. Of segments, turns that do not fit are left out on both sides."""
+    """Stage `dpo`. In segments, turns that do not fit are left out on both sides."""
     form = ChatFormat.parse(tokenizer)
     sides = [
         tuple(_segment(form, record.prompt, answer) for answer in record.segments)
@@ -94,7 +93,7 @@ def preference_examples(
 
 
 def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) -> list[Judged]:
-    """Stage `kto`; the mismatched answer is the one of the record before."""
+    """Stage `kto`; the mismatched answer is that of the previous record."""
     form = ChatFormat.parse(tokenizer)
     turns = []
     for start in range(0, len(records), _PIECE):
@@ -121,8 +120,8 @@ def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) ->
 def scored_examples(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int) -> list[Scored]:
     """Stage `scored`: every reply is learned by its weight.
 
-    A turn that does not fit whole is left out, with its weight and with what follows: a weight was
-    given for a whole turn. So a record may keep no turns.
+    A turn that does not fit completely is left out, with its weight and all later turns, because
+    a weight is for a whole turn. So a record may keep no turns.
     """
     form = ChatFormat.parse(tokenizer)
     conversations = [form.turns(record.conversation) for record in records]
@@ -138,7 +137,7 @@ def text_examples(
 ) -> list[Example]:
     """Stage `pt`: every token is learned.
 
-    Packed, texts fill blocks of `cutoff` tokens; a rest that fills no block is left out.
+    With packing, texts fill blocks of `cutoff` tokens; an incomplete block is left out.
     """
     texts = [record.text + tokenizer.eos_token for record in records]
     begins = getattr(tokenizer, "add_bos_token", False)
@@ -247,10 +246,10 @@ def _counting_cut(example: Example, turns: Sequence[TrainingTurn], pieces: _Piec
 
 
 def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:
-    """How many tokens of a prompt and of its response are kept where there is room for `room`.
+    """How many tokens of a prompt and of its response are kept if there is room for `room`.
 
-    A response that takes less than half of the room is kept whole at the prompt's cost; a prompt
-    that does, at the response's cost; otherwise both are cut by the same share.
+    A response that takes less than half of the room is kept whole and the prompt is cut, or the
+    other way round; otherwise both are cut in proportion.
     """
     if 2 * n_response < room:
         limit = room
@@ -263,13 +262,13 @@ def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:
 
 
 def padding_token(tokenizer: Any) -> int:
-    """The token that fills up a batch."""
+    """The token for padding a batch."""
     token = tokenizer.pad_token_id
     return int(tokenizer.eos_token_id if token is None else token)
 
 
 def _all_learned(tokens: list[int], tokenizer: Any, n_cut: int = 0) -> Example:
-    # padding is told by its token in this stage, so a text's own such tokens are not learned
+    # this stage recognizes padding by its token, so a text\'s own tokens like it are not learned
     pad = padding_token(tokenizer)
     return Example(tokens, [IGNORED if token == pad else token for token in tokens], n_cut)
 

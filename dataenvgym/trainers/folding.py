@@ -1,8 +1,8 @@
-"""A faster way through the small layers of a model that carries a LoRA adapter.
+"""A faster computation of the small layers of a model with a LoRA adapter.
 
-PEFT computes `x W' + s (x A') B'`: three products and two sums over all tokens, and more on the
-way back. Where a layer is small, what costs is the number of operations, and `x (W + s B A)'` is
-the same with fewer of them. Where it is large, PEFT's way is cheaper, and stays.
+PEFT computes `x W' + s (x A') B'`: three products and two sums over all tokens, and more in the
+backward pass. In a small layer, the number of operations dominates, and `x (W + s B A)'` gives the
+same with fewer of them. In a large layer PEFT's computation is cheaper, and is kept.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import torch
 import torch.nn.functional as F
 from peft.tuners.lora import Linear
 
-# The most weights of a small layer.
+# The largest number of weights of a small layer.
 _SMALL = 2**17
 
 
 def fold_small_layers(model: Any) -> None:
-    """Let the PEFT model's small LoRA layers compute the faster way.
+    """Let the PEFT model's small LoRA layers use the faster computation.
 
-    Layers with dropout, with a variant of LoRA, or in half precision compute as before.
+    Layers with dropout, with a variant of LoRA, or in half precision are unchanged.
     """
     layers: list[Any] = [layer for layer in model.modules() if type(layer) is Linear]
     for layer in filter(_is_plain, layers):

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 class InProcessTrainer:
-    """Trains a LoRA adapter as a LLaMA-Factory file says, in this process.
+    """Trains a LoRA adapter from a LLaMA-Factory file, in this process.
 
-    It has the stages `sft`, `pt`, `dpo` (sigmoid loss) and `kto`, and `scored`, which LLaMA-Factory
-    does not have. On CPU, the same files and the same number of threads give the same adapter, bit
-    for bit.
+    It supports the stages `sft`, `pt`, `dpo` (sigmoid loss) and `kto`, and `scored`, which
+    LLaMA-Factory does not have. On CPU, the same files and the same number of threads give the same
+    adapter, bit for bit.
 
     Args:
         threads: CPU cores to compute on.
-        device: "cpu", "cuda", or "auto" for CUDA where there is some.
-        options: LLaMA-Factory's, as `TrainingConfig` has them (`lora_rank`, `learning_rate`,
+        device: "cpu", "cuda", or "auto" for CUDA if there is any.
+        options: LLaMA-Factory's, as in `TrainingConfig` (`lora_rank`, `learning_rate`,
             `num_train_epochs`, ...), for every training.
 
     Raises:
-        ConfigurationError: for an option that is unknown, has a value that it cannot have, or
-            belongs to one training and is the predictor's to set (paths, stage, seed).
-        UnsupportedStageError: for an option that LLaMA-Factory has and this trainer has not.
+        ConfigurationError: for an unknown option, an invalid value, or an option that the
+            predictor sets for each training (paths, stage, seed).
+        UnsupportedStageError: for an option that LLaMA-Factory has and this trainer lacks.
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class InProcessTrainer:
         return self._config
 
     def train(self, config_path: Path) -> Path:
-        """Train as the YAML file says; the adapter's folder (option `output_dir`).
+        """Train from the YAML file; return the adapter's folder (option `output_dir`).
 
-        Beside the folder, `trainer_log.jsonl` tells loss, gradient norm and learning rate of
-        each step. The folder appears when everything is in it.
+        Next to the folder, `trainer_log.jsonl` has the loss, gradient norm and learning rate of
+        each step. The folder appears when it is complete.
 
         Raises:
-            UnsupportedStageError: for a stage or option that this trainer does not have.
-            DatasetFormatError: if a file is not what it should be.
-            TrainingError: if there is nothing to learn from, or learning breaks down.
+            UnsupportedStageError: for a stage or option that this trainer does not support.
+            DatasetFormatError: if a file is malformed.
+            TrainingError: if there is nothing to learn from, or a loss is not finite.
         """
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
@@ -97,7 +97,7 @@ def _train(config: TrainingConfig, threads: int, device_name: str) -> Path:
         else:
             start = adapters.Adapter.read(Path(config.adapter_name_or_path))
             model = adapters.put_on(base, start, trainable=True)
-        # what is measured against a reference is learned without dropout, like the reference
+        # a loss relative to a reference is computed without dropout, like the reference
         is_clipped = config.stage == "scored" and config.scored_clip is not None
         model.train(not is_clipped and config.stage not in ("dpo", "kto"))
         fold_small_layers(model)
@@ -191,7 +191,7 @@ def _scored_objective(
 
 
 def _reference(config: TrainingConfig, base: Any) -> Any:
-    """The model that preferences are measured against: the base, or the one that options name."""
+    """The reference model of preferences: the base, or the one that options name."""
     from dataenvgym.trainers import adapters
 
     folder = config.extra.get("ref_model_adapters")

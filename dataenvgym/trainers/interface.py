@@ -1,4 +1,4 @@
-"""The interface of trainers, which predictors call."""
+"""The protocol of trainers, which predictors call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
-"""The content of an adapter's folder, in PEFT's format."""
+"""The files in an adapter's folder, in PEFT's format."""
 
 _OF_ONE_TRAINING = (
     "model_name_or_path",
@@ -25,18 +25,18 @@ _OF_ONE_TRAINING = (
 
 @runtime_checkable
 class TrainerInterface(Protocol):
-    """Something that trains an adapter as a LLaMA-Factory file says.
+    """Trains an adapter from a LLaMA-Factory file.
 
     It may also have `config`, a `TrainingConfig`: the options of every training (see
     `options_of`).
     """
 
     def train(self, config_path: Path) -> Path:
-        """Train as the YAML file says; the adapter's folder, in PEFT format, whole.
+        """Train from the YAML file; return the complete adapter's folder, in PEFT format.
 
         Raises:
-            UnsupportedStageError: for a stage or option that this trainer does not have.
-            TrainingError: without a usable adapter at the end.
+            UnsupportedStageError: for a stage or option that this trainer does not support.
+            TrainingError: if there is no usable adapter at the end.
         """
         ...
 
@@ -44,11 +44,11 @@ class TrainerInterface(Protocol):
 def options_of(trainer: TrainerInterface) -> TrainingConfig:
     """The options of every training of that trainer: its `config`, or the default ones.
 
-    A predictor adds what belongs to one training: stage, student, dataset, folders, adapter to go
-    on from and seed.
+    A predictor adds the options of one training: stage, student, dataset, folders, adapter to
+    continue and seed.
 
     Raises:
-        ConfigurationError: if its `config` is something else, or it cannot train.
+        ConfigurationError: if its `config` is not a `TrainingConfig`, or it cannot train.
     """
     name = type(trainer).__name__
     if not isinstance(trainer, TrainerInterface):
@@ -68,7 +68,7 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
 
 
 def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError for options that a predictor sets anew for each training."""
+    """Raise ConfigurationError for options that a predictor sets for each training."""
     if taken := [name for name in options if name in _OF_ONE_TRAINING]:
         raise ConfigurationError(
             f"{taken} belong to one training, and the predictor sets them; expected options "

@@ -1,8 +1,8 @@
-"""The optimization: AdamW with a learning-rate schedule, as transformers' trainer does it.
+"""The optimization: AdamW with a learning-rate schedule, like transformers' trainer.
 
-A batch that is worth it is computed in parts, one for each core, of examples of like length; their
-gradients are added up in a fixed order. So the same seed and the same number of threads give the
-same weights, bit for bit, on CPU.
+A large batch is computed in parts, one for each core, with examples of similar length. Their
+gradients are added in a fixed order. So the same seed and the same number of threads give the same
+weights, bit for bit, on CPU.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dataenvgym.trainers.compute import Run, precision
 from dataenvgym.trainers.objectives import Objective
 from dataenvgym.trainers.support import extra_number
 
-# Tokens times the model's weights, above which a part of a batch is worth a core of its own:
-# below, most of the time goes into starting operations, and two parts start twice as many.
+# Tokens times the model's weights above which a part of a batch deserves a core of its own. Below,
+# most of the time is spent on starting operations, and two parts start twice as many.
 _WORTH_A_PART = 100_000_000
 
 
@@ -52,7 +52,7 @@ def optimize(
     """Train the model's trainable weights, in place; yields after each step.
 
     Args:
-        parts: into how many parts a batch is divided at most.
+        parts: largest number of parts of a batch.
         run: computes the parts.
 
     Raises:
@@ -102,7 +102,7 @@ def warmup_steps(config: TrainingConfig, total: int) -> int:
 
 
 class _Gradients:
-    """Computes losses and gradients, batches in parts."""
+    """Computes losses and gradients, with batches in parts."""
 
     def __init__(
         self, model: Any, objective: Objective, config: TrainingConfig, parts: int, run: Run
@@ -130,7 +130,7 @@ class _Gradients:
         return total_loss, total
 
     def _of_batch(self, batch: list[int], scale: float) -> list[tuple[float, list[torch.Tensor]]]:
-        """The same for each part of a batch."""
+        """The loss and gradients of each part of a batch."""
         with self._precision():
             context = self._objective.context(self._model, batch, self._run)
 
@@ -143,7 +143,7 @@ class _Gradients:
         return self._run(compute, self._divide(batch))
 
     def _divide(self, batch: list[int]) -> list[list[int]]:
-        """The batch in parts of like length, so that little is padding; the longest come first."""
+        """Split the batch into parts of similar length, to save padding; the longest come first."""
         work = self._n_weights * sum(map(self._objective.size, batch))
         parts = max(1, min(self._parts, work // _WORTH_A_PART))
         ordered = sorted(batch, key=self._objective.size, reverse=True)

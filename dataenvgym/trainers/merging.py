@@ -1,8 +1,8 @@
-"""An adapter summed into a model's weights, after which it costs nothing to compute with.
+"""Merges an adapter into a model's weights, after which it costs no extra computation.
 
-PEFT can do that for every kind of adapter. For the plain LoRA that our trainers make it is a
-product and a sum per layer, which is done here directly: hot-loading then takes a fraction of the
-time, and the weights are the same, bit for bit.
+PEFT can do that for every kind of adapter. For the plain LoRA of our trainers, it is one product
+and one sum per layer, which is done here directly: loading then takes a fraction of the time, and
+the weights are the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ANY = {
     *("task_type", "peft_type", "peft_version", "inference_mode"),
     *("base_model_name_or_path", "revision", "auto_mapping"),
 }
-# ... these count only where something unusual is set, and all others must be off.
+# ... these count only if set to something unusual, and all others must be off.
 _USUAL: dict[str, Any] = {"bias": "none", "megatron_core": "megatron.core", "qalora_group_size": 16}
 
 
 def merge(base: Any, adapter: Adapter) -> Any:
-    """A twin of the base model whose weights have the adapter added in.
+    """A twin of the base model with the adapter merged into its weights.
 
-    It takes the memory of the layers that the adapter is on once more.
+    It takes additional memory for the layers that the adapter changes.
 
     Raises:
         AdapterError: if the adapter was made for another base, or the sum is not finite.
@@ -43,7 +43,7 @@ def merge(base: Any, adapter: Adapter) -> Any:
     for name, (a, b) in layers.items():
         weight = model.get_submodule(name).weight
         delta = (b.to(weight.device) @ a.to(weight.device)) * scale
-        # a new tensor: the base model's own must not be written into
+        # a new tensor: the base model's own must not be changed
         weight.data = weight.data + delta.to(weight.dtype)
         if not bool(torch.isfinite(weight.data).all()):
             raise AdapterError(
@@ -56,7 +56,7 @@ def merge(base: Any, adapter: Adapter) -> Any:
 def _plain_layers(
     base: Any, adapter: Adapter
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]] | None:
-    """Matrices A and B by layer, if that is all there is to the adapter and it fits the base."""
+    """Matrices A and B by layer, if the adapter is plain and fits the base."""
     config = adapter.config
     unusual = {key for key, value in config.items() if value and value != _USUAL.get(key)} - _ANY
     targets = config.get("target_modules")
@@ -80,7 +80,7 @@ def _plain_layers(
 def _merge_by_peft(base: Any, adapter: Adapter) -> Any:
     model = put_on(base, adapter)
     try:
-        # "safe" sums into a copy; the base model's own tensors must not be written into
+        # "safe" merges into a copy; the base model's own tensors must not be changed
         return model.merge_and_unload(safe_merge=True)
     except ValueError as error:
         raise AdapterError(f"the adapter cannot be merged into the student: {error}") from error

@@ -1,17 +1,17 @@
 """The losses of the stages.
 
-A batch's loss is a sum over its examples, divided by something that is known before any of them
-is computed. So a batch can be computed in parts, whose losses and gradients add up: `scale`
-times the sum of `loss` over the parts.
+A batch's loss is a sum over its examples, divided by a number that is known before any of them is
+computed. So a batch can be computed in parts, whose losses and gradients add up: `scale` times the
+sum of `loss` over the parts.
 
 - `sft`, `pt`: mean cross-entropy over all labeled tokens of an update.
 - `dpo` (Rafailov et al. 2023): -log sigmoid(beta * ((chosen - its reference) - (rejected - its
-  reference))), log-probabilities summed over a response; plus `pref_ftx` times the mean
-  negative log-probability of the chosen tokens. Where answers are segments of several turns, the
-  sums are over all of the assistant's turns in them: SDPO (Kong et al. 2025), and, if the segments
-  are whole dialogues, ETO (Song et al. 2024).
+  reference))), with log-probabilities summed over a response; plus `pref_ftx` times the mean
+  negative log-probability of the chosen tokens. If answers are segments of several turns, the sums
+  are over all assistant turns in them: SDPO (Kong et al. 2025), and, if the segments are whole
+  dialogues, ETO (Song et al. 2024).
 - `kto` (Ethayarajh et al. 2024): 1 - sigmoid(beta * (margin - KL)) for desirable answers and
-  1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability less
+  1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability minus
   its reference, KL the mean margin of mismatched answers over the batch, at least 0.
 
 The loss of stage `scored` is in `scored`.
@@ -39,22 +39,22 @@ Pad = Callable[[Sequence[Example]], Batch]
 
 
 class Objective(Protocol):
-    """The loss. Examples are named by their position."""
+    """A loss. Examples are identified by their position."""
 
     def __len__(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         ...
 
     def size(self, i: int) -> int:
-        """Tokens of an example, padding apart."""
+        """The number of tokens of an example, without padding."""
         ...
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        """For each batch of an update, the factor of the sum of its losses."""
+        """For each batch of an update, the factor for the sum of its losses."""
         ...
 
     def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
-        """A value that the losses of a batch share, if there is one; without gradient."""
+        """A value shared by the losses of a batch, if there is one; without gradient."""
         ...
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
@@ -180,14 +180,14 @@ def _logits(model: Any, batch: Batch) -> torch.Tensor:
 
 
 def token_log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """The log-probability of each label (rows, length - 1), and where there are labels."""
+    """The log-probability of each label (rows, length - 1), and a mask of the labels."""
     labels = batch.labels[:, 1:]
     logs = _logits(model, batch)[:, :-1].log_softmax(-1)
     return logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2), labels != IGNORED
 
 
 def _log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each row, the summed log-probability of its labels, and how many they are."""
+    """For each row, the summed log-probability of its labels, and their number."""
     each, learned = token_log_probabilities(model, batch)
     return (each * learned).sum(1), learned.sum(1)
 
@@ -212,5 +212,5 @@ def by_length(examples: Sequence[Example]) -> tuple[list[int], list[list[int]]]:
 
 
 def padder(padding: int, device: torch.device) -> Pad:
-    """Makes batches on `device`, filled up with the token `padding`."""
+    """Makes batches on `device`, padded with the token `padding`."""
     return lambda examples: pad(examples, padding, device)

@@ -1,17 +1,17 @@
 """The loss of stage `scored`: conversations whose turns have weights.
 
-For one conversation with K turns of the assistant, scored or not, of which turn k has the weight
-w_k (0 where it was not scored) and the tokens t,
+For one conversation with K assistant turns, scored or not, in which turn k has the weight w_k (0 if
+it was not scored) and the tokens t, the loss is
 
     -(1/K) * sum over k of w_k * mean over t of log p(t)
 
-the mean (or, with `scored_reduction="sum"`, the sum) over the conversations of an update. Each
-turn counts alike, however long it is (EPO, Liu et al. 2025).
+The loss of an update is the mean over its conversations (or the sum, with
+`scored_reduction="sum"`). Each turn counts the same, whatever its length (EPO, Liu et al. 2025).
 
 With `scored_clip` = c, log p is replaced by PPO's surrogate (Schulman et al. 2017): w * log p by
 min(w * r, w * clip(r, 1 - c, 1 + c)), where r is the ratio of p to the probability of the token at
 sampling time. Where r is 1, both have the same gradient. The probabilities at sampling time are
-those of the student as the training finds it, computed before the first step. That is exact if the
+those of the student before the training, computed before the first step. That is exact if the
 records come from that student, with temperature 1, and an approximation for older records.
 """
 
@@ -32,8 +32,8 @@ class ScoredTurns:
     """The objective of stage `scored`.
 
     Args:
-        scored: each with one turn at least.
-        model: the student that is trained, as it is before the training.
+        scored: each with at least one turn.
+        model: the student to train, before the training.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ScoredTurns:
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         batch = self._pad([self._scored[i].example for i in part])
         each, learned = token_log_probabilities(model, batch)
-        logs = each[learned]  # of all rows, one behind the other
+        logs = each[learned]  # of all rows, concatenated
         weights = torch.cat([self._weights[i] for i in part])
         gains = weights * logs
         if self._clip is not None:

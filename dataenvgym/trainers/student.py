@@ -1,7 +1,7 @@
-"""Base models and tokenizers, loaded from disk once for everybody who uses them.
+"""Base models and tokenizers, loaded from disk once and shared.
 
-The model that `load_base_model` returns is shared: code that changes it (injects an adapter,
-train) takes a `twin`, whose weights are the same memory and whose modules are its own.
+The model that `load_base_model` returns is shared. Code that changes it (adds an adapter, trains)
+must use a `twin`, which shares the memory of the weights and has modules of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
         student: folder in Hugging Face format, or a name on the hub.
 
     Raises:
-        ConfigurationError: if there is no such model.
+        ConfigurationError: if the model does not exist.
     """
     key = (student, _state(student), str(device), dtype)
     with _LOADING:
@@ -59,10 +59,10 @@ def load_tokenizer(student: str) -> Any:
 
 
 def twin(model: Any) -> Any:
-    """A copy of the model that has modules of its own on the same weights.
+    """A copy of the model with modules of its own on the same weights.
 
-    Replacing modules, or the tensor of a parameter, leaves the original as it is; writing into a
-    tensor does not.
+    Replacing modules, or the tensor of a parameter, does not change the original; writing into a
+    tensor does.
     """
     memo: dict[int, Any] = {
         id(p): torch.nn.Parameter(p.detach(), requires_grad=False) for p in model.parameters()
@@ -72,7 +72,7 @@ def twin(model: Any) -> Any:
 
 
 def fingerprint(student: str) -> str:
-    """SHA-256 (hex) over the files that make the student what it is; a hub name stays a name."""
+    """SHA-256 (hex) of the files that define the student; a hub name is returned unchanged."""
     folder = Path(student)
     if not folder.is_dir():
         return student
@@ -90,7 +90,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _state(student: str) -> tuple[tuple[str, int, int], ...]:
-    """Changes when the student's files do."""
+    """A value that changes when the student's files do."""
     folder = Path(student)
     files = _files(folder) if folder.is_dir() else []
     return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)

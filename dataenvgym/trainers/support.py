@@ -1,7 +1,6 @@
 """LLaMA-Factory's stages and options that the in-process trainer supports.
 
-Whatever it has not is refused by name; nothing is passed over in silence that would change what
-is learned.
+Unsupported ones are refused by name: no option that would change the result is silently ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataenvgym.llama_factory import TrainingConfig
 
 STAGES = ("sft", "pt", "dpo", "kto", "scored")
 
-# Options without a field in `TrainingConfig` that are acted upon ...
+# Supported options without a field in `TrainingConfig` ...
 EXTRA = (
     "adam_beta1",
     "adam_beta2",
@@ -40,10 +39,10 @@ _WITHOUT_EFFECT = (
 
 
 def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) -> None:
-    """Raise UnsupportedStageError for a stage or option that would not be acted upon.
+    """Raise UnsupportedStageError for an unsupported stage or option.
 
     Args:
-        stages: those for which the options are meant; the one that they name if there are none.
+        stages: those for which the options are meant; by default, the stage in the options.
     """
     if config.stage not in STAGES:
         raise UnsupportedStageError(
@@ -92,10 +91,10 @@ def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str
 
 
 def extra_number(config: TrainingConfig, name: str, default: float) -> float:
-    """A number among the options that `TrainingConfig` has no field for.
+    """A number among the options that are not fields of `TrainingConfig`.
 
     Raises:
-        ConfigurationError: if it is something else.
+        ConfigurationError: if it is not a number.
     """
     value = config.extra.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):

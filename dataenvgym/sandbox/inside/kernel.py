@@ -1,4 +1,4 @@
-"""The system calls that Python has no functions for."""
+"""System calls for which Python has no functions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class _Filter(ctypes.Structure):  # struct sock_fprog
 def fork_into_namespaces() -> int:
     """Fork init, as process 1 of a new pid namespace and with mounts of its own.
 
-    As a plain system call: init is no program that needs what Python does after a fork (it takes
-    longer than the fork). Main is, and comes from `os.fork`.
+    This is a plain system call: init does not need Python's work after a fork, which takes longer
+    than the fork. The main process does need it, and comes from `os.fork`.
     """
     flags = _CLONE_NEWNS | _CLONE_NEWPID | signal.SIGCHLD
     child: int = _libc.syscall(_SYS_CLONE, ctypes.c_ulong(flags), *[ctypes.c_ulong(0)] * 4)
@@ -37,36 +37,36 @@ def fork_into_namespaces() -> int:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Mount; texts that are empty are not given."""
+    """Mount; empty texts are not passed."""
     names = (source.encode() or None, target.encode(), kind.encode() or None)
     _call("mount", *names, flags, options.encode() or None, about=target)
 
 
 def copy_mounts() -> None:
-    """Have mounts of one's own, which are as those were."""
+    """Enter a new mount namespace with a copy of the mounts."""
     _call("unshare", _CLONE_NEWNS)
 
 
 def leave_network() -> None:
-    """Be in a new network namespace, with a loopback that is down."""
+    """Enter a new network namespace, whose loopback is down."""
     _call("unshare", _CLONE_NEWNET)
 
 
 def enter_network(namespace: int) -> None:
-    """Be in that network namespace, given as a descriptor."""
+    """Enter the network namespace of this descriptor."""
     _call("setns", namespace, _CLONE_NEWNET)
 
 
 def raise_loopback() -> None:
-    """Let 127.0.0.1 be there, in a new network namespace."""
+    """Bring up 127.0.0.1 in a new network namespace."""
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", _IFF_UP))
 
 
 def drop_powers(*, visible: bool) -> None:
-    """Leave no capability, and none that comes back by starting a program.
+    """Drop all capabilities, also those that starting a program could restore.
 
-    `visible` says whether processes of the same user may look into this one.
+    `visible` says whether processes of the same user may inspect this one.
     """
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _call("prctl", _PR_CAP_AMBIENT, 4, 0, 0, 0)
@@ -75,7 +75,7 @@ def drop_powers(*, visible: bool) -> None:
 
 
 def refuse_calls(rules: bytes) -> None:
-    """Install a seccomp filter, for this process and all that come of it."""
+    """Install a seccomp filter, for this process and all its children."""
     program = _Filter(len(rules) // 8, rules)
     _call("prctl", _PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0)
 

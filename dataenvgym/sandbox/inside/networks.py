@@ -1,8 +1,8 @@
 """Networks for runs: each run gets an unused one.
 
-To make one for every run would take a quarter of the time that a run takes. So there are two, in
-turn, as at most two runs are there at a time: one that goes on and one that is prepared. What a
-network counts says whether it was used; if it was, another takes its place.
+Making one for every run would take a quarter of the time of a run. So there are two, used in turn,
+because there are at most two runs at a time: an active one and a prepared one. The counters of a
+network show whether it was used; if it was, a new one replaces it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from . import kernel
 
 _COUNTERS = ("dev", "snmp", "snmp6")
 _BUFFERS = {"tcp_rmem": "4096 131072 131072", "tcp_wmem": "4096 16384 131072"}
-"""Sizes of TCP's receive and send buffers: least, first, most."""
+"""Sizes of TCP's receive and send buffers: smallest, initial, largest."""
 
 
 class Networks:
-    """Network namespaces with a loopback and nothing else, entered one after the other."""
+    """Network namespaces with only a loopback, entered one after the other."""
 
     def __init__(self) -> None:
         self._namespaces = [_made(), _made()]
         self._unused = _counted()
 
     def enter_next(self) -> None:
-        """Be in a network that no run has used, for what is forked next."""
+        """Enter a network that no run has used, for the next fork."""
         self._namespaces.reverse()
         kernel.enter_network(self._namespaces[0])
         if _counted() != self._unused:

@@ -1,4 +1,4 @@
-"""The main process of a run: from the last thing that is ours to the untrusted program's end."""
+"""The main process of a run: from the last of our own code to the untrusted program's end."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Streams = tuple[int, int, int]
 def become_program(
     owner: socket.socket, streams: Streams, rlimits: dict[str, int], rules: bytes
 ) -> NoReturn:
-    """Give up all powers, take a request from the owner, and be the program that it names."""
+    """Drop all privileges, take a request from the owner, and become the requested program."""
     _disarm(owner, streams, rlimits, rules)
     try:
         command, source = _request(owner)
-    except MemoryError:  # the program alone is more than the run may have
+    except MemoryError:  # the program alone is larger than the run's memory
         os.write(2, b"MemoryError\n")
         os._exit(1)
     owner.close()
@@ -39,11 +39,11 @@ def become_program(
 
 
 def _disarm(owner: socket.socket, streams: Streams, rlimits: dict[str, int], rules: bytes) -> None:
-    """Give up every power and descriptor but the owner's socket, before anything is read.
+    """Drop all privileges and all descriptors except the owner's socket, before reading anything.
 
-    In a session of its own, so that what it does to its process group reaches no zygote and no run
-    to come. The kernel may also divide the processor by sessions (autogroup); then a bomb cannot
-    delay process 1, which ends it.
+    The run gets a session of its own, so that signals to its process group reach no zygote and no
+    later run. The kernel may also divide the processor by sessions (autogroup); then a fork bomb
+    cannot delay process 1, which ends it.
     """
     os.setsid()
     for number, fd in enumerate(streams):
@@ -63,11 +63,11 @@ def _disarm(owner: socket.socket, streams: Streams, rlimits: dict[str, int], rul
 
 
 def _request(owner: socket.socket) -> tuple[list[str], bytes]:
-    """Take the request and write its files; the command, and the source of the program."""
+    """Take the request and write its files; return the command, and the program's source."""
     header = json.loads(_receive(owner, struct.unpack("<I", _receive(owner, 4))[0]))
     try:
         source = _receive(owner, header["source"])
-    except MemoryError:  # before anything was taken; the owner wants to be rid of it all the same
+    except MemoryError:  # nothing was taken yet; the owner still wants to send all of it
         rest = header["source"] + sum(length for _, length in header["files"])
         while rest:
             rest -= len(_receive(owner, min(rest, 1 << 16)))
@@ -86,7 +86,7 @@ def _request(owner: socket.socket) -> tuple[list[str], bytes]:
 
 
 def _forget(paths: Iterable[str]) -> None:
-    """Let files of the run be imported in place of the modules of their names that we imported."""
+    """Let files of the run be imported instead of modules of the same names that we imported."""
     own = {path.partition("/")[0].removesuffix(".py") for path in paths}
     for name in own.intersection(COMMON_MODULES.split()):
         for module in [m for m in sys.modules if m.partition(".")[0] == name]:
@@ -94,7 +94,7 @@ def _forget(paths: Iterable[str]) -> None:
 
 
 def _receive(owner: socket.socket, length: int) -> bytes:
-    """So many bytes; if they do not come, the owner is gone, or has no use for this run."""
+    """Read so many bytes; if they do not come, the owner is gone or does not need this run."""
     got = owner.recv(length, socket.MSG_WAITALL) if length else b""
     if len(got) < length:
         os._exit(0)
@@ -113,7 +113,7 @@ def _become(command: list[str]) -> NoReturn:
 
 
 def _run_python(source: bytes) -> NoReturn:
-    """What `python main.py` does with a fresh `__main__`, from its first line to its exit code."""
+    """Do what `python main.py` does with a new `__main__`, from its first line to its exit code."""
     leave = os._exit
     module = types.ModuleType("__main__")
     module.__dict__.update(
@@ -166,7 +166,7 @@ def _complain(text: str) -> None:
 
 
 def _finish(code: int, module: types.ModuleType) -> int:
-    """Wait for threads, run what was left for the end, let go of all, write what is buffered."""
+    """Wait for threads, run exit functions, clear the module, write buffered output."""
     if (threading := sys.modules.get("threading")) is not None:
         threading._shutdown()
     atexit._run_exitfuncs()
@@ -181,7 +181,7 @@ def _finish(code: int, module: types.ModuleType) -> int:
 
 
 def _flush() -> int:
-    """0, or as the interpreter does 120 if what is buffered cannot be written."""
+    """0, or 120, as in the interpreter, if buffered output cannot be written."""
     failed = 0
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,21 +1,21 @@
-"""The zygote: prepares one run ahead of its need, whenever its owner asks.
+"""The zygote: prepares one run ahead of time, whenever its owner asks.
 
     main('{"control": fd, "filter": "..."}')
 
-For each "+" on its control socket, which comes with the run's limits, it prepares one run. That
-is two processes, in new pid and mount namespaces and an unused network:
+For each "+" on its control socket, which comes with the run's limits, it prepares one run. A run is
+two processes, in new pid and mount namespaces and an unused network:
 
-    init: process 1 of the run. It mounts, waits, and reports how the main process ended; with it
-          ends every process of the run. The program inside can neither signal nor trace it.
-    main: gives up all powers, waits for its request, and becomes the untrusted program.
+    init: process 1 of the run. It mounts, waits, and reports how the main process ended; when it
+          ends, every process of the run ends. The program inside can neither signal nor trace it.
+    main: drops all privileges, waits for its request, and becomes the untrusted program.
 
 Messages to the owner on the control socket are one packet each: "ready" with a pidfd of process 1
-of the whole sandbox, with which all of it ends; "P" with the run's
-descriptors (init's pidfd, its own socket, stdin, stdout, stderr); "E" and a text if that failed.
-On the run's socket: "R" with the run's /proc, or "E" and a text; then the owner's request, as
-4 bytes of length, a JSON header, and the files' contents back to back; at the end "D" (nothing is
-left of the run) or "K" (what is left is being killed), main's wait status and its largest
-resident size. If the owner is gone, so is everything.
+of the whole sandbox, which ends all of it; "P" with the run's descriptors (init's pidfd, its own
+socket, stdin, stdout, stderr); "E" and a text if that failed. On the run's socket: "R" with the
+run's /proc, or "E" and a text; then the owner's request, as 4 bytes of length, a JSON header, and
+the files' contents back to back; at the end "D" (nothing is left of the run) or "K" (the rest is
+being killed), main's wait status and its largest resident size. If the owner is gone, all of it
+ends.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TERMINALS = 64  # pseudo-terminals, of which the machine has some thousands
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 """Their inodes are the host's: they can be used, not changed."""
 _MOST_PIDS = "/proc/sys/kernel/pid_max"
-"""Each pid namespace has its own since Linux 6.14; before, this is the machine's file."""
+"""Since Linux 6.14, each pid namespace has its own; before, this is the machine's file."""
 _UNCHANGED = (
     kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
 )
@@ -56,9 +56,9 @@ def main(arguments: str) -> None:
     control.set_inheritable(False)
     os.environ.pop("PWD", None)  # bwrap sets it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as process 1, init must have no handler at all
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what has ended leaves no zombie
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended children leave no zombie
     with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # first to go if the machine runs out of memory, with all runs
+        file.write("1000")  # killed first if the machine runs out of memory, with all runs
     _allow_many_descriptors()
     _protect_devices()
     _warm_up()
@@ -78,19 +78,19 @@ def main(arguments: str) -> None:
 
 
 def _allow_many_descriptors() -> None:
-    """Be able to send some, whatever runs do.
+    """Raise the limit of open files, so that descriptors can always be sent.
 
-    The kernel refuses that to a process while its user has more of them on their way than the
-    process may have open; and all runs are the same user as this process.
+    The kernel refuses to send them while more descriptors of the user are in transit than this
+    process may have open; and all runs belong to the same user as this process.
     """
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _protect_devices() -> None:
-    """For all runs, whose mounts begin as a copy of these."""
+    """Protect devices for all runs, whose mounts begin as a copy of these."""
     kernel.copy_mounts()  # those that bwrap made cannot be changed from here
-    # /dev/full reads like /dev/zero, but no memory can be had by mapping it
+    # /dev/full reads like /dev/zero, but mapping it gives no memory
     kernel.mount("/dev/full", "/dev/zero", "", kernel.MS_BIND)
     for name in _DEVICES:
         kernel.mount("", f"/dev/{name}", "", _UNCHANGED)
@@ -109,7 +109,7 @@ def _warm_up() -> None:
 
 
 def _make_streams() -> None:
-    """The standard streams of every run: made once, on pipes, whose place the run's own take."""
+    """Make the standard streams of every run once, on pipes, which the run's own pipes replace."""
     kept = os.dup(2)
     for number, end in zip((0, 1, 2), (*os.pipe(), kept), strict=True):
         os.dup2(end, number)
@@ -172,7 +172,7 @@ def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: 
     if child == 0:
         _guarded(owner, become_program, owner, streams, order["rlimits"], rules)
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
-    kernel.drop_powers(visible=False)  # before the owner hears of it, and lets the program begin
+    kernel.drop_powers(visible=False)  # before the owner learns of it and starts the program
     socket.send_fds(owner, [b"R"], [processes])
     for fd in (*streams, processes):
         os.close(fd)
@@ -185,7 +185,7 @@ def _init(owner: socket.socket, streams: Streams, order: dict[str, Any], rules: 
 
 
 def _bound_pids(most: int, pid_table: int) -> None:
-    """Where the file of this pid namespace is another one than the worker's, bound its pids."""
+    """Limit the pids, if this pid namespace has its own file for that."""
     if os.stat(_MOST_PIDS).st_ino != pid_table:
         with open(_MOST_PIDS, "w") as file:
             file.write(str(most))
@@ -202,10 +202,10 @@ def _is_alone() -> bool:
 
 
 def _mount_own_files(disk: int) -> None:
-    """One small file system for all that the run may write; its own /proc and pseudo-terminals.
+    """Mount one small file system for all writable folders, an own /proc and pseudo-terminals.
 
-    bwrap has made all mounts private, so that nothing that is mounted here is seen elsewhere; and
-    whoever could uncover something has given up that power before the program begins.
+    bwrap has made all mounts private, so these mounts are not visible elsewhere. Nothing can be
+    unmounted from inside, because that privilege is dropped before the program begins.
     """
     plain = kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("tmpfs", "/tmp", "tmpfs", plain, f"size={disk},nr_inodes={_FILES},mode=0700")

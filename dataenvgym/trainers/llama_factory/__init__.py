@@ -1,10 +1,10 @@
-"""The trainer that is LLaMA-Factory itself, in an environment of its own.
+"""The trainer that runs LLaMA-Factory itself, in an environment of its own.
 
-trainer     a training file in, an adapter or a student out
-staging     where LLaMA-Factory writes meanwhile
-launching   how `llamafactory-cli` is run: a fresh process, or children of a warm worker
+trainer     from a training file to an adapter or a student
+staging     the folder that LLaMA-Factory writes to during a training
+launching   runs `llamafactory-cli`: a new process each time, or children of a warm worker
 worker      ... that worker; it runs in LLaMA-Factory's environment
-diagnosis   a failed training -> why, and the way out
+diagnosis   explains a failed training, and says what to do
 """
 
 from dataenvgym.trainers.llama_factory.trainer import LlamaFactoryTrainer

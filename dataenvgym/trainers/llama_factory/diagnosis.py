@@ -1,4 +1,4 @@
-"""Why a training of LLaMA-Factory failed, from its exit code and its log, and the way out."""
+"""Explains a failed training of LLaMA-Factory from its exit code and log, and says what to do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 
 
 def explain_failure(code: int, log: Path) -> str:
-    """One message: the error, the way out, where the log is and how it ends.
+    """One message: the error, what to do, the path of the log and its last lines.
 
     Args:
         code: the exit code; negative for the signal that ended the process.

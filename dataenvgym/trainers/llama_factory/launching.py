@@ -1,6 +1,6 @@
-"""Two ways to run `llamafactory-cli`: a fresh process each time, or children of a warm worker.
+"""Two ways to run `llamafactory-cli`: a new process each time, or children of a warm worker.
 
-Both give the same adapter; the worker saves the seconds that LLaMA-Factory takes to import.
+Both give the same adapter; the worker saves the seconds for importing LLaMA-Factory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dataenvgym.errors import ConfigurationError, TrainingError
 from dataenvgym.external.processes import end_of_log, end_process_tree, guarded
 
 POLL_SECONDS = 0.25
-"""How often a training is looked after."""
+"""Seconds between checks of a running training."""
 
 
 class Launcher(Protocol):
-    """Runs `llamafactory-cli` with some arguments, to its end."""
+    """Runs `llamafactory-cli` with some arguments until it ends."""
 
     def run(
         self,
@@ -34,29 +34,29 @@ class Launcher(Protocol):
         environment: Mapping[str, str],
         watch: Callable[[], None],
     ) -> int:
-        """The exit code (negative: the signal that ended it). What it prints is added to `log`.
+        """The exit code (negative: the signal that ended it). Its output is appended to `log`.
 
-        If this is interrupted, the process and all that it started are ended first.
+        If this is interrupted, the process and all its children are ended first.
 
         Args:
-            environment: variables on top of those of this process.
-            watch: called now and then while it runs.
+            environment: variables in addition to those of this process.
+            watch: called regularly while it runs.
         """
         ...
 
     def close(self) -> None:
-        """End what runs."""
+        """End running processes."""
         ...
 
 
 class CommandLine:
-    """A fresh process for each training.
+    """A new process for each training.
 
     Args:
         command: the program and its first arguments.
 
     Raises:
-        ConfigurationError: if there is no such program.
+        ConfigurationError: if the program does not exist.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -90,7 +90,7 @@ class CommandLine:
                 _err_to_out=True,
                 _tty_out=False,
                 _env={**os.environ, **environment},
-                _new_session=True,  # Ctrl-C is ours to pass on
+                _new_session=True,  # we pass on Ctrl-C ourselves
                 _bg=True,
                 _bg_exc=False,
             )
@@ -107,7 +107,7 @@ class CommandLine:
             return _exit_code(running)
 
     def close(self) -> None:
-        """End what another thread runs."""
+        """End the process that another thread runs."""
         for running in tuple(self._running):
             end_process_tree(running.pid)
 
@@ -115,13 +115,13 @@ class CommandLine:
 class WarmWorker:
     """A process that has imported LLaMA-Factory, and forks a child for each training.
 
-    It starts with the first training, or with `start`, and ends with `close`, with this process,
-    or when this object is no longer referenced.
+    It starts with the first training, or with `start`. It ends with `close`, with this process, or
+    when this object is no longer referenced.
 
     Args:
         python: the interpreter of LLaMA-Factory's environment.
-        environment: variables of the worker on top of those of this process; what a library reads
-            while it is imported has to be here.
+        environment: variables of the worker in addition to those of this process, including those
+            that libraries read while they are imported.
     """
 
     def __init__(self, python: Path, *, environment: Mapping[str, str] | None = None) -> None:
@@ -134,7 +134,7 @@ class WarmWorker:
 
     @property
     def pid(self) -> int | None:
-        """The worker's process (the guard of it), while there is one."""
+        """The pid of the worker (of its guard), while there is one."""
         process = self._process
         return process.pid if process is not None and process.is_alive() else None
 
@@ -181,7 +181,7 @@ class WarmWorker:
 
 
 class _Process:
-    """A process that reads and writes JSON, one line a message."""
+    """A process that reads and writes JSON, one line per message."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         import sh
@@ -198,7 +198,7 @@ class _Process:
                 _err=stream,
                 _tty_out=False,
                 _env=dict(environment),
-                _new_session=True,  # Ctrl-C is ours to pass on
+                _new_session=True,  # we pass on Ctrl-C ourselves
                 _bg=True,
                 _bg_exc=False,
                 _done=lambda *_: messages.put(None),

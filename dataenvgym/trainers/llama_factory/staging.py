@@ -1,8 +1,8 @@
-"""Where LLaMA-Factory writes while it trains, and how that becomes what was asked for.
+"""The folder that LLaMA-Factory writes to during a training, and how it becomes the output.
 
-It writes to a hidden folder beside the output folder, as a file beside it says (`.training.yaml`);
-with checkpoints, an interrupted training continues from there. When everything is in it, it is
-renamed.
+LLaMA-Factory writes to a hidden folder next to the output folder, following the file
+`.training.yaml` next to it. With checkpoints, an interrupted training continues from there. When it
+is complete, it is renamed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dataenvgym.trainers.interface import ADAPTER_FILES
 
 _RESUME = "resume_from_checkpoint"
 
-# Files of LLaMA-Factory's output to keep beside an adapter; the others repeat the student's files.
+# Files of LLaMA-Factory's output to keep with an adapter; the others repeat the student's files.
 _REPORTS = ("trainer_log.jsonl", "trainer_state.json", "all_results.json", "training_loss.png")
 
 
 def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
-    """Write the file that LLaMA-Factory trains by, and make the folder that it writes to.
+    """Write the training file for LLaMA-Factory, and make the folder for its output.
 
     The folder is emptied, unless the same training was interrupted and can continue.
     """
@@ -39,7 +39,7 @@ def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
 
 
 def _asked(path: Path) -> TrainingConfig | None:
-    """The options of a staged file, except where to continue from."""
+    """The options of a staged file, except the checkpoint to continue from."""
     if not path.is_file():
         return None
     config = TrainingConfig.read(path)
@@ -51,7 +51,7 @@ def _last_checkpoint(folder: Path) -> Path | None:
     checkpoints = [
         (int(match[1]), path)
         for path in folder.glob("checkpoint-*")
-        # written last: a checkpoint without it is not whole
+        # written last: a checkpoint without it is incomplete
         if (match := re.fullmatch(r"checkpoint-(\d+)", path.name))
         and (path / "trainer_state.json").is_file()
     ]
@@ -59,7 +59,7 @@ def _last_checkpoint(folder: Path) -> Path | None:
 
 
 def publish(staging: Path, output: Path, log: Path) -> None:
-    """Put what was trained into `output`, and the reports beside it."""
+    """Move the trained files to `output`, and the reports next to it."""
     is_adapter = all((staging / name).is_file() for name in ADAPTER_FILES)
     is_student = (staging / "config.json").is_file() and any(staging.glob("*.safetensors"))
     if not is_adapter and not is_student:

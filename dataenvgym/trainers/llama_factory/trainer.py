@@ -1,4 +1,4 @@
-"""The trainer that is LLaMA-Factory itself: any stage and method, one or many GPUs."""
+"""The trainer that runs LLaMA-Factory itself: any stage and method, one or many GPUs."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ from dataenvgym.trainers.llama_factory.launching import CommandLine, Launcher, W
 from dataenvgym.trainers.llama_factory.staging import publish, stage
 
 LOG = "llama_factory.log"
-"""The file beside the adapter's folder with all that LLaMA-Factory prints."""
+"""The file next to the adapter's folder with all output of LLaMA-Factory."""
 
 _TORCHRUN = "FORCE_TORCHRUN"
 
 
 class LlamaFactoryTrainer:
-    """Has `llamafactory-cli train` train as a file says.
+    """Runs `llamafactory-cli train` on a training file.
 
-    Beside the output folder it leaves `llama_factory.log`, `trainer_log.jsonl` and LLaMA-Factory's
-    reports; the output folder appears when everything is in it. With a `save_strategy` other than
-    "no", an interrupted training continues from its last checkpoint.
+    Next to the output folder it leaves `llama_factory.log`, `trainer_log.jsonl` and LLaMA-Factory's
+    reports; the output folder appears when it is complete. With a `save_strategy` other than "no",
+    an interrupted training continues from its last checkpoint.
 
     Args:
         command: your own `llamafactory-cli`, as a path, a command line, or a list of words; None
-            takes the pinned environment (`dataenvgym external install llamafactory`).
-        warm: keep a process that has imported LLaMA-Factory, and train in children of it, which
-            saves the start-up of every training but the first. Needs a Python interpreter beside
-            `command`. A command of several words, and torchrun, start anew each time.
-        gpus: numbers of the GPUs to train on (CUDA_VISIBLE_DEVICES); several are driven by
-            torchrun. None uses the visible ones.
+            uses the pinned environment (`dataenvgym external install llamafactory`).
+        warm: keep a process that has imported LLaMA-Factory, and train in its children, which
+            saves the start-up of every training but the first. It needs a Python interpreter next
+            to `command`. A command of several words, and torchrun, start a new process each time.
+        gpus: numbers of the GPUs to train on (CUDA_VISIBLE_DEVICES); torchrun drives several ones.
+            None uses the visible ones.
         threads: CPU threads of each process (OMP_NUM_THREADS); None leaves it to torch. With a
             fixed number, the same files give the same adapter on CPU.
         variant: "cpu" or "cuda" of the pinned environment; None detects it.
         environment: more variables for LLaMA-Factory.
-        options: LLaMA-Factory's, as `TrainingConfig` has them, for every training.
+        options: LLaMA-Factory's, as in `TrainingConfig`, for every training.
 
     Raises:
-        ConfigurationError: for an option that is unknown or cannot be, an unknown template, a
-            `command` that there is not.
+        ConfigurationError: for an unknown option, an invalid value, an unknown template, or a
+            `command` that does not exist.
         ExternalError: if the pinned environment is not installed.
     """
 
@@ -95,7 +95,7 @@ class LlamaFactoryTrainer:
         self._launcher = self._make_launcher()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied or sent to another process, it starts its own worker there."""
+        """A copy, or a trainer sent to another process, starts its own worker there."""
         make: Any = type(self)
         return partial(
             make,
@@ -119,13 +119,13 @@ class LlamaFactoryTrainer:
         return self._launcher if isinstance(self._launcher, WarmWorker) else None
 
     def train(self, config_path: Path) -> Path:
-        """Train as the YAML file says; the folder (option `output_dir`).
+        """Train from the YAML file; return the output folder (option `output_dir`).
 
-        It holds an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
+        It contains an adapter, or, with `finetuning_type` "full" or "freeze", a whole student.
 
         Raises:
             UnsupportedStageError: for stage `scored`, and for pairs of several turns.
-            TrainingError: without an adapter or student at the end, naming the log; the same
+            TrainingError: if there is no adapter or student at the end, naming the log; the same
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)
@@ -177,11 +177,11 @@ class LlamaFactoryTrainer:
     def _variables(self) -> dict[str, str]:
         folder = str(Path(self.command[0]).parent)
         variables = {
-            # it looks for torchrun there
+            # LLaMA-Factory looks for torchrun there
             "PATH": os.pathsep.join([folder, os.environ.get("PATH", "")]),
             "PYTHONHASHSEED": "0",  # the order of names in adapter_config.json
             "TOKENIZERS_PARALLELISM": "false",
-            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # to ask for a GPU then leaves CUDA untouched
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU then does not initialize CUDA
         }
         if self.threads is not None:
             names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -196,7 +196,7 @@ class LlamaFactoryTrainer:
 
 
 class _Progress:
-    """Tells the lines that LLaMA-Factory adds to its `trainer_log.jsonl`."""
+    """Reports the lines that LLaMA-Factory adds to its `trainer_log.jsonl`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -204,7 +204,7 @@ class _Progress:
         self._loss = ""
 
     def look(self) -> None:
-        """Tell how far the training is, if that has changed."""
+        """Report the progress of the training, if it has changed."""
         try:
             lines = self._path.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
@@ -247,7 +247,7 @@ def _refuse_weights(config: TrainingConfig) -> None:
 
 
 def _refuse_segments(config: TrainingConfig) -> None:
-    """Refuse pairs of several turns in our datasets; others it can tell about itself."""
+    """Refuse pairs of several turns in our datasets; LLaMA-Factory itself reports others."""
     if config.stage != "dpo" or not (config.dataset_dir and config.dataset):
         return
     with suppress(DatasetFormatError):

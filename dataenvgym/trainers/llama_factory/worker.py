@@ -1,7 +1,7 @@
-"""The warm worker: LLaMA-Factory, imported once, each training in a child of its own.
+"""The warm worker: imports LLaMA-Factory once, and runs each training in a child of its own.
 
-It runs in LLaMA-Factory's environment, where there is no dataenvgym, and so needs nothing but the
-standard library and LLaMA-Factory:
+It runs in LLaMA-Factory's environment, which lacks dataenvgym, so it uses only the standard library
+and LLaMA-Factory:
 
     worker.py < one request a line > one message a line
 
@@ -9,9 +9,9 @@ standard library and LLaMA-Factory:
     messages  {"ready": {"pid": 7, "threads": ["MainThread"], ...}}, then {"code": 0} for each
               request; negative if a signal ended the child, as in `subprocess`
 
-The parent only imports: no tensor operation and no CUDA call comes before the fork, so a child is
-a copy of a fresh `llamafactory-cli`, and nothing of one training is left for the next. It ends
-with its standard input; a guard (`dataenvgym.external.guard`) ends it, and its child, otherwise.
+The parent only imports: no tensor operation and no CUDA call comes before the fork. So a child is a
+copy of a new `llamafactory-cli`, and one training leaves nothing for the next. The worker ends with
+its standard input; otherwise a guard (`dataenvgym.external.guard`) ends it and its child.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# Modules that a training imports, also late. Besides these, it asks three times for the classes of
-# students that see, for which transformers imports all of them: the most of its start-up.
+# Modules that a training imports, early or late. It also asks three times for the classes of vision
+# models, for which transformers imports all of them: most of the start-up time.
 _MODULES = (
     "llamafactory.cli",
     "llamafactory.launcher",
@@ -54,14 +54,14 @@ def main() -> None:
         _import(name)
     _import_seeing()
     gc.collect()
-    gc.freeze()  # children need not look through all this again
+    gc.freeze()  # children need not scan all this again
     print(json.dumps({"ready": _state()}), file=messages)
     for line in sys.stdin:
         print(json.dumps({"code": _train(json.loads(line))}), file=messages)
 
 
 def _import(name: str) -> None:
-    """Import a module, or leave it to the training: versions differ in what they have."""
+    """Import a module, or leave it to the training, because versions have different modules."""
     try:
         importlib.import_module(name)
     except ImportError as error:
@@ -78,7 +78,7 @@ def _import_seeing() -> None:
 
 
 def _state() -> dict[str, Any]:
-    """Evidence that a child begins like a fresh process."""
+    """Evidence that a child begins like a new process."""
     torch: Any = sys.modules["torch"]
     return {
         "pid": os.getpid(),
@@ -91,7 +91,7 @@ def _state() -> dict[str, Any]:
 
 
 def _train(request: dict[str, Any]) -> int:
-    """Run one training in a child; its exit code."""
+    """Run one training in a child; return its exit code."""
     child = os.fork()
     if child == 0:
         _become_cli(request)
@@ -99,7 +99,7 @@ def _train(request: dict[str, Any]) -> int:
 
 
 def _become_cli(request: dict[str, Any]) -> None:
-    """In the child: be `llamafactory-cli`, and never come back."""
+    """In the child: become `llamafactory-cli`, and never return."""
     code = 1
     try:
         if sys.platform == "linux":
@@ -118,7 +118,7 @@ def _become_cli(request: dict[str, Any]) -> None:
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):  # the disk may be full, which is then what the log ends with
+            with suppress(OSError):  # the disk may be full; the log then ends with that error
                 stream.flush()
         os._exit(code)
 
