@@ -27,7 +27,7 @@ def check_trainer(trainer: Any) -> Any:
     if not callable(getattr(trainer, "train", None)):
         raise ConfigurationError(
             f"trainer is a {type(trainer).__name__}, which has no method train(config_path): "
-            "expected what TrainerInterface asks for"
+            "expected the methods of TrainerInterface"
         )
     return trainer
 

@@ -53,8 +53,8 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
     name = type(trainer).__name__
     if not isinstance(trainer, TrainerInterface):
         raise ConfigurationError(
-            f"the trainer is a {name}, which has no `train(config_path) -> Path`: expected what "
-            "dataenvgym.trainers.TrainerInterface asks for"
+            f"the trainer is a {name}, which has no `train(config_path) -> Path`: expected "
+            "the methods of dataenvgym.trainers.TrainerInterface"
         )
     config: object = getattr(trainer, "config", None)
     if config is None:
