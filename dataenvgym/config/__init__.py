@@ -2,7 +2,8 @@
 
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
     overrides       parses and checks a user's overrides; "did you mean"
-    building        a DictConfig -> task, predictor, agent, environment
+    building        a DictConfig -> task, predictor, teacher, judge, agent
+    building_environments   a DictConfig -> environment
     targets         one section -> the object that its `_target_` names
     resolved        the values as YAML without references
     identity        the name of a run, and the values that determine its results
@@ -15,11 +16,13 @@
 
 from dataenvgym.config.building import (
     build_agent,
-    build_environment,
     build_judge,
     build_predictor,
     build_task,
     build_teacher,
+)
+from dataenvgym.config.building_environments import (
+    build_environment,
     make_open_ended,
     make_skill_list,
     make_skill_tree,

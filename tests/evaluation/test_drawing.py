@@ -207,7 +207,9 @@ def test_an_evaluation_that_has_samples_refuses_other_problems(task, guesser, tm
     files, student = EvaluationFiles(tmp_path, chunk=2), guesser()
     draw_samples(files, task, student, task.instances, 1)
     asked, before = student.asked, contents(files)
-    with pytest.raises(RunDirectoryError, match=r"instances.jsonl has 5 problems.*the 2 problems of this"):
+    with pytest.raises(
+        RunDirectoryError, match=r"instances.jsonl has 5 problems.*the 2 problems of this"
+    ):
         draw_samples(files, task, student, task.instances[:2], 2)
     assert (student.asked, contents(files)) == (asked, before)
 
