@@ -5,9 +5,8 @@
     environment = OpenEnded(PocketMathTask(), InProcessPredictor())
     summary = run_episode(environment, MyAgent(), iterations=5)
 
-The names in `__all__` are the public API; docs/api.md says what is stable. Each is imported from
-its part of the package when it is first used, so that `import dataenvgym` itself stays light.
-Importing the package registers its environments with gymnasium.
+The names in `__all__` are the public API (see docs/api.md). Each is imported at first use, so
+`import dataenvgym` stays fast. Importing the package registers its environments with gymnasium.
 """
 
 from importlib import import_module
@@ -108,7 +107,7 @@ __all__ = [
     "run_study",
 ]
 
-# The lowest part of the package first, so that looking for a name imports only what it needs.
+# Lowest part of the package first, so that looking up a name imports as little as possible.
 _PARTS = (
     *("errors", "records", "interfaces", "llm", "tasks"),
     *("tasks.math.task", "tasks.code.task", "tasks.tool_use.task", "tasks.social.task"),
@@ -118,7 +117,7 @@ _PARTS = (
 
 register_environments()
 
-if not TYPE_CHECKING:  # a type checker would take any name that this function may return
+if not TYPE_CHECKING:  # a type checker would accept any name because of this function
 
     def __getattr__(name: str) -> object:
         if name in __all__:

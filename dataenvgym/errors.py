@@ -1,8 +1,8 @@
-"""Every error that dataenvgym raises on purpose.
+"""All errors that dataenvgym raises on purpose.
 
-One base class, `DataEnvGymError`, and under it one class per thing that a caller can do
-something about. A message names the value found, the value expected and the way out. Errors that
-come from wrong input also derive from `ValueError`, so that ordinary handlers catch them.
+They share the base class `DataEnvGymError`; each subclass is a case that callers can handle. A
+message says what was found, what was expected, and what to do. Errors about wrong input also derive
+from `ValueError`, so that ordinary handlers catch them.
 
     DataEnvGymError
     ├── ConfigurationError      an option, name or combination that cannot work      (ValueError)
@@ -10,28 +10,28 @@ come from wrong input also derive from `ValueError`, so that ordinary handlers c
     ├── InvalidInstanceError    a task instance that cannot be used                  (ValueError)
     ├── InvalidActionError      an action that is not in the action space            (ValueError)
     ├── UnparsableAnswerError   a gold answer that no scorer can read                (ValueError)
-    ├── DatasetFormatError      a LLaMA-Factory file that is not what it should be   (ValueError)
+    ├── DatasetFormatError      a LLaMA-Factory file with wrong contents             (ValueError)
     ├── AdapterError            an adapter that is broken or fits another student    (ValueError)
-    ├── BrokenFileError         a file that should hold JSON and does not            (ValueError)
-    ├── AgentError              an agent that did what an agent may not do
+    ├── BrokenFileError         a file that should contain JSON and does not         (ValueError)
+    ├── AgentError              an agent that did something forbidden
     ├── UnsupportedStageError   a training stage that this trainer does not have
     ├── TrainingError           a training that ended without a usable adapter
     ├── PredictionError         a predictor that could not answer at all
     │   ├── ServerError         ... because its server died, or never came up
-    ├── WorkerLostError         a worker process of an executor that died, again and again
-    ├── SandboxError            a sandbox that could not run what it was given
-    ├── ExternalError           a program outside this process that is not there, or fails
-    │   └── StoreError          ... a server that keeps profiles, episodes and scores
+    ├── WorkerLostError         a worker process of an executor that died repeatedly
+    ├── SandboxError            a sandbox that could not run its code
+    ├── ExternalError           an outside program that is missing or fails
+    │   └── StoreError          ... a server that stores profiles, episodes and scores
     ├── BudgetSpentError        a teacher that may make no more calls
-    ├── IncompleteStudyError    a study some of whose episodes failed
+    ├── IncompleteStudyError    a study with failed episodes
     ├── SpeakerError            a user, a judge or another speaker that failed
     ├── EvaluationError         an evaluation in which no instance could be scored
-    └── RunDirectoryError       a run directory that does not fit what is asked of it
+    └── RunDirectoryError       a run directory that does not fit the request
         ├── ConfigChangedError  ... because its configuration is another one
-        └── NewerFormatError    ... because a newer dataenvgym has written it
+        └── NewerFormatError    ... because a newer dataenvgym wrote it
 
-A single failed call is not an exception: it is a `Failure` (see `dataenvgym.interfaces`), and
-the instance that it belongs to is counted apart from right and wrong ones.
+A single failed call is not an exception but a `Failure` (see `dataenvgym.interfaces`). Its instance
+is counted separately, neither as right nor as wrong.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class InvalidRecordError(DataEnvGymError, ValueError):
 
     Attributes:
         index: position of the record in its batch (0-based), or None outside a batch.
-        field: dotted name of the offending field, or None if the record as a whole is at fault.
+        field: dotted name of the wrong field, or None if the whole record is wrong.
     """
 
     def __init__(self, message: str, *, index: int | None = None, field: str | None = None):
@@ -71,11 +71,11 @@ class InvalidActionError(DataEnvGymError, ValueError):
 
 
 class UnparsableAnswerError(DataEnvGymError, ValueError):
-    """A gold answer that the scorer cannot read, so that nothing could ever equal it."""
+    """A gold answer that the scorer cannot read, so no answer could ever equal it."""
 
 
 class DatasetFormatError(DataEnvGymError, ValueError):
-    """A LLaMA-Factory dataset or training file that is not what it should be."""
+    """A LLaMA-Factory dataset or training file with wrong contents."""
 
 
 class AdapterError(DataEnvGymError, ValueError):
@@ -83,7 +83,7 @@ class AdapterError(DataEnvGymError, ValueError):
 
 
 class BrokenFileError(DataEnvGymError, ValueError):
-    """A file that should hold JSON and does not; the message names the file."""
+    """A file that should contain JSON and does not; the message names the file."""
 
 
 class AgentError(DataEnvGymError):
@@ -103,7 +103,7 @@ class PredictionError(DataEnvGymError):
 
 
 class ServerError(PredictionError):
-    """A server that died, never came up, or refused what its user cannot do without.
+    """A server that died, never came up, or refused a request that the run cannot do without.
 
     Attributes:
         status: the HTTP status of its answer, or None without an answer.
@@ -115,35 +115,35 @@ class ServerError(PredictionError):
 
 
 class WorkerLostError(DataEnvGymError):
-    """A worker process that died, and died again each time it was restarted."""
+    """A worker process that died after each restart."""
 
 
 class ExternalError(DataEnvGymError):
-    """A program outside this process that is not there, or that cannot be set up."""
+    """An outside program that is missing, or that cannot be set up."""
 
 
 class StoreError(ExternalError):
-    """A server of a store cannot be reached or refuses; its stored documents are whole."""
+    """A store's server cannot be reached, or refuses; its documents are undamaged."""
 
 
 class SandboxError(DataEnvGymError):
-    """A sandbox could not run the code; that is not a verdict on the code."""
+    """A sandbox that could not run the code; this says nothing about the code."""
 
 
 class BudgetSpentError(DataEnvGymError):
-    """A teacher whose budget (requests, tokens or money) is spent; an episode ends well by it."""
+    """A teacher whose budget (requests, tokens or money) is spent; the episode ends normally."""
 
 
 class IncompleteStudyError(DataEnvGymError):
-    """A study some of whose episodes failed; running the same command resumes it."""
+    """A study with failed episodes; running the same command resumes it."""
 
 
 class SpeakerError(DataEnvGymError):
-    """Another speaker of a conversation did not answer, or not as it should.
+    """Another speaker of a conversation gave no answer, or an invalid one.
 
     Attributes:
-        fault: whose fault that is (see `dataenvgym.records.faults`): by default that of the
-            speaker that the message names first ("user: ..."), or the environment's.
+        fault: who is at fault (see `dataenvgym.records.faults`): by default the speaker at the
+            beginning of the message ("user: ..."), or the environment.
     """
 
     def __init__(self, message: str, *, fault: str | None = None):
@@ -157,7 +157,7 @@ class EvaluationError(DataEnvGymError):
 
 
 class RunDirectoryError(DataEnvGymError):
-    """A run directory that does not fit what is asked of it."""
+    """A run directory that does not fit the request."""
 
 
 class ConfigChangedError(RunDirectoryError):
@@ -173,7 +173,7 @@ class ConfigChangedError(RunDirectoryError):
 
 
 class NewerFormatError(RunDirectoryError):
-    """A folder of a run, an evaluation or a study that a newer dataenvgym has written."""
+    """A folder of a run, an evaluation or a study that a newer dataenvgym wrote."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,11 +2,11 @@
 
 Runs and evaluations keep it in `environment.json`, studies in `study.json`.
 
-    1    written without a number
+    1    no number is written
     2    the number, `scores` of completed instances and reports, and `tools` and `name` of messages
 
-A program reads its own format and all older ones, and refuses a newer one. A change that
-older programs cannot read adds a line above and raises `FORMAT`.
+A program reads its own format and older ones, and refuses newer ones. A change that older programs
+cannot read adds a line above and increments `FORMAT`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FILES = ("environment.json", "study.json")
 
 
 def check_format(directory: Path) -> None:
-    """Refuse the folder of a run, an evaluation or a study that a newer program has written.
+    """Refuse the folder of a run, an evaluation or a study that a newer program wrote.
 
-    A folder that says nothing (yet), or whose file is damaged, passes.
+    A folder without a format, or with a damaged file, passes.
 
     Raises:
         NewerFormatError: if its format is newer than this program's.
@@ -39,10 +39,10 @@ def check_format(directory: Path) -> None:
 
 
 def refuse_newer(path: Path, content: Any) -> None:
-    """Refuse what a newer program has written.
+    """Refuse a file that a newer program wrote.
 
     Args:
-        path: the file that says the format.
+        path: the file with the format.
         content: of the file.
 
     Raises:
@@ -55,13 +55,13 @@ def refuse_newer(path: Path, content: Any) -> None:
         known = f" (it was begun with {writer})" if writer else ""
         raise NewerFormatError(
             f"{path} has format {found!r}, and this dataenvgym reads formats 1 to {FORMAT}: a "
-            f"newer dataenvgym has written it. Update dataenvgym{known}, choose another folder, "
+            f"newer dataenvgym wrote it. Update dataenvgym{known}, choose another folder, "
             "or start afresh"
         )
 
 
 def raise_format(directory: Path) -> None:
-    """Note that this program writes to a run or an evaluation that an older one has begun."""
+    """Raise the format of a run or an evaluation that an older program began."""
     path = directory / "environment.json"
     if path.exists() and (content := read_json(path)).get(FORMAT_KEY) != FORMAT:
         write_json(path, {**content, FORMAT_KEY: FORMAT})

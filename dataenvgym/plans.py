@@ -2,15 +2,15 @@
 
     Situation --policy--> Plan (assignments) --engine--> training records
 
-A policy or an engine that remembers something from one iteration to the next also has
-`state_dict() -> dict` (JSON) and `load_state_dict(dict)`; the agent saves it with its own.
+A policy or an engine with memory also has `state_dict() -> dict` (JSON) and
+`load_state_dict(dict)`; the agent saves this state with its own.
 
-Parts that do not fit together are refused before anything is run (`dataenvgym.agents.fitting`), by
-the declarations of policies and engines: `policy.fit` is a `PolicyFit`, `engine.fit` an
-`EngineFit`; without the attribute it is the default one. An engine may also have
+Parts that do not fit together are refused before anything runs (`dataenvgym.agents.fitting`).
+Policies and engines declare their needs: `policy.fit` is a `PolicyFit`, `engine.fit` an
+`EngineFit`; without the attribute, the default applies. An engine may also have
 
-- `reads(text) -> bool`: whether it can write records like a problem with that text (`Reads`);
-- `prepare()`: loads what it writes from; raises `ConfigurationError` if there is none (`Prepares`).
+- `reads(text) -> bool`: True if it can write records like a problem with this text (`Reads`);
+- `prepare()`: loads its source data; raises `ConfigurationError` if there is none (`Prepares`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
 
 PlanDetail = Literal["nothing", "counts", "skills", "examples"]
-"""The information in a plan, each more than the one before.
+"""The detail of a plan, in increasing order.
 
 - "nothing": there is no plan;
-- "counts": how many records, so that the engine chooses what to give;
+- "counts": the number of records; the engine chooses their contents;
 - "skills": a skill for each assignment;
 - "examples": examples, and perhaps a skill.
 """
@@ -37,13 +37,13 @@ PlanDetail = Literal["nothing", "counts", "skills", "examples"]
 
 @dataclass(frozen=True)
 class PolicyFit:
-    """The information in a policy's plans, and the needs of the policy.
+    """The detail of a policy's plans, and the needs of the policy.
 
     Attributes:
-        tells: the information in its assignments.
-        needs_skills: whether it works on instances with a skill only.
-        needs_engine_skills: whether it asks for skills that the engine has to name.
-        asks_student: whether it lets the student try problems.
+        tells: the detail of its assignments.
+        needs_skills: True if it needs instances with skills.
+        needs_engine_skills: True if it needs an engine that names its skills.
+        asks_student: True if it lets the student try problems.
     """
 
     tells: PlanDetail = "examples"
@@ -57,12 +57,12 @@ class PolicyFit:
 
 @dataclass(frozen=True)
 class EngineFit:
-    """The information that an engine needs, and whether it has records to give.
+    """The detail that an engine needs, and whether it has records to give.
 
     Attributes:
-        needs: the least that an assignment has to tell it; "nothing" follows no plan at all.
-        writes: False if it has no records, or no more, so that none is no surprise (read before
-            each call; otherwise an iteration without records is warned about).
+        needs: the least detail of an assignment that it needs; "nothing" ignores plans.
+        writes: False if it has no records left; True makes an iteration without records a warning.
+            It is read before each call.
     """
 
     needs: PlanDetail = "skills"
@@ -72,7 +72,7 @@ class EngineFit:
         _check_told("needs", self.needs)
 
     def is_told_enough(self, policy: PolicyFit) -> bool:
-        """Whether that policy's plans tell what the engine needs."""
+        """True if the policy's plans have the detail that the engine needs."""
         order = get_args(PlanDetail)
         return order.index(policy.tells) >= order.index(self.needs)
 
@@ -105,7 +105,7 @@ def _fit_of(part: object, kind: type[FitT]) -> FitT:
     if not isinstance(fit, kind):
         raise ConfigurationError(
             f"fit of {type(part).__name__} is {fit!r}, expected {kind.__name__}(...) (see "
-            "dataenvgym.plans) as an attribute or a property; without one, the default holds"
+            "dataenvgym.plans) as an attribute or a property; without one, the default applies"
         )
     return fit
 
@@ -119,16 +119,17 @@ def _check_told(name: str, told: str) -> None:
 
 
 class Assignment:
-    """`count` records, to teach a skill, in the manner of some examples, or both.
+    """A request for `count` records that teach a skill, or resemble examples, or both.
 
-    With neither, the engine chooses what to give, if it can.
+    With neither, the engine chooses, if it can.
 
     Attributes:
-        count: how many records, at least 1.
-        skill: the skill to teach, or None where only `examples` say it.
+        count: the number of records, at least 1.
+        skill: the skill to teach, or None if only `examples` show it.
         subskill: the part of `skill` to teach, or None for all of it.
-        examples: evaluated instances to take as a model; their gold answers may be read, their
-            texts not repeated. Not all are errors: one with an empty transcript was not tried.
+        examples: evaluated instances to use as models. Engines may read their gold answers, but
+            must not repeat their texts. Not all are errors: an example with an empty transcript was
+            not tried.
     """
 
     __slots__ = ("count", "examples", "skill", "subskill")
@@ -147,7 +148,7 @@ class Assignment:
         self.examples = tuple(examples)
 
     def of(self, count: int) -> Assignment:
-        """The same assignment, for another number of records."""
+        """The same assignment with another number of records."""
         return Assignment(count, skill=self.skill, subskill=self.subskill, examples=self.examples)
 
 
@@ -160,10 +161,10 @@ class Situation:
 
     Attributes:
         completed: the evaluated validation instances.
-        skills: that the engine can write for, besides examples; may be empty.
-        predictor: the student as it is now, for policies that let it try; in an episode it also
-            tries records without keeping them (`ShownStudentInterface`).
-        iteration: the iteration that is planned, from 1 on.
+        skills: the skills that the engine can write for; may be empty.
+        predictor: the current student, for policies that let it try problems. In an episode it can
+            also try records without keeping the training (`ShownStudentInterface`).
+        iteration: the iteration to plan, from 1 on.
     """
 
     completed: Sequence[CompletedTaskInstance]
@@ -174,15 +175,15 @@ class Situation:
 
 @runtime_checkable
 class Policy(Protocol):
-    """Turns what is seen into a plan."""
+    """Turns a situation into a plan."""
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
-        """A plan for `count` records.
+        """Plan `count` records.
 
         Args:
             situation: the policy's observation.
-            count: how many records the plan adds up to, or fewer where there is nothing to teach.
-            rng: where all chance comes from.
+            count: the number of records in all; a plan may have fewer if there is nothing to teach.
+            rng: the source of all randomness.
         """
         ...
 
@@ -193,36 +194,36 @@ class Engine(Protocol):
 
     @property
     def skills(self) -> Sequence[str]:
-        """The skills that it can be asked for."""
+        """The skills that it can write records for."""
         ...
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
-        """The records that the plan asks for, with `provenance.skill` where it is known.
+        """Write the records of the plan.
 
-        They are models or mappings. Records of an assignment with a subskill have it in
-        `provenance.subskill`. A prompt is to be as the student reads it in an evaluation:
-        `task_of(task).domain.prompt_template.frame(record)` (`dataenvgym.tasks.adapted`) puts
-        an instruction into the task's prompt.
+        They are models or mappings, with `provenance.skill` if it is known, and
+        `provenance.subskill` if the assignment has one. Prompts must look as in an evaluation:
+        `task_of(task).domain.prompt_template.frame(record)` (`dataenvgym.tasks.adapted`) puts an
+        instruction into the task's prompt.
 
-        `predictor` is the student as it is now, for engines that let it try (in an episode also
-        on records: see `ShownStudentInterface`). An engine that cannot
-        make them all returns those that it has; it raises `BudgetSpentError` only without any.
+        `predictor` is the current student, for engines that let it try problems (in an episode
+        also records: see `ShownStudentInterface`). An engine that cannot write all records returns
+        those that it has; it raises `BudgetSpentError` only if it has none.
         """
         ...
 
 
 @runtime_checkable
 class Reads(Protocol):
-    """An engine that writes records only like problems that it can read."""
+    """An engine that can only write records like problems that it can read."""
 
     def reads(self, text: str, /) -> bool: ...
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """An engine that loads what it writes from."""
+    """An engine that loads source data."""
 
     def prepare(self) -> None: ...
 
@@ -233,8 +234,8 @@ def generated(
     """Let `engine` write the records of the plan, and parse them.
 
     Raises:
-        InvalidRecordError: if it does not return records; for a malformed one, naming its index
-            and field.
+        InvalidRecordError: if it does not return records, or one is malformed; the message names
+            its index and field.
     """
     records: object = engine.generate(plan, predictor, rng)
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
@@ -246,7 +247,7 @@ def generated(
 
 
 def credited(record: TrainingDatum, assignment: Assignment) -> TrainingDatum:
-    """The record, with the skill and the subskill that it was asked for where it names none."""
+    """Add the assignment's skill and subskill to the record if it names none."""
     own = record.provenance
     skill = own.skill if own.skill is not None else assignment.skill
     provenance = own.model_copy(update={"skill": skill, "subskill": assignment.subskill})

@@ -1,6 +1,6 @@
-"""The environments that gymnasium knows by id once dataenvgym is imported.
+"""Registers the environments with gymnasium when dataenvgym is imported.
 
-Entry points are strings: nothing is imported before `gymnasium.make`.
+Entry points are strings, so their modules are imported only by `gymnasium.make`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TEACHING_ENVIRONMENTS = {
     "dataenvgym/SkillTree-v0": "dataenvgym.config:make_skill_tree",
 }
 MAX_ITERATIONS = 5
-"""Steps of a teaching episode, as `episode.iterations` has them by default."""
+"""Steps of a teaching episode, the same as the default of `episode.iterations`."""
 
 
 def register_environments() -> None:

@@ -1,8 +1,8 @@
-"""Warnings of a run: something that the user should know, although nothing failed.
+"""Warnings of a run: facts that the user should know although nothing failed.
 
 Examples: an agent returned no records, a plan was cut to the budget, a check could not judge.
-Call `warn_run` where it happens. `listening` passes the texts on; the runner uses it to show
-them at once and to keep them in the run directory.
+Any code may call `warn_run`. The runner receives the texts through `listening`, shows them at once
+and saves them in the run directory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 def warn_run(text: str) -> None:
-    """Warn the user of the run in progress: the event with its numbers, and the way out.
+    """Warn the user of the current run: say what happened, with numbers, and what to do.
 
-    Control characters and lone surrogates are escaped.
-
-    The runner adds the iteration, and keeps the same text once for each iteration.
+    Control characters and lone surrogates are escaped. The runner adds the iteration, and keeps
+    the same text once per iteration.
     """
     _log.warning("%s", escaped(text))
 

@@ -1,13 +1,13 @@
-"""API keys and passwords stay out of files, logs and the terminal.
+"""Keeps API keys and passwords out of files, logs and the terminal.
 
-Code that reads a key registers it with `keep_secret`, a URL with `keep_secrets_of`. Everything that
-is written passes through `redact`: `storage`, the logs of a run, the teacher's transcript, the
-terminal of the command line. A server's answer is redacted when it arrives, so that a key that it
-repeats does not get into a record either, and memory and files agree.
+Code that reads a key registers it with `keep_secret`, or a URL with `keep_secrets_of`. All output
+passes through `redact`: files of `storage`, the logs of a run, the teacher's transcript, the
+terminal. A server's answer is redacted on arrival, so a key that it repeats does not get into a
+record, and memory and files agree.
 
-Values shorter than 8 characters, and those shorter than 16 that are only letters or only digits,
-are not redacted: they would be found in innocent text. `without_secrets` hides the password of a
-URL whatever its length; it is for configurations.
+Values of fewer than 8 characters, and values of fewer than 16 that are only letters or only digits,
+are not redacted, because they may occur in ordinary text. `without_secrets`, for configurations,
+hides the password of a URL of any length.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _bytes: tuple[bytes, ...] = ()
 
 
 def keep_secret(value: str | None) -> None:
-    """From now on, `value` is redacted wherever it would be written, in all its usual spellings."""
+    """Redact `value` in all output from now on, in all its usual spellings."""
     global _texts, _bytes
     if value is None or not _is_long_enough(value):
         return
@@ -49,7 +49,7 @@ def keep_secret(value: str | None) -> None:
 
 
 def keep_secrets_of(text: str) -> None:
-    """Register the users and passwords of the URLs in a text, and what their queries call a key."""
+    """Register the users and passwords of the URLs in a text, and keys in their queries."""
     for url in _URL.findall(text):
         try:
             parts = urlsplit(url)
@@ -68,12 +68,12 @@ def keep_secrets_of(text: str) -> None:
 
 
 def are_known() -> bool:
-    """Whether there is anything to redact."""
+    """True if there is anything to redact."""
     return bool(_texts)
 
 
 def redact(text: str) -> str:
-    """The text with `REDACTED` for each secret in it."""
+    """Replace each secret in the text by `REDACTED`."""
     for secret in _texts:
         if secret in text:
             text = text.replace(secret, REDACTED)
@@ -81,7 +81,7 @@ def redact(text: str) -> str:
 
 
 def redact_bytes(data: bytes) -> bytes:
-    """The same for text in UTF-8."""
+    """The same for UTF-8 bytes."""
     for secret in _bytes:
         if secret in data:
             data = data.replace(secret, REDACTED.encode())
@@ -89,7 +89,7 @@ def redact_bytes(data: bytes) -> bytes:
 
 
 def without_secrets(value: Any) -> Any:
-    """A value of JSON without secrets; a text that is a URL shows none, and registers them."""
+    """Remove secrets from a JSON value; secrets in URLs are registered too."""
     if isinstance(value, str):
         return redact(_shown(value) if _URL.fullmatch(value) else value)
     if isinstance(value, dict):
@@ -101,7 +101,7 @@ def without_secrets(value: Any) -> Any:
 
 @contextmanager
 def redacted_output() -> Iterator[None]:
-    """Redact what is written to `sys.stdout` and `sys.stderr` until the block ends."""
+    """Redact output to `sys.stdout` and `sys.stderr` until the block ends."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (_Redacting(stream) for stream in before)
     try:
@@ -111,7 +111,7 @@ def redacted_output() -> Iterator[None]:
 
 
 class _Redacting:
-    """A text stream that redacts what is written to it; otherwise the stream itself."""
+    """A wrapper of a text stream that redacts everything written to it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -134,7 +134,7 @@ def _is_long_enough(value: str) -> bool:
 
 
 def _spellings(value: str) -> set[str]:
-    """The secret as it is, and as JSON (also within JSON), URLs, HTML and Python write it."""
+    """The secret, and its spellings in JSON (also nested), URLs, HTML and Python."""
     as_json = {json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
     nested = {json.dumps(text)[1:-1] for text in as_json}
     slashed = {text.replace("/", r"\/") for text in as_json}

@@ -1,7 +1,7 @@
-"""Random generators, all derived from one seed and a path of names; none stored, none global.
+"""Derives random generators from one seed and a path of names; none is stored or global.
 
-`derive_rng(seed, iteration, "agent")` gives the same stream in every process and on every
-machine, and streams of different paths are independent (numpy's `SeedSequence`).
+`derive_rng(seed, iteration, "agent")` gives the same stream in every process and on every machine.
+Streams of different paths are independent (NumPy's `SeedSequence`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Files: they appear whole or not at all.
+"""Writes files atomically.
 
-Whatever other code may read is first written beside its place and then renamed into it, so that
-a killed process leaves either the old file, the new one, or a hidden temporary one that no code
-reads. Directories are published the same way (`publishing`). The holder of a folder's lock may
-remove the temporary files that killed processes left in it (`remove_temporaries`). Text and JSON
-are redacted on their way (see `secrets`); bytes are written as they are.
+A file is first written under a temporary name and then renamed, so a killed process leaves the old
+file or the new one, and perhaps a hidden temporary file that no code reads. Directories are
+published in the same way (`publishing`). The process that holds a folder's lock may remove
+temporary files of killed processes (`remove_temporaries`). Secrets are redacted in text and JSON
+(see `secrets`), not in bytes.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in `path`.
+    """Read the JSON value in `path`.
 
     Raises:
-        BrokenFileError: if it holds something else.
+        BrokenFileError: if the file is not JSON.
     """
     try:
         return orjson.loads(path.read_bytes())
@@ -58,7 +58,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> int:
-    """Replace `path` by one JSON value a line, atomically and streaming; the number of lines."""
+    """Replace `path` by JSON lines, atomically and streaming; return the number of lines."""
     count = 0
     with _replacing(path) as stream:
         for value in values:
@@ -68,10 +68,10 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> int:
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """The JSON values in `path`, one a line; empty lines are passed over.
+    """Read the JSON values in `path`, one per line; skip empty lines.
 
     Raises:
-        BrokenFileError: naming the first line that holds something else.
+        BrokenFileError: names the first line that is not JSON.
     """
     with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
@@ -88,7 +88,7 @@ def read_jsonl(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def publishing(directory: Path) -> Iterator[Path]:
-    """A new folder to fill, renamed to `directory` when the block ends without an error.
+    """Make a new folder to fill, and rename it to `directory` if the block ends without an error.
 
     An existing `directory` is replaced.
     """
@@ -105,7 +105,7 @@ def publishing(directory: Path) -> Iterator[Path]:
 
 
 def remove_folder(directory: Path) -> None:
-    """Remove a folder; it vanishes at once, so that a kill leaves no half of it under its name."""
+    """Remove a folder atomically: a kill never leaves half of it under its name."""
     remove_leftover(directory)
     gone = _removed(directory)
     directory.replace(gone)
@@ -113,27 +113,27 @@ def remove_folder(directory: Path) -> None:
 
 
 def remove_leftover(directory: Path) -> None:
-    """Remove what a kill during `remove_folder` left beside the folder."""
+    """Remove the files that a kill during `remove_folder` left beside the folder."""
     shutil.rmtree(_removed(directory), ignore_errors=True)
 
 
 def is_temporary(path: Path) -> bool:
-    """True for the hidden files and folders to which this module writes before it renames them."""
+    """True for this module's hidden temporary files and folders."""
     if path.is_dir() and not path.is_symlink():
         return _TEMPORARY_FOLDER.fullmatch(path.name) is not None
     return _TEMPORARY_FILE.fullmatch(path.name) is not None
 
 
 def is_empty(directory: Path) -> bool:
-    """True if there is no such folder, or nothing but temporary files in it."""
+    """True if the folder does not exist, or has only temporary files."""
     return not directory.exists() or all(map(is_temporary, directory.iterdir()))
 
 
 def remove_temporaries(directory: Path, *, below: bool = True) -> None:
-    """Remove what killed processes left behind; only for the process that holds the folder's lock.
+    """Remove temporary files of killed processes; the caller must hold the folder's lock.
 
     Args:
-        below: in its folders too.
+        below: also in its subfolders.
     """
     for path in sorted(directory.rglob("*") if below else directory.iterdir()):
         if is_temporary(path):
@@ -144,13 +144,13 @@ def remove_temporaries(directory: Path, *, below: bool = True) -> None:
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 (hex) of the file's contents, however large it is."""
+    """SHA-256 (hex) of the file's contents, read in parts."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def hash_files(*paths: Path) -> str:
-    """SHA-256 (hex) over the names and contents of the files; folders are walked in order."""
+    """SHA-256 (hex) over the names and contents of files and, in order, of files in folders."""
     digest = hashlib.sha256()
     for path in paths:
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
@@ -162,7 +162,7 @@ def hash_files(*paths: Path) -> str:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """The file or folder written in the block replaces `path` when it ends without an error."""
+    """Yield a file that replaces `path` if the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _own_temporary(path)
     try:
@@ -173,7 +173,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.replace(path)
     except OSError as error:
         if error.errno in FULL and error.filename is None:
-            error.filename = str(path)  # opening a file names it in the error, writing does not
+            error.filename = str(path)  # errors of opening a file name it, errors of writing do not
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -192,5 +192,5 @@ def _temporary(path: Path) -> Path:
 
 
 def _own_temporary(path: Path) -> Path:
-    """One that no other process or thread writes at the same time."""
+    """A temporary path that no other process or thread uses."""
     return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")

@@ -1,9 +1,9 @@
 """A workspace: the folder of one run, one evaluation or one study.
 
-One process at a time writes it: it is locked first (`locked`), then cleaned of what kills have
-left, and only then changed (`opened`). A damaged file in it is refused by its name
-(`naming_damage`), and an interrupt notes the folder (`noting_interrupt`). Those with a
-`config.yaml` are in `config.workspaces`.
+Only one process at a time writes to it: `opened` locks it first (`locked`), then removes leftovers
+of killed processes, and only then lets it change. Errors name a damaged file (`naming_damage`); an
+interrupt names the folder (`noting_interrupt`). `config.workspaces` has workspaces with a
+`config.yaml`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataenvgym.errors import BrokenFileError, RunDirectoryError
 from dataenvgym.storage import is_empty, remove_folder, remove_leftover, remove_temporaries
 
 Check = Callable[[], object]
-"""Raises if there is something to refuse."""
+"""Raises an error to refuse the folder."""
 
 
 @contextmanager
@@ -29,17 +29,16 @@ def opened(
     check: Check = lambda: None,
     below: bool = True,
 ) -> Iterator[None]:
-    """Lock a folder, which is made if need be, and remove leftovers of killed processes.
+    """Create a folder if needed, lock it, and remove leftovers of killed processes.
 
     Args:
-        fresh: remove what is in the folder. It vanishes at once, so that a kill leaves no half of
-            it.
-        recognize: raises if the folder is not one of ours; asked before anything is removed.
+        fresh: remove the folder's contents first, atomically.
+        recognize: raises if the folder is not one of ours; called before anything is removed.
         check: raises if the folder cannot be continued.
-        below: clear its subfolders too; not where these are workspaces with locks of their own.
+        below: also clean its subfolders; False if these are workspaces with their own locks.
 
     Raises:
-        RunDirectoryError: if another process writes it; nothing in the folder has changed then.
+        RunDirectoryError: if another process writes to it; the folder is unchanged then.
     """
     with noting_interrupt(directory), ExitStack() as stack:
         directory.mkdir(parents=True, exist_ok=True)
@@ -57,9 +56,9 @@ def opened(
 
 @contextmanager
 def noting_interrupt(directory: Path) -> Iterator[None]:
-    """Add the folder to an interrupt as a note (PEP 678), if it has been made by then.
+    """Add the folder to an interrupt as a note (PEP 678), if the folder exists by then.
 
-    The last note is that of the outermost workspace, which the interrupted command continues.
+    The last note names the outermost workspace, which the same command continues.
     """
     try:
         yield
@@ -71,10 +70,10 @@ def noting_interrupt(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Keep other processes from writing the folder meanwhile.
+    """Prevent other processes from writing to the folder during the block.
 
     Raises:
-        RunDirectoryError: if another process writes it.
+        RunDirectoryError: if another process writes to it.
     """
     try:
         import fcntl
@@ -98,14 +97,14 @@ def locked(directory: Path) -> Iterator[None]:
 def naming_damage(
     path: Path, way_out: str = "restore it, or start the run afresh"
 ) -> Iterator[None]:
-    """Name the file, and say what to do, if what the block reads in it is not what it should be.
+    """Turn errors of reading a damaged file into one that names it and says what to do.
 
     Raises:
-        RunDirectoryError: in place of any ValueError, which broken JSON and models raise.
+        RunDirectoryError: in place of any ValueError, such as those of broken JSON and models.
     """
     try:
         yield
-    except BrokenFileError as error:  # which names the file, and the line
+    except BrokenFileError as error:  # it names the file and the line
         raise RunDirectoryError(f"{error}; {way_out}") from error
     except ValueError as error:
         reason = " ".join(str(error).split())

@@ -1,17 +1,17 @@
-"""The configuration: composed from YAML files, made into objects, kept with each run.
+"""The configuration: composed from YAML files, built into objects, saved with each run.
 
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
-    overrides       what was typed, checked, "did you mean", and short names of students
+    overrides       parses and checks a user's overrides; "did you mean"
     building        a DictConfig -> task, predictor, teacher, judge, agent
-    building_environments   ... -> environment
-    targets         one section of it -> the object that its `_target_` names
-    resolved        its values as YAML, which is read back as the same values
+    building_environments   a DictConfig -> environment
+    targets         one section -> the object that its `_target_` names
+    resolved        the values as YAML without references
     identity        the name of a run, and the values that determine its results
-    workspaces      folders with a `config.yaml`: found, opened, checked against a configuration
+    workspaces      finds, opens and checks folders with a `config.yaml`
     run_directory   a DictConfig -> the folder of its run, new or continued
-    trust           what a folder's configuration may have this machine do
+    trust           limits what a folder's `config.yaml` may run
 
-`make_open_ended`, `make_skill_list` and `make_skill_tree` are what gymnasium's ids make.
+`make_open_ended`, `make_skill_list` and `make_skill_tree` build environments for gymnasium.
 """
 
 from dataenvgym.config.building import (

@@ -1,8 +1,8 @@
-"""A composed configuration as YAML with the comments of the files that it is made of.
+"""Prints a composed configuration as YAML, with the comments of its source files.
 
     annotated_yaml(["agent=random"])
 
-The output is valid YAML, and reads back as the same configuration.
+The output is valid YAML of the same configuration.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 FULL = 80
-"""Characters from which on a line of a comment was wrapped, and the next one continues it."""
+"""A comment line of at least this length was wrapped: the next line continues it."""
 
 
 def annotated_yaml(
@@ -37,14 +37,14 @@ def annotated_yaml(
     config_dir: str | Path | None = None,
     resolve: bool = False,
 ) -> str:
-    """The configuration of `dataenvgym run` with these overrides, with its comments.
+    """Print the configuration of `dataenvgym run` with these overrides, and its comments.
 
     Args:
-        overrides, config_dir: as for `compose`. A value that is missing is printed as `???`.
+        overrides, config_dir: as for `compose`. A missing value is printed as `???`.
         resolve: print values in place of references such as `${seed}`.
 
     Raises:
-        ConfigurationError: as `compose`; with `resolve`, also where a value is missing.
+        ConfigurationError: as `compose`; with `resolve`, also if a value is missing.
     """
     config = compose(overrides, config_dir=config_dir, allow_missing=not resolve)
     if resolve:
@@ -61,11 +61,11 @@ def _resolved(config: DictConfig) -> DictConfig:
 
 
 class _Comments:
-    """The comments of the files of a configuration, by dotted key of the whole.
+    """The comments of a configuration's files, by dotted key of the whole configuration.
 
     Args:
-        choices: the option of each group, where the group may name its package after an `@`.
-        files: for each group its files by name, bases included.
+        choices: the option of each group; a group may name its package after an `@`.
+        files: for each group, its files by name, including bases.
     """
 
     def __init__(self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Path]]) -> None:
@@ -90,7 +90,7 @@ class _Comments:
         self._add(comments, prefix)
 
     def _include(self, comments: Comments, group: str, package: str) -> None:
-        """Add the comments of files that a file names without a group of their own."""
+        """Add the comments of files in a file's `defaults` that are not options of a group."""
         for entry in comments.included:
             path, _, place = entry.partition("@")
             folder, _, name = path.rpartition("/")
@@ -108,7 +108,7 @@ class _Comments:
 
 
 def _put(package: str, place: str) -> str:
-    """The package of a file that a file in `package` puts at `place`."""
+    """The package of a file that another file, in `package`, includes at `place`."""
     if place in ("", "_here_"):
         return package
     if package == "_global_" or place.startswith("_global_."):
@@ -127,7 +127,7 @@ def _lines(config: DictConfig, comments: _Comments) -> Iterator[str]:
 
 
 def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) -> Iterator[str]:
-    """One key with its comments: above it, and behind it where there is room."""
+    """One key with its comments: above it, and after its value if there is room."""
     margin = " " * indent
     for text in comments.above.get(path, ()):
         yield from _comment(text, indent)
@@ -136,7 +136,7 @@ def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) ->
     behind = comments.behind.get(path)
     if behind is not None:
         with_comment = f"{margin}{lines[0]}  # {behind}"
-        # not behind the first of several lines of a value: there a '#' may be part of it
+        # not after the first of several lines of a value, where '#' may be part of the value
         if len(with_comment) <= WIDTH and len(lines) == 1:
             lines[0] = with_comment.removeprefix(margin)
         else:
@@ -148,7 +148,7 @@ def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) ->
 
 
 def _paragraphs(lines: Iterable[str]) -> list[str]:
-    """The lines of a comment, those put together again that were wrapped."""
+    """Join the wrapped lines of a comment."""
     paragraphs: list[str] = []
     was_full = False
     for line in lines:
@@ -172,7 +172,7 @@ def _comment(text: str, indent: int) -> Iterator[str]:
 
 
 def _leaf(key: str, value: Any) -> list[str]:
-    """A key with a plain value, as lines; a text of several lines as a block where it can be."""
+    """The lines of a key with a plain value; a text of several lines is a block if possible."""
     from omegaconf import OmegaConf
 
     if isinstance(value, str) and "\n" in value:
@@ -182,7 +182,7 @@ def _leaf(key: str, value: Any) -> list[str]:
             if yaml.safe_load("\n".join(lines) + "\n") == {key: value}:
                 return lines
         except yaml.YAMLError:
-            pass  # such as a control character in it, which only a quoted text can have
+            pass  # such as control characters, which need a quoted text
     text = OmegaConf.to_yaml(OmegaConf.create({key: value}))
     return text.rstrip("\n").split("\n")
 

@@ -1,8 +1,8 @@
-"""Whether the options of a section fit the class that they are for, by its annotations.
+"""Checks the options of a section against the annotations of their class.
 
-An option that the class does not take, and a plain value of another type than its parameter has,
-are refused before anything is made. An annotation says so only where it names plain types (numbers,
-text, lists, options by name, also in unions); what else it may hold, the class itself checks.
+Options that the class does not take, and values of the wrong plain type, are refused before any
+object is built. Only annotations with plain types are checked (numbers, text, lists, options by
+name, also in unions); the class itself checks everything else.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
 
     Args:
         target: a class or a function; a pydantic model checks its fields itself.
-        arguments: plain values, and objects, of which the types are not checked.
-        key: the section of the configuration that they are in.
+        arguments: plain values, and objects, whose types are not checked.
+        key: their section of the configuration.
 
     Raises:
-        ConfigurationError: naming the key, and the expected value.
+        ConfigurationError: names the key and the expected value.
     """
     if isinstance(target, type) and issubclass(target, BaseModel):
         return
@@ -56,10 +56,10 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
 
 
 def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
-    """The annotation of each parameter (Any if unknown), and whether it takes any others."""
+    """The annotation of each parameter (Any if unknown), and True if it takes others too."""
     try:
         parameters = inspect.signature(target).parameters.values()
-    except ValueError:  # some classes that are written in C have no signature
+    except ValueError:  # some classes written in C have no signature
         return {}, True
     function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target
     names = getattr(inspect.unwrap(function), "__globals__", {})
@@ -77,7 +77,7 @@ def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
 
 
 def _of_bases(target: Callable[..., Any]) -> set[str]:
-    """The parameters of its base classes, to which it may pass unknown ones."""
+    """The parameters of its base classes, which may get the options that it does not know."""
     bases = target.__mro__[1:-1] if isinstance(target, type) else ()
     return {name for base in bases for name in inspect.signature(base).parameters}
 
@@ -87,7 +87,7 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
         return Any
     try:
         return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names)["it"]
-    except (NameError, TypeError, SyntaxError):  # such as one imported for type checks only
+    except (NameError, TypeError, SyntaxError):  # such as a name imported for type checks only
         return Any
 
 
@@ -99,7 +99,7 @@ def _options(options: Any) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value may be passed for that annotation; True where it cannot be told."""
+    """True if a value fits the annotation, or if that is unknown."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, part) for part in parts)

@@ -1,4 +1,4 @@
-"""Base files, which several options of a group share.
+"""Base files: values that several options of a group share.
 
     # task/mine.yaml
     defaults:
@@ -7,8 +7,8 @@
 
     sources: mine.jsonl
 
-The name of a base begins with an underscore. It is not an option: only other files name it, first
-in their `defaults`, and their own values go before it.
+The name of a base begins with an underscore. It is not an option: other files name it first in
+their `defaults`, and their own values override it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import Any
 
 
 def is_base(name: str) -> bool:
-    """Whether a file of that name, without `.yaml`, is a base."""
+    """True if a file of this name, without `.yaml`, is a base."""
     return name.startswith("_")
 
 
 def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """The values of one file laid over those of its bases; references are kept as they are.
+    """Read a file's values over those of its bases; references are kept.
 
     Args:
         name: of the file.
-        files: the files of its group by name, bases included.
+        files: the files of its group by name, including bases.
     """
     from omegaconf import OmegaConf
 
@@ -49,7 +49,7 @@ def _layers(name: str, files: Mapping[str, Path]) -> Iterator[Any]:
 
 
 def _bases(defaults: Iterable[Any]) -> Iterator[str]:
-    """The bases beside a file that go where the file goes."""
+    """The names of the bases in a `defaults` list."""
     for entry in defaults:
         name = entry.removesuffix("@_here_") if isinstance(entry, str) else ""
         if is_base(name) and name != "_self_":

@@ -1,7 +1,7 @@
-"""The comments of a YAML file, by the key that they are about.
+"""Reads the comments of a YAML file, by key.
 
-What is understood is the way our own files are written: block mappings, comments on lines of their
-own above a key, and comments behind a value, which may go on in the same column of the next lines.
+It supports the style of our own files: block mappings, comment lines above a key, and comments
+after a value, which may continue in the same column of the next lines.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Comments:
     """The comments of one file.
 
     Attributes:
-        head: those before the first key, without Hydra's `# @package`.
+        head: lines before the first key, without Hydra's `# @package`.
         package: of `# @package`, or None.
         above: by dotted key, the lines above it.
-        behind: by dotted key, the text behind its value.
-        included: names in the file's `defaults` list, which are files beside it.
+        behind: by dotted key, the text after its value.
+        included: names in the file's `defaults` list; they are files in the same folder.
     """
 
     head: list[str] = field(default_factory=list)
@@ -43,10 +43,10 @@ def read_comments(file: Path) -> Comments:
 class _Reader:
     def __init__(self) -> None:
         self.comments = Comments()
-        self._open: list[tuple[int, str]] = []  # indents and names of the keys that we are in
+        self._open: list[tuple[int, str]] = []  # indents and names of the open keys
         self._pending: list[str] = []
         self._last: tuple[str, int] | None = None  # a key, and the column of its comment
-        self._text_in: int | None = None  # the indent of the key whose block of text we are in
+        self._text_in: int | None = None  # the indent of the key of the open text block
 
     def read(self, line: str) -> None:
         stripped = line.strip()
@@ -89,7 +89,7 @@ class _Reader:
             self._text_in = indent
 
     def _end_head(self) -> None:
-        """The lines before the first key and an empty line, or the first key, are the head."""
+        """End the head: the comment lines up to the first empty line or key."""
         if not self._open and not self.comments.head:
             self.comments.head, self._pending = self._pending, []
 
@@ -103,7 +103,7 @@ class _Reader:
 
 
 def _comment_in(text: str) -> int | None:
-    """Where a comment begins in the text after a key; None without one."""
+    """The position of a comment in the text after a key; None without one."""
     quote = ""
     for i, c in enumerate(text):
         if quote:

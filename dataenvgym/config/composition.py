@@ -1,9 +1,9 @@
-"""From the folder `configs/` and a list of overrides to one configuration.
+"""Composes one configuration from the folder `configs/` and a list of overrides.
 
     compose(["agent=random", "episode.iterations=8", "seed=1"])
 
 The overrides are Hydra's: `group=option`, `key=value`, `+key=value` for a new key, `~key` to
-remove one. Any fault in them is a `ConfigurationError` that lists the existing options.
+remove one. Any error in them is a `ConfigurationError` that lists the existing options.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ def compose(
     name: str = "config",
     allow_missing: bool = False,
 ) -> DictConfig:
-    """The configuration that the overrides ask for; interpolations resolve when they are read.
+    """Compose the configuration for these overrides; interpolations are resolved when read.
 
     Args:
         overrides: Hydra's, e.g. "agent=random" or "environment.replay=200"; also
             "agent=my_module.MyAgent" (see `own_classes`).
-        config_dir: a folder with more YAML files, laid out like ours (`agent/mine.yaml`).
+        config_dir: a folder with more YAML files, organized like ours (`agent/mine.yaml`).
         name: the YAML file to begin with: "config", or "eval" for an evaluation.
-        allow_missing: leave values that must be given (`???`), and references to what is not
-            there, as they are; for looking at a configuration.
+        allow_missing: accept missing values (`???`) and dangling references, to show a
+            configuration.
 
     Raises:
-        ConfigurationError: for a group, option or key that there is not, for a value of another
-            type than the one it replaces, and for a value that is still missing.
+        ConfigurationError: for an unknown group, option or key, a value of another type than the
+            one it replaces, or a missing value.
     """
     for override in overrides:
         keep_secrets_of(override)
@@ -78,7 +78,7 @@ def compose(
 
 
 def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
-    """A copy of a composed configuration with other options; no group can be chosen in it.
+    """Copy a composed configuration with other values; groups cannot be chosen again.
 
     Args:
         overrides: as for `compose`, in the same grammar and with the same checks.
@@ -99,7 +99,7 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
 
 
 def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
-    """For each group ("agent", "agent/policy", ...), the YAML file of each of its options."""
+    """For each group ("agent", "agent/policy", ...), its options and their YAML files."""
     groups = files_by_group(config_dir)
     return {
         group: {name: file for name, file in files.items() if not is_base(name)}
@@ -108,7 +108,7 @@ def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
 
 
 def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
-    """For each group, its YAML files by name: the options, and the bases that they share."""
+    """For each group, its YAML files by name: options and bases."""
     groups: dict[str, dict[str, Path]] = {}
     for folder in _folders(config_dir):
         for file in sorted(folder.rglob("*.yaml")):
@@ -121,9 +121,9 @@ def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, 
 def chosen_options(
     overrides: Sequence[str] = (), config_dir: str | Path | None = None
 ) -> dict[str, str]:
-    """The option of each group that these overrides choose or leave.
+    """The option of each group with these overrides, chosen or default.
 
-    A group whose values are put elsewhere has that place behind an `@`: "prompt@skills.prompt".
+    A group whose values go to another place has that place after an `@`: "prompt@skills.prompt".
     """
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
@@ -132,10 +132,10 @@ def chosen_options(
 
 
 def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
-    """Refuse a chosen file of the user's own that is not a section of options.
+    """Refuse a chosen file of the user that is not a section of options.
 
     Raises:
-        ConfigurationError: naming the file.
+        ConfigurationError: names the file.
     """
     from omegaconf import OmegaConf
 
@@ -153,7 +153,7 @@ def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, 
 
 
 def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
-    """The options that would have that key, such as "teacher=openai" for "teacher.model"."""
+    """The options that would have this key, such as "teacher=openai" for "teacher.model"."""
     section, _, name = key.partition(".")
     files = files_by_group(config_dir).get(section, {})
     return [
@@ -171,13 +171,13 @@ def default_options() -> dict[str, str]:
 def check_experiment(
     overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]
 ) -> None:
-    """Refuse a task beside an experiment that chooses another one and sets its options.
+    """Refuse a task together with an experiment that is written for another task.
 
     Args:
-        groups: for each group the YAML file of each of its options.
+        groups: for each group, its options and their YAML files.
 
     Raises:
-        ConfigurationError: naming the task that the experiment is written for.
+        ConfigurationError: names the experiment's task.
     """
     chosen = {o.key: o.value for o in overrides if o.key in ("experiment", "task")}
     experiment, task = chosen.get("experiment"), chosen.get("task")
@@ -191,7 +191,7 @@ def check_experiment(
     raise ConfigurationError(
         f"experiment={experiment} is written for task={own}, whose options it sets "
         f"({', '.join(options)}), and not for task={task}: leave out task=..., or leave out the "
-        "experiment and choose what you want of it"
+        "experiment and choose the options that you want from it"
     )
 
 
@@ -205,7 +205,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _folders(config_dir: str | Path | None) -> list[Path]:
-    """The folders with YAML files: ours, and the user's."""
+    """The folders with YAML files: ours and the user's."""
     if config_dir is None:
         return [config_directory()]
     folder = Path(config_dir).expanduser().absolute()
@@ -237,7 +237,7 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
 
 
 def _refuse_huge_numbers(value: object, key: str = "") -> None:
-    """The configuration goes into files and hashes that have whole numbers of 64 bits."""
+    """Refuse whole numbers of more than 64 bits, which our files and hashes cannot store."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ConfigurationError(f"{key} is {value}, expected a whole number of 64 bits at most")
     named: Iterable[tuple[object, object]] = ()

@@ -1,4 +1,4 @@
-"""What Hydra and OmegaConf say, in words about what was typed: found, expected, way out."""
+"""Explains errors of Hydra and OmegaConf in terms of the user's overrides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 def explain_missing(error: BaseException) -> str:
-    """An error of OmegaConf from using a finished configuration: something in it is gone."""
+    """Explain an error of OmegaConf from a configuration that lacks a needed key."""
     key = getattr(error, "full_key", None)
     if not key and (match := _NEEDED.search(str(error))):
         key = match[1]
@@ -31,7 +31,7 @@ def explain_missing(error: BaseException) -> str:
 
 
 def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
-    """Why overrides cannot be read, or be put where they should go."""
+    """Explain why overrides cannot be parsed or applied."""
     from hydra.errors import OverrideParseException
 
     if isinstance(error, OverrideParseException):
@@ -51,17 +51,17 @@ def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
         meant = did_you_mean(match[2].rsplit("/", 1)[-1], known[1].split() if known else ())
         return (
             f"{match[1]}.yaml names {match[2]!r} in its defaults, and there is no such option."
-            f"{meant} `dataenvgym list` shows the options that there are"
+            f"{meant} `dataenvgym list` shows the options"
         )
     reason = text.split("Config search path")[0].split("full_key:")[0].strip()
     return (
-        f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints what there "
-        "is to change"
+        f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints the whole "
+        "configuration"
     )
 
 
 def explain_yaml(error: Exception) -> str:
-    """Which file is not YAML, and where."""
+    """Explain which file is not valid YAML, and where."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
     if mark is None:
@@ -73,10 +73,10 @@ def explain_yaml(error: Exception) -> str:
 
 
 def explain_reference(error: Exception, overrides: Sequence[Override], known: Iterable[str]) -> str:
-    """Why a reference (`${seed}`) leads nowhere.
+    """Explain why a reference (`${seed}`) cannot be resolved.
 
     Args:
-        known: the keys that there are.
+        known: the existing keys.
     """
     reason = str(getattr(error, "msg", None) or error).partition("\n")[0]
     key = str(getattr(error, "full_key", ""))
@@ -90,7 +90,7 @@ def explain_reference(error: Exception, overrides: Sequence[Override], known: It
     if match := re.search(r"Interpolation key '([^']*)' not found", reason):
         return (
             f"{where} refers to another option: {match[1]!r} not found."
-            f"{did_you_mean(match[1], known)} Refer to one that there is, or give the value itself"
+            f"{did_you_mean(match[1], known)} Refer to an existing one, or give the value itself"
         )
     if match := re.search(r"Unsupported interpolation type (\S+)", reason):
         return (
@@ -103,7 +103,7 @@ def explain_reference(error: Exception, overrides: Sequence[Override], known: It
 
 
 def _why_unreadable(text: str) -> str:
-    """What is wrong with an override that is not in Hydra's grammar, and what to type instead."""
+    """Explain an error in Hydra's grammar, and say what to type instead."""
     key, _, value = text.partition("=")
     if (opened := _unclosed(value)) is not None:
         example = "'KEY=[a,b]'" if opened == "[" else "'KEY={a: 1}'"
@@ -125,7 +125,7 @@ def _why_unreadable(text: str) -> str:
 
 
 def _unclosed(value: str) -> str | None:
-    """The last bracket that is opened and not closed, outside of quotes."""
+    """The last unclosed bracket outside of quotes; None if all are closed."""
     opened: list[str] = []
     quote = ""
     for c in value:

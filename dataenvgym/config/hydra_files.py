@@ -1,7 +1,7 @@
-"""Hydra at work: files composed by the options that are chosen, and values laid over them.
+"""Calls Hydra: composes the files of the chosen options, and applies values to the result.
 
-Composing takes Hydra about 50 ms, and a command asks for the same choice several times. A choice is
-therefore composed once, for as long as no file changes, and each caller gets a copy.
+Hydra needs about 50 ms to compose, and a command composes the same choices several times. So each
+choice is composed once, until a file changes, and each caller gets a copy.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
 def compose_files(
     choices: Sequence[Override], folders: Sequence[Path], name: str = "config"
 ) -> tuple[DictConfig, dict[str, str]]:
-    """The configuration of the chosen options, and the option of each group in it.
+    """Compose the chosen options; return the configuration and the option of each group.
 
     Args:
-        choices: overrides that choose options, and no others.
-        folders: ours with the YAML files, then more that are laid out like it.
+        choices: only overrides that choose options.
+        folders: our folder of YAML files, then others organized like it.
         name: the YAML file to begin with.
 
     Raises:
-        ConfigurationError: for choices that do not go together.
+        ConfigurationError: for choices that do not fit together.
     """
     config, options = _composed(tuple(choices), tuple(folders), name, _state_of(folders))
-    with _one_at_a_time:  # OmegaConf changes what it copies, for a moment
+    with _one_at_a_time:  # OmegaConf changes its source while it copies
         return copy.deepcopy(config), dict(options)
 
 
@@ -47,7 +47,7 @@ def lay_values(config: DictConfig, overrides: Sequence[Override]) -> None:
     """Change values in the configuration as Hydra does.
 
     Raises:
-        ConfigurationError: for a value that cannot be read, or be put there.
+        ConfigurationError: for a value that cannot be parsed or applied.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
@@ -59,7 +59,7 @@ def lay_values(config: DictConfig, overrides: Sequence[Override]) -> None:
 
 @contextmanager
 def explaining(overrides: Sequence[Override]) -> Iterator[None]:
-    """Turn errors of Hydra and OmegaConf into ours, about what was typed."""
+    """Turn errors of Hydra and OmegaConf into ours, about the user's overrides."""
     import yaml
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -75,7 +75,7 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
 
 
 def _state_of(folders: Sequence[Path]) -> tuple[tuple[Path, int, int], ...]:
-    """A value that changes when a YAML file comes, goes, or is written."""
+    """A value that changes when a YAML file is added, removed or written."""
     files = sorted(file for folder in folders for file in folder.rglob("*.yaml"))
     found = ((file, file.stat()) for file in files)
     return tuple((file, state.st_mtime_ns, state.st_size) for file, state in found)
@@ -107,7 +107,7 @@ def _composed(
 
 @contextmanager
 def _own_hydra() -> Iterator[None]:
-    """Compose without minding, or disturbing, a Hydra application that we are called from."""
+    """Isolate our use of Hydra from a Hydra application that calls us."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra = GlobalHydra.instance().hydra
@@ -137,7 +137,7 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
     value = override.value()
     extends = override.is_force_add() or isinstance(value, dict | list)
     if override.is_add() and not extends and OmegaConf.select(config, key) is not None:
-        raise ConfigurationError(f"there is a value already at {key!r}; drop the plus: {key}=...")
+        raise ConfigurationError(f"{key!r} already has a value; drop the plus: {key}=...")
     _refuse_part_of_value(config, key)
     if isinstance(value, list) and isinstance(OmegaConf.select(config, key), DictConfig):
         raise ConfigurationError(

@@ -31,7 +31,7 @@ FREE = (
     *("teacher.cache", "teacher.max_requests", "teacher.max_tokens", "teacher.max_cost"),
     *("teacher.price", "teacher.price.prompt", "teacher.price.completion"),
 )
-"""Keys that may differ between two calls of the same run."""
+"""Keys that may differ when the same run is called again."""
 
 _ADDED: dict[str, Any] = {
     "predictor.tool_format": "llama_factory",
@@ -47,17 +47,17 @@ _ADDED: dict[str, Any] = {
     "trainer.scored_reduction": "mean",
     "trainer.scored_clip": None,
 }
-"""Keys that earlier versions did not have, with the value that they acted on. A key with that value
-is left out, so that their runs keep their names and can be continued. Of a policy or an engine
-within another one, the key is the same."""
+"""Keys that earlier versions lacked, with the value of their behavior. A key with this value is
+left out, so that old runs keep their names and can be continued. A policy or engine within another
+one has the same key."""
 
 FREE_SECTIONS = ("executor", "store")
-"""Sections of which the same is true: who runs the episode and where, and what is kept of it
-elsewhere, changes no result."""
+"""Sections that may differ too: where the episode runs, and where else its episodes are stored,
+does not change its results."""
 
 
 def run_name(config: DictConfig) -> str:
-    """`config.name`, or task, agent, seed and a hash of the values that determine the results."""
+    """`config.name`; by default task, agent, seed and a hash of the decisive values."""
     if config.name is not None:
         name = str(config.name)
         check_folder_name(name, "name")
@@ -67,16 +67,16 @@ def run_name(config: DictConfig) -> str:
 
 
 def digest(values: Mapping[str, Any]) -> str:
-    """The hash of decisive values that a default name ends with."""
+    """The hash of decisive values at the end of a default name."""
     hashed = {key: moved_from(value) for key, value in values.items()}
     return hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
 
 
 def check_folder_name(name: str, option: str) -> None:
-    """Refuse a name that leads elsewhere, is hidden, or that a terminal or a shell would trip over.
+    """Refuse names with slashes, hidden names, and names that break a terminal or a shell.
 
     Raises:
-        ConfigurationError: naming the option.
+        ConfigurationError: names the option.
     """
     if name == "" or name.startswith(".") or re.search(r"[/\\]", name) or not name.isprintable():
         raise ConfigurationError(
@@ -86,7 +86,7 @@ def check_folder_name(name: str, option: str) -> None:
 
 
 def decisive_values(config: DictConfig) -> dict[str, Any]:
-    """All values that determine the results, by dotted key."""
+    """All values that determine the results (the decisive values), by dotted key."""
     from omegaconf import OmegaConf
 
     flat = dict(_flat(without_secrets(OmegaConf.to_container(config, resolve=True))))
@@ -94,7 +94,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
 
 
 def follows(config: DictConfig, key: str) -> bool:
-    """Whether the value only follows another key's, as agent.seed follows seed."""
+    """True if the value is a copy of another key's, as agent.seed is of seed."""
     from omegaconf import DictConfig, OmegaConf
 
     parent, _, name = key.rpartition(".")
@@ -107,9 +107,9 @@ def follows(config: DictConfig, key: str) -> bool:
 
 def _is_as_before(key: str, value: Any) -> bool:
     key = re.sub(r"\.(policy|engine)(?:\.\1)+\.", r".\1.", key)
-    if key.startswith("task.others.") and key.endswith(".tool_parser"):  # of a speaker
+    if key.startswith("task.others.") and key.endswith(".tool_parser"):  # a speaker's
         key = "predictor.tool_parser"
-    if key == "predictor.tool_format" and value is None:  # the student's own: then that is said
+    if key == "predictor.tool_format" and value is None:  # None means the student's own
         return True
     return key in _ADDED and value == _ADDED[key]
 
@@ -150,7 +150,7 @@ def _given_name(target: object) -> str | None:
 
 
 def short_name(section: DictConfig) -> str:
-    """The section's `name`, or its class's: PocketMathTask -> pocket_math."""
+    """The section's `name`, or a name from its class: PocketMathTask -> pocket_math."""
     name = section.get("name")
     if name is None:
         words = str(section._target_).rsplit(".", 1)[-1].removesuffix("Task")

@@ -1,4 +1,4 @@
-"""Classes of ours that have moved, for folders whose `config.yaml` names where they were."""
+"""Our classes that have moved, for old folders whose `config.yaml` has the former names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _MOVED = {
 _HASHED_AS = {
     "dataenvgym.simulation.SimulatedPredictor": "dataenvgym.predictors.SimulatedPredictor"
 }
-"""By which name a moved class is in the hash of a default name, so that the name stays."""
+"""The name of a moved class in the hash of a default run name, so that run names stay the same."""
 
 
 def with_moved(value: Any) -> Any:
-    """A configuration as plain data, with each moved class where it is now."""
+    """Replace the former names of moved classes in a configuration of plain data."""
     if isinstance(value, dict):
         return {
             k: _MOVED.get(v, v) if _is_target(k, v) else with_moved(v) for k, v in value.items()
@@ -24,7 +24,7 @@ def with_moved(value: Any) -> Any:
 
 
 def moved_from(value: Any) -> Any:
-    """The name of a class as hashes know it; any other value as it is."""
+    """The name of a class for hashes; any other value unchanged."""
     return _HASHED_AS.get(value, value) if isinstance(value, str) else value
 
 

@@ -1,11 +1,11 @@
-"""A user's overrides, checked against the existing options.
+"""Checks a user's overrides against the existing options.
 
-An `Override` is one `key=value` in Hydra's grammar. Three checks come before Hydra gets it, each
-with "did you mean": the group and option exist, the key exists, and the value has the type of the
-one that it replaces. What else can be wrong (the grammar of values) is left to Hydra.
+An `Override` is one `key=value` in Hydra's grammar. Before Hydra gets it, three checks, each with
+"did you mean", ensure that its group and option exist, that its key exists, and that its value has
+the type of the value it replaces. Hydra checks the grammar of values.
 
-Models have short names, such as `model=hf/Qwen/Qwen3-8B`, which are parsed into the overrides that
-one would otherwise type (see `short_names`).
+Short names of models, such as `model=hf/Qwen/Qwen3-8B`, are expanded into overrides (see
+`short_names`).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Override:
 
     @property
     def section(self) -> str:
-        """The top-level entry that it changes: "agent" for agent.name and for agent/engine."""
+        """The top-level key that it changes: "agent" for agent.name and for agent/engine."""
         return re.split(r"[./]", self.key)[0]
 
 
 def parse_overrides(texts: Sequence[str]) -> list[Override]:
-    """The overrides in `texts`; short names of models are replaced by those that they stand for.
+    """Parse overrides; short names of models are expanded.
 
     Raises:
-        ConfigurationError: for something that is not `key=value`.
+        ConfigurationError: for a text that is not `key=value`.
     """
     parsed: list[Override] = []
     named: set[str] = set()
@@ -77,7 +77,7 @@ def parse_overrides(texts: Sequence[str]) -> list[Override]:
 
 
 def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection[str]]) -> None:
-    """Refuse a group or an option that there is not.
+    """Refuse unknown groups and options.
 
     Args:
         groups: the options of each group.
@@ -91,7 +91,7 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
 
                 options = sorted({*groups[override.key], *offered(override.key)})
                 _refuse_several(override, options)
-                own = f", or a class of yours ({override.key}=my_module.MyClass)"
+                own = f", or your own class ({override.key}=my_module.MyClass)"
                 raise ConfigurationError(
                     f"there is no {override.text.lstrip('+')}."
                     f"{did_you_mean(override.value, options)} "
@@ -106,7 +106,7 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
 
 
 def _refuse_several(override: Override, options: Collection[str]) -> None:
-    """Say what to do with a list of options, if it is one."""
+    """If the value is a list of options, raise an error that says what to do."""
     named = re.split(r"[\s,]+", (override.value or "").strip("[]() "))
     if len(named) > 1 and set(named) & set(options):
         raise ConfigurationError(
@@ -121,7 +121,7 @@ def check_keys(
     groups: Mapping[str, Collection[str]],
     options_with: Callable[[str], Sequence[str]] = lambda key: (),
 ) -> None:
-    """Refuse a key that is not in `config` and not added with a `+`, and Hydra's own.
+    """Refuse a key that is neither in `config` nor added with a `+`, and Hydra's own options.
 
     Args:
         groups: the options of each group.
@@ -175,15 +175,15 @@ def _needed(override: Override) -> ConfigurationError:
 
 
 def speaker_override(key: str, option: str) -> str:
-    """How to put a new speaker into the task, as a message."""
+    """The part of a message that says how to add a speaker to the task."""
     others = f"+predictor@{key}=..., or +speaker@{key}=student for the student itself"
     return f"+teacher@{key}={option} (or {others})"
 
 
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:
-    """Refuse a value in `config` whose type is not the one it has in `default`.
+    """Refuse a value in `config` with another type than in `default`.
 
-    A `++` sets any value of a class's parameter; the class's annotations check it later.
+    With `++`, a parameter of a class may get any value; the class's annotations check it later.
     """
     for override in overrides:
         forced = override.sign == "++" and not _of_a_class(config, override.key)
@@ -199,7 +199,7 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
 
 
 def _of_a_class(config: DictConfig, key: str) -> bool:
-    """Whether the key is in a section that a class is made of."""
+    """True if the key is in a section with a `_target_`."""
     from omegaconf import OmegaConf
 
     parts = key.split(".")
@@ -208,7 +208,7 @@ def _of_a_class(config: DictConfig, key: str) -> bool:
 
 
 def _expectation(before: Any, after: Any) -> str | None:
-    """The expected text in place of `after`; None if it will do."""
+    """Describe the value expected in place of `after`; None if `after` is fine."""
     if before is None:
         return None
     if isinstance(before, bool):
@@ -227,7 +227,7 @@ def _expectation(before: Any, after: Any) -> str | None:
 
 
 def _may_be_none(config: DictConfig, key: str) -> bool:
-    """Whether the class of the section has a parameter of that name that can be None."""
+    """True if the section's class has a parameter of this name that can be None."""
     from omegaconf import OmegaConf
 
     section, _, name = key.rpartition(".")
@@ -244,7 +244,7 @@ def _is_number(value: Any, kind: Any) -> bool:
 
 
 def _value(config: DictConfig, key: str) -> Any:
-    """The value as plain Python; None where there is none yet."""
+    """The value as plain Python; None if there is none."""
     from omegaconf import OmegaConf
     from omegaconf.errors import InterpolationResolutionError
 
@@ -261,7 +261,7 @@ def _shown(value: Any) -> str:
 
 
 def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
-    """The dotted keys of `config`, those of its sections included."""
+    """The dotted keys of `config`, including sections."""
     from omegaconf import DictConfig, OmegaConf
 
     for name in map(str, config):
@@ -274,7 +274,7 @@ def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
 
 
 def _suggestion(key: str, known: Sequence[str]) -> str:
-    """`Did you mean`: a key with the same last part, or a similar one of its section, if any."""
+    """`Did you mean`: a key with the same last part, or a similar key in its section, if any."""
     section, _, last = key.rpartition(".")
     same = [name for name in known if re.split(r"[./]", name)[-1] == last]
     if same:

@@ -1,11 +1,11 @@
-"""Options without YAML files: a class of one's own, and those of installed packages.
+"""Options without YAML files: the user's own classes, and classes of installed packages.
 
     agent=my_module.MyAgent   the class MyAgent of my_module, from the current folder or installed
-    agent=fancy               a class that an installed package names, as an entry point
-                              "fancy = fancy_package:FancyAgent" of the group dataenvgym.agents
+    agent=fancy               a class of an installed package with the entry point
+                              "fancy = fancy_package:FancyAgent" in the group dataenvgym.agents
 
-Both are the group's option `custom` with the class as its `_target_`. Groups without `custom`, such
-as `student`, name no class.
+Both mean the group's option `custom` with the class as its `_target_`. Groups without `custom`,
+such as `student`, accept no classes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ ENTRY_POINTS = {
     "teacher": "dataenvgym.teachers",
     "trainer": "dataenvgym.trainers",
 }
-"""The groups that have an option `custom`, and the entry points of each."""
+"""The groups with an option `custom`, and the entry-point group of each."""
 
 _TARGET_KEYS = {"quality": "quality.checks.custom._target_"}
-"""The key of the class of a group's `custom`, if not `GROUP._target_`."""
+"""The key of the class for a group's `custom`, if it is not `GROUP._target_`."""
 
 _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
 
@@ -66,7 +66,7 @@ def offered(group: str) -> dict[str, Offered]:
 def with_own_classes(
     overrides: Sequence[Override], groups: Mapping[str, Collection[str]]
 ) -> list[Override]:
-    """The overrides; those that choose a class are replaced by `custom` and its `_target_`."""
+    """Replace overrides that choose a class by `custom` and its `_target_`."""
     return [part for override in overrides for part in _resolved(override, groups)]
 
 

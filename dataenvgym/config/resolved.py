@@ -1,7 +1,7 @@
-"""A configuration of plain values: nothing in it refers to anything else.
+"""A configuration of plain values, without references.
 
-Such a one is kept as YAML, and read back by OmegaConf, to which `${x}` in a text refers to another
-value. A text that has it literally, as a template for a model may, is therefore kept escaped.
+It is saved as YAML and loaded by OmegaConf, which reads `${x}` in a text as a reference. So a text
+that contains it literally, such as a template for a model, is escaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def resolved_yaml(config: DictConfig) -> str:
-    """The configuration's values as YAML that is read back as the same values."""
+    """The configuration's values as YAML, which loads as the same values."""
     from omegaconf import OmegaConf
 
     values = OmegaConf.to_container(config, resolve=True)
@@ -24,7 +24,7 @@ def resolved_yaml(config: DictConfig) -> str:
 
 
 def shown_yaml(config: DictConfig) -> str:
-    """The same as `resolved_yaml`, without the passwords and keys in URLs: for `config.yaml`."""
+    """The same as `resolved_yaml`, without passwords and keys in URLs: for `config.yaml`."""
     from omegaconf import OmegaConf
 
     values = without_secrets(OmegaConf.to_container(config, resolve=True))
@@ -32,7 +32,7 @@ def shown_yaml(config: DictConfig) -> str:
 
 
 def literal(value: Any) -> Any:
-    """A plain value, written so that OmegaConf takes the texts in it as they are."""
+    """Escape a plain value so that OmegaConf reads its texts literally."""
     if isinstance(value, str):
         return re.sub(r"(\\*)\$\{", r"\1\1\\${", value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A configuration and the folder of its run.
+"""The folder of a run, and its configuration.
 
-A run resumes with its first configuration. Only keys that change no result (`identity.FREE`) may
-differ; more iterations extend the run.
+A run resumes with its first configuration. Only keys that do not change results (`identity.FREE`)
+may differ; more iterations extend the run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run_directory(config: DictConfig) -> Path:
-    """Where the run of that configuration is, or will be."""
+    """The folder of this configuration's run; it may not exist yet."""
     return Path(str(config.runs_dir)).expanduser() / run_name(config)
 
 
@@ -79,8 +79,8 @@ def check_run(config: DictConfig) -> None:
     """Refuse to resume a run that was begun with another configuration.
 
     Raises:
-        ConfigChangedError: naming the keys that differ, or if fewer iterations are asked for than
-            the run has done.
+        ConfigChangedError: names the keys that differ; also if the run has done more iterations
+            than requested.
         RunDirectoryError: as `Workspaces.check`.
     """
     _RUNS.check(run_directory(config), config)
@@ -88,7 +88,7 @@ def check_run(config: DictConfig) -> None:
 
 @contextmanager
 def open_run(config: DictConfig, *, fresh: bool = False) -> Iterator[Path]:
-    """Hold the run's folder, with its `config.yaml`; see `Workspaces.opened`."""
+    """Lock the run's folder, and write its `config.yaml`; see `Workspaces.opened`."""
     directory = run_directory(config)
     with _RUNS.opened(directory, config, fresh=fresh):
         _RUNS.keep(directory, config)
@@ -96,19 +96,19 @@ def open_run(config: DictConfig, *, fresh: bool = False) -> Iterator[Path]:
 
 
 def is_hand_made(directory: Path) -> bool:
-    """Whether it is the folder of a run made in Python, which has no configuration."""
+    """True for the folder of a run made in Python, which has no configuration."""
     has_config = (directory / "config.yaml").exists()
     is_run = (directory / "environment.json").exists() and (directory / "iterations").is_dir()
     return is_run and not has_config
 
 
 def is_done(config: DictConfig, *, or_ended: bool = False) -> bool:
-    """Whether the run is finished, and nothing that `config` asks for is left to do.
+    """True if the run is finished and has reached the goal of `config`.
 
     Args:
-        or_ended: an episode that its teacher's budget ended before its time counts too.
+        or_ended: also accept an episode that ended early because its teacher's budget was spent.
     """
-    from dataenvgym.episodes.summary import Goal, is_finished  # heavier than all of this module
+    from dataenvgym.episodes.summary import Goal, is_finished  # a slow import
 
     goal = Goal(
         int(config.episode.iterations),

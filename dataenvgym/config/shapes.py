@@ -1,4 +1,4 @@
-"""Whether what a configuration's classes made can be used: a class of the wrong shape is named."""
+"""Checks that the objects of a configuration have the right methods; errors name the class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dataenvgym.skills.embeddings import EmbedderInterface
 
 
 def check_trainer(trainer: Any) -> Any:
-    """The trainer, if it can train."""
+    """Return the trainer if it can train."""
     if not callable(getattr(trainer, "train", None)):
         raise ConfigurationError(
             f"trainer is a {type(trainer).__name__}, which has no method train(config_path): "
@@ -33,14 +33,14 @@ def check_trainer(trainer: Any) -> Any:
 
 
 def check_agent_parts(agent: object) -> None:
-    """Refuse an agent of ours whose policy or engine is not one."""
+    """Refuse one of our agents if its policy or engine lacks the right methods."""
     parts = getattr(agent, "parts", None)
     for name, protocol in parts.items() if isinstance(parts, Mapping) else ():
         check_protocol(getattr(agent, name), protocol, f"agent.{name}")
 
 
 def check_environment_options(options: dict[str, Any]) -> None:
-    """Refuse skills, quality checks or an engine of the wrong shape."""
+    """Refuse a labeler, quality checks or an engine without the right methods."""
     if (labeler := options.get("labeler")) is not None:
         check_protocol(labeler, SkillLabelerInterface, "skills")
         if (embedder := getattr(labeler, "embedder", None)) is not None:
@@ -59,7 +59,7 @@ def make_own_environment(
     directory: str | Path | None,
     options: dict[str, Any],
 ) -> gymnasium.Env[Any, Any]:
-    """An environment of a user's own class, limited to so many steps."""
+    """Make an environment of a user's own class, limited to `iterations` steps."""
     try:
         environment = make(task, predictor, directory=directory, **options)
     except (TypeError, ValidationError) as error:

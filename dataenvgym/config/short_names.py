@@ -1,6 +1,6 @@
-"""Short names of models: what `model=...`, `partner=...` and `judge=...` stand for.
+"""Short names of models, for `model=...`, `partner=...`, `judge=...` and similar options.
 
-    vllm/<base>[:<adapter>]   a vLLM server that is started for it
+    vllm/<base>[:<adapter>]   a vLLM server that is started for the model
     hf/<base>[:<adapter>]     transformers, in this process
     openai/<name>             a model behind an OpenAI-compatible API (it cannot be trained)
 
@@ -8,17 +8,17 @@
 hub; <adapter> is a folder. `model=...` names the student. These name other speakers of its task:
 
     partner=...              plays the other characters: task.others.partner; a name without a slash
-                             is that of a scripted partner: task.partner
-    judge=...                task.others.judge; several are judge=[openai/ONE,openai/TWO], which
-                             are task.others.judge_1 and task.others.judge_2
+                             is a scripted partner: task.partner
+    judge=...                task.others.judge; judge=[openai/ONE,openai/TWO] gives two judges,
+                             task.others.judge_1 and task.others.judge_2
     strategist=...           advises the student's character: task.others.strategist
     partner_strategist=...   advises the other characters: task.others.partner_strategist
 
-`judge=my_module.make_judge` is a class or function of yours: task.others.judge._target_.
-`partner=student` is the student itself, and `student/former`, `student/untouched` or
-`student/FOLDER` with another adapter (see `rollouts.StudentSpeaker`).
-Their further options are those of `task.others.NAME`, such as task.others.judge.base_url=URL.
-`trial=...` is task.trial.
+`judge=my_module.make_judge` is your own class or function: task.others.judge._target_.
+`partner=student` is the student itself; `student/former`, `student/untouched` and `student/FOLDER`
+are the student with another adapter (see `rollouts.StudentSpeaker`).
+More options of a speaker are at `task.others.NAME`, such as task.others.judge.base_url=URL.
+`trial=...` means task.trial.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collections.abc import Collection
 from dataenvgym.errors import ConfigurationError, did_you_mean
 
 SPEAKERS = ("partner", "judge", "strategist", "partner_strategist")
-"""Speakers of a task that have short names."""
+"""Speakers of a task with short names."""
 _SIDES = {"strategist": "own", "partner_strategist": "partner"}
 
 _STUDENT = "student"
@@ -39,10 +39,10 @@ _PREDICTORS = {"vllm": "vllm", "hf": "in_process", "openai": "openai"}
 
 
 def model_overrides(text: str) -> list[str]:
-    """The overrides that a short name of the student stands for.
+    """Expand a short name of the student into overrides.
 
     Raises:
-        ConfigurationError: if it is none.
+        ConfigurationError: if it is not a short name.
     """
     kind, base, adapter = _parts("model", text)
     if kind == "openai":
@@ -56,7 +56,7 @@ def model_overrides(text: str) -> list[str]:
 
 
 def speaker_overrides(who: str, text: str) -> list[str]:
-    """The overrides that `who=text` stands for.
+    """Expand `who=text` into overrides.
 
     Raises:
         ConfigurationError: if it is not the short name of a model.
@@ -77,13 +77,13 @@ def speaker_overrides(who: str, text: str) -> list[str]:
 
 
 def strategists_override(named: Collection[str]) -> list[str]:
-    """The override that lets those strategists advise that have been named; none if none has."""
+    """The override that turns on the named strategists; empty if none is named."""
     sides = [side for who, side in _SIDES.items() if who in named]
     return [f"task.strategists=[{','.join(sides)}]"] if sides else []
 
 
 def _asked(who: str, text: str) -> list[str]:
-    """A speaker: a teacher if it is behind an API, with its cache and its budget."""
+    """The overrides of a speaker; one behind an API is a teacher, with cache and budget."""
     at = f"task.others.{who}"
     if text.partition("/")[0] == _STUDENT:
         adapter = text.partition("/")[2] or "current"
@@ -106,7 +106,7 @@ def _parts(option: str, text: str) -> tuple[str, str, str]:
     base, colon, adapter = rest.partition(":")
     if kind not in _PREDICTORS or not base or (colon and not adapter):
         meant = "" if kind in _PREDICTORS else did_you_mean(kind, _PREDICTORS)
-        own = "" if option == "model" else ", student, or a class of yours (my_module.MyClass)"
+        own = "" if option == "model" else ", student, or your own class (my_module.MyClass)"
         scripted = ", or the name of a scripted partner" if option == "partner" else ""
         raise ConfigurationError(
             f"{option} is {text!r}, expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE, "
@@ -120,6 +120,6 @@ def _unquoted(text: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """The value as Hydra's grammar has it: a backslash is itself unless a quote comes next."""
+    """Quote a value for Hydra's grammar, where a backslash is special only before a quote."""
     escaped = re.sub(r'(\\*)("|$)', lambda m: m[1] * 2 + m[2].replace('"', '\\"'), value)
     return f'"{escaped}"'

@@ -1,12 +1,12 @@
-"""`task.sources`, however a user types it.
+"""The ways to type `task.sources`.
 
     task.sources=a.jsonl                                one file for all splits
-    task.sources={validation: a.jsonl, test: b.jsonl}   a file for each split, and no others
+    task.sources={validation: a.jsonl, test: b.jsonl}   a file for each split; no other splits
     task.sources.test=b.jsonl                           another file for one split
-    task.sources=test:b.jsonl                           the same; a shell makes this of {test:b,...}
+    task.sources=test:b.jsonl                           the same; a shell expands {test:b,...} to it
 
-Hydra would merge the second form into the sources that a task has already, and refuse the third
-one where a task has none. So these overrides are taken out, and their result is put in afterwards.
+Hydra would merge the second form into the task's existing sources, and refuse the third form if the
+task has none. So these overrides are removed first, and applied after Hydra.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _OF_ONE_SPLIT = re.compile(rf"({'|'.join(SPLITS)}):\s*(\S.*)", re.DOTALL)
 
 
 def is_source(override: Override, config: DictConfig) -> bool:
-    """Whether the override is about the sources of a task that has some, as a whole or by split."""
+    """True if the override changes the task's sources, as a whole or for one split."""
     names = (KEY, *(f"{KEY}.{split}" for split in SPLITS))
     has_sources = "task" in config and "sources" in config.task.keys()  # noqa: SIM118 - also if ???
     return has_sources and override.key in names and override.sign != "~"
 
 
 def lay_sources(config: DictConfig, overrides: Sequence[Override]) -> None:
-    """Change `config.task.sources` as these overrides say, one after the other."""
+    """Apply these overrides to `config.task.sources`, in order."""
     from omegaconf import OmegaConf
 
     if not overrides:

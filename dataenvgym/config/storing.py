@@ -1,4 +1,4 @@
-"""The store of a configuration, and who is who in the episodes that it keeps."""
+"""The store of a configuration, and the names of the models in its episodes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class RecordsEpisodes(Protocol):
-    """A domain whose problems are episodes that a store can keep."""
+    """A domain whose problems are episodes that a store can save."""
 
     def record_in(self, store: Store, models: dict[str, str], *, events: bool = True) -> None:
-        """Keep what is played from now on in this store, too."""
+        """Also save all episodes from now on in this store."""
         ...
 
 
 def record_in_store(config: DictConfig, task: TaskInterface) -> None:
-    """Have the task keep its episodes in the store of `config.store`, if there is one.
+    """Let the task save its episodes in the store of `config.store`, if there is one.
 
     Raises:
-        ConfigurationError: if the task has no episodes to keep, or the store cannot be.
+        ConfigurationError: if the task has no episodes to save, or the store cannot be opened.
     """
     if "store" not in config or config.store.get("_target_") is None:
         return
@@ -41,15 +41,15 @@ def record_in_store(config: DictConfig, task: TaskInterface) -> None:
 
 
 def recording_domain(task: TaskInterface) -> RecordsEpisodes | None:
-    """The domain of the task, if its problems are episodes that a store can keep."""
+    """The task's domain, if its problems are episodes that a store can save."""
     domain = getattr(task, "domain", None)
     return domain if isinstance(domain, RecordsEpisodes) else None
 
 
 def model_names(config: DictConfig) -> dict[str, str]:
-    """Who is who: the student, then the speakers that the task asks, each by its model's name.
+    """The names of the models: the student's, then those of the task's speakers.
 
-    Several judges are one, "judge"; a scripted partner has the name of its temperament.
+    Several judges count as one, "judge"; a scripted partner has the name of its temperament.
     """
     task = config.task
     others = task.get("others") or {}
@@ -64,7 +64,7 @@ def model_names(config: DictConfig) -> dict[str, str]:
 
 
 def _name(section: Any) -> str:
-    """The name of a model: on its server, or its path with its adapter; else that of its class."""
+    """The name of a model: on its server, or its path with its adapter; else its class."""
     if model := section.get("model"):
         return str(model)
     if str(section.get("_target_")).endswith(".StudentSpeaker"):

@@ -1,7 +1,7 @@
-"""Any object from a section of the configuration: its `_target_`, called with the rest of it.
+"""Builds an object from a section of the configuration: calls its `_target_` with the other keys.
 
-`build_section` makes the object, `check_protocol` sees whether it will do. What cannot be made is a
-ConfigurationError that names the key.
+`build_section` builds the object; `check_protocol` checks its methods. If it cannot be built, a
+ConfigurationError names the key.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
-    """The object of `config[section]`: its `_target_` called with the other keys.
+    """Build the object of `config[section]`: call its `_target_` with the other keys.
 
-    Sections within it that have a `_target_` are made first. Every class gets those of the `given`
-    objects that it has a parameter for and that its section does not set.
+    Inner sections with a `_target_` are built first. Every class also gets the `given` objects that
+    it has a parameter for, unless its section sets them.
     """
     from omegaconf import OmegaConf
 
@@ -32,7 +32,7 @@ def build_section(config: DictConfig, section: str, **given: Any) -> Any:
 
 
 def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
-    """The object that a plain value of the configuration describes; errors name it by `key`."""
+    """Build the object that a plain value of the configuration describes; errors name `key`."""
     if isinstance(value, list):
         return [build_value(item, f"{key}.{i}", given) for i, item in enumerate(value)]
     if not isinstance(value, dict):
@@ -67,14 +67,14 @@ def section_target(config: DictConfig, section: str) -> Callable[..., Any]:
 
 
 def check_protocol(thing: Any, protocol: type, section: str) -> Any:
-    """`thing`, if it has the methods of `protocol`; a ConfigurationError if not."""
+    """Return `thing` if it has the methods of `protocol`; else raise a ConfigurationError."""
     if not isinstance(thing, protocol):
         known = sorted({*dir(protocol), *getattr(protocol, "__annotations__", {})})
         names = [n for n in known if n == "__call__" or not n.startswith("_")]
         missing = [n for n in names if not hasattr(thing, n)]
         raise ConfigurationError(
             f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
-            f"what {protocol.__name__} asks for, which is {', '.join(names)}"
+            f"the methods of {protocol.__name__}, which are {', '.join(names)}"
         )
     return thing
 
@@ -82,12 +82,12 @@ def check_protocol(thing: Any, protocol: type, section: str) -> Any:
 def _parameters(target: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(target).parameters
-    except ValueError:  # some classes that are written in C have no signature
+    except ValueError:  # some classes written in C have no signature
         return {}
 
 
 def _name(target: Callable[..., Any]) -> str:
-    """The name of a class or function; of another object that can be called, that of its class."""
+    """The name of a class or function; for another callable object, the name of its class."""
     return str(getattr(target, "__qualname__", type(target).__qualname__))
 
 

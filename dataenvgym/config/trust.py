@@ -1,9 +1,8 @@
-"""Limits of what the `config.yaml` of a run or an evaluation may make this machine do.
+"""Limits what the `config.yaml` of a run or an evaluation may run on this machine.
 
-A folder that somebody sent is data. Its configuration may name the classes that the YAML files of
-the package (or those in the user's own `--config-dir`) name, and no other code; no program, no
-server and no environment variable but those that are there, too. Whatever was typed on the command
-line, or comes with `--trust`, is the user's own choice.
+A folder from somebody else is data. Its configuration may only name code, programs, servers and
+environment variables that are also in the package's YAML files (or in the user's `--config-dir`).
+Everything typed on the command line, or accepted with `--trust`, is the user's choice.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _TARGET = "_target_"
-_REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # with an odd number of backslashes it is a text
+_REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # after an odd number of backslashes: plain text
 _PROGRAMS = ("command", "environment", "options", "extra", "deepspeed")
 _SERVERS = ("base_url", "url", "headers", "variables", "api_key_variable", "api_key_header")
 _POWERS = {
@@ -31,7 +30,7 @@ _POWERS = {
     "sandbox": "how code is confined",
     "world": "code that is not dataenvgym's",
 }
-"""Options by which a configuration could run or reach something, and their values."""
+"""Options by which a configuration could run programs or reach servers, and their powers."""
 
 
 def refuse_untrusted(
@@ -42,15 +41,15 @@ def refuse_untrusted(
     *,
     config_dir: str | Path | None = None,
 ) -> None:
-    """Refuse sections that come from the folder and name code, a program or a server.
+    """Refuse sections from the folder that name code, a program or a server.
 
     Args:
-        sections: those of `config` that come from `file`, what was typed laid over.
+        sections: the sections of `config` that come from `file`, with typed values applied.
         typed: the overrides of the command line.
         config_dir: a folder with the user's own YAML files.
 
     Raises:
-        ConfigurationError: naming the key and the way out.
+        ConfigurationError: names the key, and says what to do.
     """
     from omegaconf import OmegaConf
 
@@ -70,12 +69,12 @@ def refuse_untrusted(
 
 
 def refuse_references(config: DictConfig, file: Path) -> None:
-    """Refuse a kept configuration in which something refers to anything, as `${oc.env:HOME}` does.
+    """Refuse a saved configuration with references, such as `${oc.env:HOME}`.
 
-    Ours are kept resolved.
+    The package saves configurations without references.
 
     Raises:
-        RunDirectoryError: naming the key.
+        RunDirectoryError: names the key.
     """
     from omegaconf import OmegaConf
 
@@ -83,12 +82,12 @@ def refuse_references(config: DictConfig, file: Path) -> None:
         if isinstance(value, str) and _REFERENCE.search(value):
             raise RunDirectoryError(
                 f"{file}: {key} refers to another value or to an environment variable; dataenvgym "
-                "keeps plain values, and follows no references in a folder: write the value there"
+                "saves plain values, and follows no references in a folder: write the value there"
             )
 
 
 def _power(key: str) -> str | None:
-    """The program or host that the option could make us run or reach; None for a harmless one."""
+    """What the option could run or reach; None for a harmless option."""
     names = key.split(".")
     if names[-1] == _TARGET:
         return "code that is not dataenvgym's"
@@ -96,7 +95,7 @@ def _power(key: str) -> str | None:
 
 
 def _end(key: str) -> str:
-    """The key from the option on that has the power: trainer.environment.X -> environment.X."""
+    """The part of the key from the dangerous option on: trainer.environment.X -> environment.X."""
     names = key.split(".")
     if names[-1] == _TARGET:
         return _TARGET
@@ -109,7 +108,7 @@ def _covers(typed: Collection[str], key: str) -> bool:
 
 
 def _known(config_dir: str | Path | None) -> list[tuple[str, Any]]:
-    """The names in the YAML files, by the same ends of keys."""
+    """The values in the YAML files, with keys shortened in the same way."""
     return _of_the_package() if config_dir is None else _named_in(config_dir)
 
 
@@ -131,7 +130,7 @@ def _named_in(config_dir: str | Path | None) -> list[tuple[str, Any]]:
 
 
 def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-    """Plain values by dotted key; those in lists by their place."""
+    """Yield plain values by dotted key; items of lists by their index."""
     if isinstance(value, dict):
         named = value.items()
     elif isinstance(value, list):

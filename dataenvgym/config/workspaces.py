@@ -1,7 +1,7 @@
 """Workspaces with a `config.yaml`: runs and evaluations.
 
-`config.yaml` is the resolved configuration that the workspace was begun with. The same one
-continues it; another one is refused by the names of the keys that differ.
+`config.yaml` is the resolved configuration that the workspace began with. Only the same
+configuration continues it; for another one, the error names the keys that differ.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Workspaces(ABC):
     """All workspaces of one kind.
 
-    A subclass says what they are called, which sections their `config.yaml` has, which of its
-    values determine the results, and whether one of them has begun.
+    A subclass defines their name, the sections of their `config.yaml`, the values that determine
+    results, and whether a workspace has begun.
     """
 
     kind: ClassVar[str]
@@ -42,21 +42,21 @@ class Workspaces(ABC):
 
     @abstractmethod
     def is_begun(self, directory: Path, config: DictConfig) -> bool:
-        """Whether anything is there that another configuration could not continue."""
+        """True if the workspace has files that another configuration cannot continue."""
 
     def follows(self, config: DictConfig, key: str) -> bool:
-        """Whether a key only repeats another one; it is named only if nothing else differs."""
+        """True if a key is a copy of another one; errors name it only if nothing else differs."""
         return False
 
     def recognize(self, directory: Path) -> None:
-        """Raise RunDirectoryError if the folder is not one of this kind."""
+        """Raise RunDirectoryError if the folder is not a workspace of this kind."""
         self.read(directory)
 
     def read(self, directory: Path) -> DictConfig:
-        """The configuration that the workspace was begun with.
+        """Read the configuration that the workspace began with.
 
         Raises:
-            RunDirectoryError: if there is none, or something in it refers to anything else.
+            RunDirectoryError: if there is none, or it contains references.
         """
         from omegaconf import DictConfig, OmegaConf
 
@@ -82,9 +82,9 @@ class Workspaces(ABC):
         """Refuse to continue a workspace that was begun with another configuration.
 
         Raises:
-            ConfigChangedError: naming the keys that differ.
-            RunDirectoryError: if the folder has something in it and is not one of this kind.
-            NewerFormatError: if a newer dataenvgym has written it.
+            ConfigChangedError: names the keys that differ.
+            RunDirectoryError: if the folder is not empty and not a workspace of this kind.
+            NewerFormatError: if a newer dataenvgym wrote it.
         """
         if is_empty(directory):
             return
@@ -108,14 +108,14 @@ class Workspaces(ABC):
 
     @contextmanager
     def opened(self, directory: Path, config: DictConfig, *, fresh: bool = False) -> Iterator[None]:
-        """Hold the workspace, new or continued; it is locked until the block ends.
+        """Open the workspace, new or continued, and lock it until the block ends.
 
         Args:
-            fresh: remove what is there.
+            fresh: remove the old files first.
 
         Raises:
-            RunDirectoryError: if another process writes it; as `check`; with `fresh`, if the
-                folder is not one of this kind.
+            RunDirectoryError: if another process writes to it; as `check`; with `fresh`, if the
+                folder is not a workspace of this kind.
         """
         with opened(
             directory,
@@ -126,21 +126,21 @@ class Workspaces(ABC):
             yield
 
     def keep(self, directory: Path, config: DictConfig) -> None:
-        """Write the `config.yaml` of a workspace that is held."""
+        """Write the `config.yaml` of a locked workspace."""
         text = shown_yaml(config)
         path = directory / "config.yaml"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
 
     def find(self, name: str, folder: str | Path | None = None) -> Path:
-        """The workspace with that path, or with that name in `folder`.
+        """Find the workspace with this path, or with this name in `folder`.
 
         Args:
-            folder: None is the default one, such as "runs".
+            folder: None takes the default one, such as "runs".
 
         Raises:
-            RunDirectoryError: if there is none, with the closest name that there is.
-            NewerFormatError: if a newer dataenvgym has written it.
+            RunDirectoryError: if there is none; suggests the closest name.
+            NewerFormatError: if a newer dataenvgym wrote it.
         """
         folder = f"{self.kind}s" if folder is None else folder
         for directory in (Path(name).expanduser(), Path(folder) / name):

@@ -1,20 +1,20 @@
-"""Evaluation: how often a student is right, when each problem is put to it several times.
+"""Evaluation of a student with several samples (tries) of each problem.
 
     estimates      a mean with its 95% interval
     estimators     pass@k, pass^k and majority@k from the counts of one instance's samples
-    answers        what a reply answers, and which answers are the same
-    samples        one try at one problem, as it is written
-    tallies        all tries at one problem, counted
+    answers        reads the answers of replies, and compares them
+    samples        one try at one problem, as saved
+    tallies        the counts of all tries at one problem
     metrics        the metrics by name (`pass@5`, `majority@8`, ...) over all instances
     files          the folder of an evaluation
-    judged         what judges say of the samples, for the metric `judge`
+    judged         judges' verdicts on the samples, for the metric `judge`
     drawing        draws the samples that a folder lacks
-    rescoring      judges written samples again, without asking the student
+    rescoring      judges saved samples again, without asking the student
     results        tallies, metrics and scores by skill of a folder
 
-A sample whose infrastructure failed is not a wrong answer: it is not among the n of any estimator,
-and `error_rate` counts it. An instance that is left with fewer than k samples is left out of the
-metrics that need k, and the results say how many were.
+A sample whose infrastructure failed is not a wrong answer: no estimator includes it, and
+`error_rate` counts it. An instance with fewer than k other samples is left out of metrics that need
+k samples; the results count these instances.
 """
 
 from dataenvgym.evaluation.drawing import draw_samples

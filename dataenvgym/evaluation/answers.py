@@ -1,4 +1,4 @@
-"""The answer of a reply, and which answers are the same: the classes of a majority vote.
+"""Reads the answers of replies, and groups equal ones into classes for a majority vote.
 
 The task's domain reads and compares answers (`answer_given`, `same_answer`).
 """
@@ -27,10 +27,10 @@ Answer = TypeVar("Answer", bound=Hashable)
 def answers_of(
     task: TaskInterface, completed: Sequence[CompletedTaskInstance]
 ) -> list[tuple[str | None, str | None]]:
-    """For each completed instance its answer, and a note if the task failed to tell.
+    """For each completed instance, its answer, and a note if the task failed to read it.
 
-    An answer that the task fails on is the message as it stands, so that it still has its vote.
-    One with an error has no answer.
+    If the task fails, the whole message is the answer, so that it keeps its vote. An instance with
+    an error has no answer.
     """
     task = task_of(task)
     keys = [(id(c.instance), c.error, *_said(c)) for c in completed]
@@ -51,11 +51,11 @@ def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | 
         return None, None
     try:
         answer = domain.answer_given(completed)
-    except ConfigurationError:  # nothing would get better with the next one
+    except ConfigurationError:  # all other instances would fail too
         raise
-    except Exception as error:  # noqa: BLE001  whatever a task's code does, the score stays
+    except Exception as error:  # noqa: BLE001  errors of a task's code must not lose the score
         _log.warning("answer_class failed for %s", completed.instance.id, exc_info=error)
-        note = f"answer_class failed, the message stands for it: {type(error).__name__}: {error}"
+        note = f"answer_class failed, the message replaces it: {type(error).__name__}: {error}"
         return reply.strip() or None, note
     if answer is not None and not isinstance(answer, str):
         raise ConfigurationError(
@@ -65,7 +65,7 @@ def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | 
 
 
 def sameness_of(task: TaskInterface, instance: TaskInstance) -> Callable[[str, str], bool]:
-    """How the task compares two answers to the instance."""
+    """The task's comparison of two answers to the instance."""
     domain = task_of(task).domain
     return lambda one, other: one == other or domain.same_answer(instance, one, other)
 
@@ -73,11 +73,11 @@ def sameness_of(task: TaskInterface, instance: TaskInstance) -> Callable[[str, s
 def classes_of(
     answers: Sequence[Answer | None], same: Callable[[Answer, Answer], bool]
 ) -> tuple[list[Answer], list[int | None]]:
-    """The different answers, and for each of `answers` the place of its class among them.
+    """Group equal answers; return one answer per class, and the class index of each answer.
 
-    An answer belongs to the first class that it is the same as. The most frequent answers found
-    classes first (equally frequent ones in their order), because sameness need not carry over:
-    1/3 is 0.333333, and that is 333333/1000000, which is not 1/3.
+    An answer belongs to the first class with an equal answer. The most frequent answers form
+    classes first (ties in their order), because equality is not transitive: 1/3 equals 0.333333,
+    which equals 333333/1000000, which does not equal 1/3.
     """
     founders: list[Answer] = []
     places: dict[Answer, int] = {}

@@ -1,7 +1,7 @@
-"""Drawing samples: the problems are put to the student again and again, each time with its seed.
+"""Draws samples: the student answers all problems several times, each time with another seed.
 
-What is drawn is written at once, a file for each sample of each chunk of instances. A file that is
-there is not drawn again: a killed evaluation loses one chunk of one sample at most.
+Each sample of each chunk of instances is written to a file at once. Existing files are not drawn
+again, so a killed evaluation loses at most one chunk of one sample.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from dataenvgym.tasks.purposes import attempts_for
 def instances_of(
     task: TaskInterface, samples: int, limit: int | None = None
 ) -> Sequence[TaskInstance] | None:
-    """The problems that can be put one by one, at most `limit`; None if the task offers none.
+    """The task's problems, at most `limit`; None if the task has no `instances`.
 
     Raises:
-        ConfigurationError: if it offers none, and several samples or a limit need them; if it has
-            no problems at all.
-        InvalidInstanceError: if two of them have the same id.
+        ConfigurationError: if it has no `instances`, but several samples or a limit need them; or
+            if it has no problems at all.
+        InvalidInstanceError: if two problems have the same id.
     """
     tried = one_by_one(task)
     offered = tried is not None and tried.offers("instances")
     instances = known_instances(task) if offered else None
     if instances is None and limit is not None:
         raise ConfigurationError(
-            f"{type(task).__name__} does not offer its instances, so --limit cannot be"
+            f"{type(task).__name__} does not offer its instances, so --limit cannot be used"
         )
     if instances is not None and not len(instances):
-        raise ConfigurationError(f"{type(task).__name__} has no problems, so none can be put")
+        raise ConfigurationError(f"{type(task).__name__} has no problems to evaluate")
     _check_ids(task, instances or ())
     _check_offered(task, instances, samples)
     return None if instances is None else tuple(instances)[:limit]
@@ -52,20 +52,19 @@ def _check_offered(
 ) -> None:
     if instances is None and samples > 1:
         raise ConfigurationError(
-            f"samples is {samples}, and {type(task).__name__} has no `instances`, of which several "
-            "samples could be drawn: give it some, as dataenvgym.tasks.Task has, or take one "
-            "(samples=1)"
+            f"samples is {samples}, and {type(task).__name__} has no `instances` to draw several "
+            "samples of: give it some, as dataenvgym.tasks.Task has, or take one (samples=1)"
         )
 
 
 def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
-    """Refuse so many samples if the task cannot give them, or they would all be alike.
+    """Refuse this number of samples if the task cannot give them, or all would be equal.
 
     Args:
-        sign: what an option of the task's sampling takes: "+" where the configuration has none.
+        sign: the sign of an override of the task's sampling: "+" if the configuration has none.
 
     Raises:
-        ConfigurationError: saying which, and the way out.
+        ConfigurationError: says which, and what to do.
     """
     if samples < 1:
         raise ConfigurationError(f"samples is {samples}, expected 1 or more")
@@ -73,9 +72,8 @@ def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
         return
     if (tried := one_by_one(task)) is None:
         raise ConfigurationError(
-            f"samples is {samples}, and {type(task).__name__} has no `make_environment`, in which "
-            "the student could try its problems again: use a task like dataenvgym.tasks.Task, or "
-            "samples=1"
+            f"samples is {samples}, and {type(task).__name__} has no `make_environment` to try its "
+            "problems again: use a task like dataenvgym.tasks.Task, or samples=1"
         )
     if tried.sampling.temperature == 0.0:
         raise ConfigurationError(
@@ -93,16 +91,16 @@ def draw_samples(
     *,
     retry_errors: bool = False,
 ) -> None:
-    """Draw what the folder lacks, until it has so many samples of each instance.
+    """Draw missing samples, until the folder has `samples` of each instance.
 
     Args:
-        instances: None where the task does not offer any: then it is evaluated as a whole, once.
-        retry_errors: draw the samples with an error again, too.
+        instances: None if the task does not offer any; then it is evaluated once, as a whole.
+        retry_errors: also draw samples with an error again.
 
     Raises:
-        ConfigurationError: as `check_samples`, or if several samples are to be drawn of a task
-            that does not offer its instances.
-        RunDirectoryError: if a file that is there is damaged, or is about other problems.
+        ConfigurationError: as `check_samples`, or for several samples of a task that does not
+            offer its instances.
+        RunDirectoryError: if an existing file is damaged, or is about other problems.
     """
     check_samples(task, samples)
     _check_offered(task, instances, samples)
@@ -135,7 +133,7 @@ def _kept(
     *,
     retry_errors: bool,
 ) -> dict[str, Sample]:
-    """The samples of that file, by instance, that need not be drawn."""
+    """The file's samples, by instance, that need not be drawn again."""
     if not files.part(sample, number).exists():
         return {}
     there = files.read_part(sample, number, chunk)

@@ -9,14 +9,14 @@ from dataenvgym.records import Model
 
 
 class Estimate(Model):
-    """A mean over draws: seeds, or evaluation instances.
+    """A mean over draws, which are seeds or evaluation instances.
 
     Attributes:
-        n: how many draws.
-        mean: None without any.
-        sd: sample standard deviation (n - 1); None below two.
-        low, high: the 95% interval of the mean by Student's t; None below two draws, and of
-            clustered ones below two clusters.
+        n: the number of draws.
+        mean: None without draws.
+        sd: sample standard deviation (n - 1); None for fewer than two draws.
+        low, high: the 95% interval of the mean by Student's t; None for fewer than two draws, or
+            fewer than two clusters.
     """
 
     n: int
@@ -27,7 +27,7 @@ class Estimate(Model):
 
     @property
     def half_width(self) -> float | None:
-        """Half of the interval."""
+        """Half of the interval's width."""
         return None if self.high is None or self.mean is None else self.high - self.mean
 
 
@@ -47,7 +47,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def clustered_estimate(clusters: Sequence[Sequence[float]]) -> Estimate:
-    """Mean and 95% t interval of values that come in clusters, such as the episodes of one scene.
+    """Mean and 95% t interval of values in clusters, such as the episodes of one scene.
 
     Values of the same cluster may depend on each other; the clusters are independent. The variance
     of the mean m of N values in G clusters is

@@ -1,7 +1,7 @@
-"""Expected results of k samples of one instance, given n of them.
+"""Estimators of the result of k samples of one instance, given n samples.
 
-All of them average over every way to draw k of the n samples without replacement, so that none
-depends on the order of the samples, and each is unbiased for k fresh samples.
+Each averages over all ways to draw k of the n samples without replacement. So it does not depend on
+the order of the samples, and is unbiased for k new samples.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import numpy as np
 from dataenvgym.errors import ConfigurationError
 
 _FITS_INTO_FLOATS = 1000
-"""So many samples have fewer than 1e300 draws of any size."""
+"""Up to this number of samples, there are fewer than 1e300 draws of any size."""
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """The chance that one at least of k samples is right: 1 - C(n-c, k) / C(n, k).
+    """The chance that at least one of k samples is right: 1 - C(n-c, k) / C(n, k).
 
     The unbiased estimator of Chen et al., Evaluating Large Language Models Trained on Code (2021).
 
     Args:
-        n: how many samples there are.
-        c: how many of them are right.
+        n: the number of samples.
+        c: the number of right samples.
 
     Raises:
-        ConfigurationError: if k is not among 1 to n, or c not among 0 to n.
+        ConfigurationError: if k is not in 1 to n, or c not in 0 to n.
     """
     _check(n, k, c)
     return 1.0 - comb(n - c, k) / comb(n, k)
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
-    """The chance that all of k samples are right, pass^k: C(c, k) / C(n, k).
+    """The chance that all k samples are right, pass^k: C(c, k) / C(n, k).
 
     From Yao et al., tau-bench (2024). Arguments and errors as for `pass_at_k`.
     """
@@ -46,24 +46,24 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 def majority_at_k(classes: Sequence[tuple[int, int]], silent: int, k: int) -> float:
     """The chance that the most frequent answer among k samples is right.
 
-    Where several answers are equally frequent, each has an equal share of the vote. A class of
-    answers whose samples are not all judged alike counts with the share of them that is right.
-    Samples without an answer have no vote; k of them are wrong.
+    If several answers are equally frequent, each has an equal share of the vote. If the samples of
+    a class are not all judged alike, the class counts with its share of right ones. Samples without
+    an answer have no vote; if none of the k has an answer, the result is wrong.
 
-    It is exact but for rounding, without going through the C(n, k) draws one by one: for each
-    number of votes v, the draws in which v votes win are counted class by class, by how many
-    samples are drawn and how many classes have v of them.
+    The result is exact up to rounding, without listing the C(n, k) draws: for each number of votes
+    v, the draws in which v votes win are counted class by class, by the number of samples drawn and
+    the number of classes with v votes.
 
     Args:
-        classes: of each class of answers, how many samples there are, and how many are right.
-        silent: how many samples have no answer.
+        classes: for each class of answers, the number of samples, and of right ones.
+        silent: the number of samples without an answer.
 
     Raises:
-        ConfigurationError: if k is not among 1 to n, the number of all samples.
+        ConfigurationError: if k is not in 1 to n, the number of all samples.
     """
     n = silent + sum(size for size, _ in classes)
     _check(n, k)
-    if k == n:  # there is one such draw
+    if k == n:  # there is only one such draw
         largest = max((size for size, _ in classes), default=0)
         winners = [correct / size for size, correct in classes if size == largest > 0]
         return sum(winners) / len(winners) if winners else 0.0
@@ -74,14 +74,14 @@ def majority_at_k(classes: Sequence[tuple[int, int]], silent: int, k: int) -> fl
 
 
 Ways = Callable[[int, int], float]
-"""In how many ways so many are drawn of a group of that size, perhaps in another unit."""
+"""The number of ways to draw some samples of a group of some size, perhaps scaled."""
 
 
 def _won_with(
     votes: int, classes: Sequence[tuple[int, int]], silent: int, k: int, ways: Ways
 ) -> float:
-    """The draws that are won with that many votes, each weighted by how right the winners are."""
-    shape = (k // votes + 1, k + 1)  # classes with that many votes, samples drawn
+    """Count the draws won with `votes` votes, weighted by the winners' shares of right samples."""
+    shape = (k // votes + 1, k + 1)  # classes with `votes` votes, samples drawn
     draws = np.zeros(shape)
     right = np.zeros(shape)  # the same draws, times the sum of their winners' shares
     draws[0, 0] = 1.0
@@ -100,10 +100,10 @@ def _won_with(
 
 
 def _ways(n: int, k: int) -> Ways:
-    """C(size, drawn), as long as such numbers fit into floats.
+    """C(size, drawn), if such numbers fit into floats.
 
-    Beyond, each is multiplied by p^drawn (1-p)^(size-drawn). In draws of k out of n that makes the
-    same factor of all of them, and it makes probabilities of counts.
+    Otherwise each is multiplied by p^drawn (1-p)^(size-drawn), which turns counts into
+    probabilities. All draws of k out of n get the same factor.
     """
     if n <= _FITS_INTO_FLOATS:
         return lambda size, drawn: float(comb(size, drawn))

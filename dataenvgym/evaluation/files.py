@@ -1,15 +1,15 @@
 """The folder of an evaluation: its files, and how to read them.
 
-    config.yaml, environment.json    who answers what (see `evaluations.directory`)
+    config.yaml, environment.json    the student and the task (see `evaluation_runs.directory`)
     instances.jsonl                  the problems
-    samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, a line each
-    tallies.jsonl                    the samples of each instance, counted
+    samples/SSS-CCCC.jsonl           sample SSS of the CCCC-th chunk of instances, one per line
+    tallies.jsonl                    the counted samples of each instance
     results.json                     metrics, and scores by skill, of the last command
-    judged-HASH/SSS-CCCC.jsonl       what judges said of each sample; judges.json says who they are
+    judged-HASH/SSS-CCCC.jsonl       the judges' verdicts on each sample; judges.json names them
     rescored-NNN/                    the samples judged again: scores.jsonl, tallies, results, and
-                                     the settings they were judged with
+                                     the settings
 
-Every file appears whole, so that finished samples need not be drawn again.
+Files are written atomically, so finished samples need not be drawn again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class EvaluationFiles:
     """The files of one evaluation.
 
     Args:
-        directory: its folder, which need not be there yet.
-        chunk: how many instances a file of samples has at most; None if all are in one.
+        directory: its folder; it need not exist yet.
+        chunk: the most instances in a file of samples; None puts all into one file.
     """
 
     def __init__(self, directory: Path, chunk: int | None) -> None:
@@ -47,10 +47,10 @@ class EvaluationFiles:
     # --- instances ---
 
     def read_instances(self) -> tuple[TaskInstance, ...]:
-        """The problems, in their order.
+        """The problems, in order.
 
         Raises:
-            RunDirectoryError: if they are not there yet, or the file is damaged.
+            RunDirectoryError: if the file is missing or damaged.
         """
         path = self._instances
         if not path.exists():
@@ -66,10 +66,10 @@ class EvaluationFiles:
         write_models(self._instances, instances)
 
     def begin_with(self, instances: Sequence[TaskInstance]) -> None:
-        """Write the problems, or see that those of the samples that are there are the same.
+        """Write the problems; if there are samples already, check that their problems are the same.
 
         Raises:
-            RunDirectoryError: if they are not.
+            RunDirectoryError: if they are others.
         """
         if not self.is_begun or not self._instances.exists():
             self.write_instances(instances)
@@ -77,8 +77,8 @@ class EvaluationFiles:
         there, wanted = ([i.id for i in them] for them in (self.read_instances(), instances))
         if there != wanted:
             raise RunDirectoryError(
-                f"{self._instances} has {len(there)} problems, and samples of them; they are not "
-                f"the {len(wanted)} that are to be put now: {_ANEW}"
+                f"{self._instances} has {len(there)} problems with samples; they are not "
+                f"the {len(wanted)} problems of this evaluation: {_ANEW}"
             )
 
     @property
@@ -86,18 +86,18 @@ class EvaluationFiles:
         return self.directory / "instances.jsonl"
 
     def chunks(self, instances: Sequence[T]) -> list[Sequence[T]]:
-        """Items in the instances' order, cut into chunks."""
+        """Cut items, in the instances' order, into chunks."""
         size = self.chunk or max(1, len(instances))
         return [instances[i : i + size] for i in range(0, len(instances), size)]
 
     # --- samples ---
 
     def part(self, sample: int, chunk: int) -> Path:
-        """The file of that sample of that chunk."""
+        """The file of this sample of this chunk."""
         return self.directory / "samples" / f"{sample:03d}-{chunk:04d}.jsonl"
 
     def read_part(self, sample: int, chunk: int, instances: Sequence[TaskInstance]) -> list[Sample]:
-        """That sample of that chunk.
+        """Read this sample of this chunk.
 
         Args:
             instances: the problems of the chunk.
@@ -135,23 +135,23 @@ class EvaluationFiles:
         write_models(self.part(sample, chunk), samples)
 
     def read_samples(self, samples: int) -> Iterator[Sample]:
-        """The first so many samples of every instance: sample by sample, in the instances' order.
+        """Read the first samples of every instance: sample by sample, in the instances' order.
 
         Raises:
-            RunDirectoryError: if they are not all there, or a file is damaged.
+            RunDirectoryError: if a file is missing or damaged.
         """
         chunks = self.chunks(self.read_instances())
         for sample in range(samples):
             for chunk, instances in enumerate(chunks):
                 if not self.part(sample, chunk).exists():
                     raise RunDirectoryError(
-                        f"{self.part(sample, chunk)} is not there: the evaluation is not finished. "
+                        f"{self.part(sample, chunk)} is missing: the evaluation is not finished. "
                         "The command that began it resumes it"
                     )
                 yield from self.read_part(sample, chunk, instances)
 
     def has(self, samples: int) -> bool:
-        """Whether so many samples of every instance are there."""
+        """True if there are this many samples of every instance."""
         if not self._instances.exists():
             return False
         n_chunks = len(self.chunks(self.read_instances()))
@@ -162,7 +162,7 @@ class EvaluationFiles:
         )
 
     def count_complete(self) -> int:
-        """How many samples of every instance are there; 0 where the evaluation has not begun."""
+        """The number of samples that every instance has; 0 before the evaluation begins."""
         count = 0
         while self.is_begun and self.has(count + 1):
             count += 1
@@ -170,7 +170,7 @@ class EvaluationFiles:
 
     @property
     def is_begun(self) -> bool:
-        """Whether any sample is there."""
+        """True if there is any sample."""
         return any((self.directory / "samples").glob("*.jsonl"))
 
     # --- tallies ---
@@ -180,15 +180,18 @@ class EvaluationFiles:
 
 
 def write_models(path: Path, models: Iterable[Model]) -> None:
-    """One model a line, atomically."""
+    """Write one model per line, atomically."""
     write_jsonl(path, (orjson.Fragment(model.model_dump_json()) for model in models))
 
 
 def read_models(path: Path, kind: type[T], way_out: str) -> list[T]:
-    """The models in the file, one a line.
+    """Read the models in the file, one per line.
+
+    Args:
+        way_out: what to do about a damaged file, for the message.
 
     Raises:
-        RunDirectoryError: if the file is damaged, with the way out.
+        RunDirectoryError: if the file is damaged.
     """
     with naming_damage(path, way_out):
         return [kind.model_validate(value) for value in read_jsonl(path)]

@@ -1,9 +1,9 @@
-"""Judges' verdicts on written samples: the metric `judge`.
+"""Judges' verdicts on saved samples, for the metric `judge`.
 
-Verdicts are kept beside the samples, in a folder for each way of judging (who judges, by what
-rubric, in what range), a file for each file of samples. A verdict that is there is not asked for
-again; one that is missing, because a judge failed or could not be read, is asked for whenever the
-metric is computed. A sample with an error is not judged.
+Each way of judging (judges, rubric, range) has a folder beside the samples, with one file for each
+file of samples. Existing verdicts are not asked for again. A verdict that is missing, because a
+judge failed or its answer could not be parsed, is asked for each time the metric is computed.
+Samples with an error are not judged.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class JudgedSample(Model):
     """The judges' verdict on one sample.
 
     Attributes:
-        question: a hash of the question, so that another conversation is judged anew.
+        question: a hash of the question, so that a changed conversation is judged again.
         verdicts: by judge.
-        unscored: why there is none, of the other judges.
-        attempts: how often some judge was asked and could not be read.
+        unscored: for the other judges, why there is no verdict.
+        attempts: the number of times that a judge's answer could not be parsed.
     """
 
     instance_id: str
@@ -57,7 +57,7 @@ class JudgedSamples:
 
     Attributes:
         instances: the ids of all problems.
-        n_asked: samples that some judge had to be asked about.
+        n_asked: the number of samples that at least one judge was asked about.
     """
 
     judge: RubricJudge
@@ -73,12 +73,12 @@ class JudgedSamples:
     def added_to(
         self, completed: Sequence[CompletedTaskInstance], /
     ) -> list[CompletedTaskInstance]:
-        """The samples, in their order, with the named score `judge` where they have one."""
+        """Add the named score `judge` to the samples that have one; keep their order."""
         left = iter(self.scores)
         return [c if c.error is not None else _with_score(c, next(left)) for c in completed]
 
     def result(self, name: str, /) -> JudgeResult:
-        """The metric, under that name."""
+        """The metric, under this name."""
         by_instance: dict[str, list[float]] = {}
         said = [Judged(row.verdicts, row.unscored) for row in self.rows]
         scores = self.scores
@@ -117,7 +117,7 @@ def judge_samples(
 
     Raises:
         RunDirectoryError: if a file with verdicts is damaged.
-        ServerError: if a judge's server refuses the key, or has no such model.
+        ServerError: if a judge's server refuses the key, or lacks the model.
     """
     described = judge.describe()
     digest = hashlib.sha256(orjson.dumps(described, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -1,17 +1,17 @@
 """The metrics by name, each a mean over instances.
 
-    pass@K              one at least of K samples is right (unbiased)
-    pass^K              all of K samples are right
+    pass@K              at least one of K samples is right (unbiased)
+    pass^K              all K samples are right
     majority@K          the most frequent answer of K samples is right, ties shared
     pass@1[avg-of-K]    the mean accuracy of the first K samples, and its standard deviation
-    accuracy            the share of samples that are right: pass@1, by another name
+    accuracy            the share of right samples: another name of pass@1
     no_answer_rate      the share of samples without an answer
     error_rate          the share of samples whose infrastructure failed
     judge               the mean score that judges give the samples (see `evaluation.judged`)
 
-All but `error_rate` are about the samples without an error. `pass@1[avg-of-K]` is a mean over
-samples, of what each comes to over all instances: where none failed and K is all of them, it is
-pass@1, and its standard deviation says how much a single sample would have been off.
+All except `error_rate` ignore samples with an error. `pass@1[avg-of-K]` computes the accuracy of
+each sample over all instances, and averages over samples. Without failures, and with K as the
+number of all samples, it equals pass@1; its standard deviation shows how much single samples vary.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ class MetricResult(Model):
 
     Attributes:
         name: such as "pass@5".
-        value: None where no instance has enough samples.
-        half_width: half of the 95% interval over instances by Student's t (another set of
-            problems like these); None below two instances, and where all have the same value.
-        sd: of `pass@1[avg-of-K]`: the standard deviation (n - 1) of the accuracy from sample to
-            sample (the same problems, drawn again); None for other metrics and below two samples.
-        n: instances that it is about.
-        left_out: instances with too few samples without an error.
+        value: None if no instance has enough samples.
+        half_width: half of the 95% interval over instances by Student's t (for another set of
+            similar problems); None for fewer than two instances, or if all have the same value.
+        sd: for `pass@1[avg-of-K]`, the standard deviation (n - 1) of the accuracy over samples
+            (for the same problems, sampled again); None for other metrics, and for fewer than two
+            samples.
+        n: the number of instances in the mean.
+        left_out: the number of instances with too few samples without an error.
     """
 
     name: str
@@ -66,13 +67,13 @@ class JudgeResult(MetricResult):
     """Judges' scores: `value` is the mean over instances of the mean over their samples.
 
     Attributes:
-        left_out: instances none of whose samples has a score.
+        left_out: instances without any scored sample.
         n_scored: samples with a score.
-        n_unscored: samples without one, because too few judges gave a verdict that can be read,
-            or had no majority. They are not in `value`.
-        failed: of each judge, how many samples it gave no verdict on.
-        means: of each judge, the mean of its scores.
-        agreement: of several judges, Krippendorff's alpha; None where it is not defined.
+        n_unscored: samples without a score, because too few judges gave a readable verdict, or
+            there was no majority. They are not in `value`.
+        failed: for each judge, the number of samples without its verdict.
+        means: for each judge, the mean of its scores.
+        agreement: Krippendorff's alpha of several judges; None if it is undefined.
     """
 
     n_scored: int
@@ -95,14 +96,14 @@ class Metric:
 
     @property
     def needs_judge(self) -> bool:
-        """Whether it is made of judges' verdicts, and not of tallies."""
+        """True if it is computed from judges' verdicts instead of tallies."""
         return self.form == JUDGE
 
     def of(self, tallies: Sequence[Tally]) -> MetricResult:
-        """The metric over all instances, unless it needs a judge.
+        """Compute the metric over all instances.
 
         Raises:
-            ConfigurationError: if it is about more samples than were drawn, or needs a judge.
+            ConfigurationError: if it needs more samples than were drawn, or a judge.
         """
         if self.needs_judge:
             raise ConfigurationError(
@@ -126,7 +127,7 @@ class Metric:
         )
 
     def _value(self, t: Tally) -> float | None:
-        """Of one instance; None if it has too few samples without an error."""
+        """The value for one instance; None if it has too few samples without an error."""
         if self.form in _ONE_OF_K:
             return _ONE_OF_K[self.form](t, self.k) if t.n >= self.k else None
         if self.form == _AVERAGE:
@@ -140,10 +141,10 @@ class Metric:
 
 
 def parse_metric(name: object) -> Metric:
-    """The metric of that name.
+    """Parse the name of a metric.
 
     Raises:
-        ConfigurationError: if it is not the name of one, or its k is 0.
+        ConfigurationError: if it is not the name of a metric, or its k is 0.
     """
     if not isinstance(name, str):
         raise ConfigurationError(f"metrics has {name!r}, expected a name such as 'pass@1'")
@@ -161,22 +162,20 @@ def parse_metric(name: object) -> Metric:
 
 
 def parse_metrics(names: object, samples: int) -> tuple[Metric, ...]:
-    """The metrics of these names, all of which that many samples suffice for.
+    """Parse the names of metrics for this number of samples.
 
     Args:
-        names: a list of them, each of which counts once; None is the default for the number of
-            samples.
+        names: a list; repeated names count once. None takes the default for the number of samples.
 
     Raises:
-        ConfigurationError: if there are none, for what is no name of a metric, or for a k that is
-            more than `samples`.
+        ConfigurationError: for an empty list, an unknown metric, or a k larger than `samples`.
     """
     if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
         raise ConfigurationError(f"metrics is {names!r}, expected a list such as metrics=[pass@1]")
     if names is not None and not names:
         raise ConfigurationError(
-            "metrics is empty, expected one at least, such as metrics=[pass@1], or null for what "
-            "suits the number of samples"
+            "metrics is empty, expected at least one, such as metrics=[pass@1], or null for the "
+            "default"
         )
     given = _default(samples) if names is None else names
     metrics = tuple(dict.fromkeys(map(parse_metric, given)))
@@ -185,10 +184,10 @@ def parse_metrics(names: object, samples: int) -> tuple[Metric, ...]:
 
 
 def check_metrics(metrics: Sequence[Metric], samples: int) -> None:
-    """Refuse metrics of more samples than there are.
+    """Refuse metrics that need more samples than there are.
 
     Raises:
-        ConfigurationError: naming the metric, its k, and n.
+        ConfigurationError: names the metric, its k, and n.
     """
     for metric in metrics:
         if metric.k > samples:
@@ -214,15 +213,15 @@ def _over_samples(tallies: Sequence[Tally], k: int) -> tuple[float | None, float
 
 
 def quoted_metrics(override: str) -> str:
-    """`metrics=[pass^3,...]` as Hydra's grammar has it, which wants quotes around `^` and `[`.
+    """Quote the names in `metrics=[pass^3,...]`: Hydra's grammar needs quotes around `^` and `[`.
 
-    Anything else, and names that have quotes already, are left as they are.
+    Other texts, and names that already have quotes, stay unchanged.
     """
     match = re.fullmatch(r"(\+{0,2}metrics=)(.+)", override)
     if match is None or re.search(r"['\"$]|^null$|^\[.*[^]]$", match[2]):
         return override
     inner = match[2][1:-1] if match[2].startswith("[") else match[2]
-    # a comma within brackets is none of the list's
+    # a comma within brackets does not separate names
     names = [name.strip() for name in re.split(r",(?![^\[]*\])", inner) if name.strip()]
     quoted = ",".join(f'"{name}"' for name in names)
     return f"{match[1]}[{quoted}]"

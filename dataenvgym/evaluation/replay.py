@@ -1,8 +1,7 @@
-"""A written sample put through an environment again, with the student's old messages.
+"""Replays a saved sample: runs the environment again with the student's old messages.
 
-Where the environment says something else than it did then (another system prompt, a tool with
-another result), the student answered another conversation than the one that is judged now; a note
-says where they part.
+If the environment has changed (another system prompt, a tool with another result), the judged
+conversation differs from the one that the student answered; a note says where.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ REPLAYED = "replayed: "
 """The beginning of a note on a conversation that differs."""
 
 UNANSWERED = (
-    "the environment asks for one more answer than the student gave when the sample was drawn; it "
-    "has to be drawn again"
+    "the environment asks for one more answer than the student gave when the sample was drawn; "
+    "draw the sample again"
 )
-"""Why a sample that would have continued cannot be judged."""
+"""The error of a sample whose conversation would now continue."""
 
 
 def can_be_replayed(sample: Sample) -> bool:
-    """Whether all that the student said is there: what failed, such as a judge, came after it."""
+    """True if all of the student's messages are saved: a failure, if any, came after them."""
     last = sample.transcript[-1:]
     return sample.error is None or [message.role for message in last] == ["assistant"]
 
 
 def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:
-    """The sample through the environment of today."""
+    """Run the sample through the current environment."""
     if not can_be_replayed(sample):
         return sample.completed(instance)
     said = _Recorded(sample.transcript)
@@ -44,7 +43,7 @@ def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskI
 
 
 class _Recorded:
-    """A student that says again what it said; not the turns that a prompt shows it as its own."""
+    """A student that repeats its messages, without assistant turns that belong to the prompt."""
 
     def __init__(self, transcript: Conversation) -> None:
         self._texts = [as_reply(m) for m in transcript if m.role == "assistant"]
@@ -68,15 +67,15 @@ class _Recorded:
 
 
 def _difference(before: Conversation, completed: CompletedTaskInstance, *, left: int) -> str | None:
-    """Where the environment's side is not what it was."""
+    """Describe the first difference on the environment's side; None if there is none."""
     if completed.error is not None:
         return None
     now = completed.transcript
     parted = (i for i, (one, other) in enumerate(zip(before, now, strict=False)) if one != other)
     if (place := next(parted, None)) is not None:
         return (
-            f"{REPLAYED}message {place + 1} ({now[place].role}) is not what it was when the "
-            "sample was drawn"
+            f"{REPLAYED}message {place + 1} ({now[place].role}) has changed since the sample was "
+            "drawn"
         )
     if left:
         return f"{REPLAYED}the environment ended it {left} of the student's messages earlier"

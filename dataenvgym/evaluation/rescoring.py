@@ -1,9 +1,9 @@
-"""Judging written samples again, without asking the student.
+"""Judges saved samples again, without asking the student.
 
-The student's messages are replayed: they go, in their order, through the task's environment
-of today, which judges them. A sample whose scorer failed ("environment: ..." after the student's
-message) is judged so, too; any other with an error has no whole conversation to replay, and stays
-what it is (see `replay`).
+The student's messages are replayed, in order, through the task's current environment, which judges
+them. A sample whose scorer failed ("environment: ..." after the student's message) is judged too.
+Other samples with an error have no complete conversation to replay, and stay unchanged (see
+`replay`).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class _Place(Model):
 
 
 class Rescored(Judgment, _Place):
-    """A sample judged again.
+    """A sample that was judged again.
 
     Attributes:
-        before: its verdict when it was drawn.
+        before: its judgment when it was drawn.
     """
 
     before: Judgment
 
     @property
     def verdict(self) -> str:
-        """Its verdict now: "right", "wrong" or "error"."""
+        """Its new verdict: "right", "wrong" or "error"."""
         return _verdict(self)
 
     @property
@@ -57,12 +57,12 @@ class Rescored(Judgment, _Place):
 
     @property
     def needs_student(self) -> bool:
-        """Whether it was judged before, and cannot be now without another answer of the student."""
+        """True if it was judged before, but now needs another answer of the student."""
         return self.before.error is None and UNANSWERED in (self.error or "")
 
     @property
     def has_changed(self) -> bool:
-        """Whether its verdict, its reward or its answer is another one."""
+        """True if its verdict, its reward or its answer has changed."""
         return (self.verdict, self.reward, self.answer_class) != (
             self.verdict_before,
             self.before.reward,
@@ -77,20 +77,20 @@ def rescore(
     *,
     run: str = "",
 ) -> list[tuple[Rescored, CompletedTaskInstance]]:
-    """Judge samples again; each with the completed instance that it now is, in their order.
+    """Judge samples again; return each, in order, with its new completed instance.
 
     Args:
-        instances: the problems by id, as they are judged now.
-        run: what the replayed tries are for (see `tasks.purposes`).
+        instances: the current problems, by id.
+        run: the purpose of the replayed tries (see `tasks.purposes`).
 
     Raises:
-        ConfigurationError: if the task has no environments to replay them in, cannot make one
-            with its options, or cannot judge here.
+        ConfigurationError: if the task has no environments to replay the samples in, cannot make
+            one with its options, or cannot judge on this machine.
     """
     if (tried := one_by_one(task)) is None:
         raise ConfigurationError(
-            f"{type(task).__name__} has no `make_environment`, in which the samples could be "
-            "replayed: only tasks like dataenvgym.tasks.Task can be scored again"
+            f"{type(task).__name__} has no `make_environment` to replay the samples in: only tasks "
+            "like dataenvgym.tasks.Task can be scored again"
         )
     if tried.threads < 1:
         raise ConfigurationError(f"threads is {tried.threads}, expected 1 or more")
@@ -100,9 +100,9 @@ def rescore(
             f"are judged again: draw them anew, or give another speaker (task.others.{who})"
         )
     tried.domain.check_ready()
-    # what no sample could be judged with is said once
+    # an error that concerns all samples is raised once
     _check_environment(tried, type(task).__name__)
-    # a speaker that has only `predict` may not take calls from several threads
+    # a speaker with only `predict` may not support calls from several threads
     alone = any(not isinstance(other, Submits) for other in tried.others.values())
     threads = 1 if alone else tried.threads
 
@@ -129,15 +129,15 @@ def rescore(
 
 @dataclass(frozen=True)
 class RescoringResult:
-    """A folder judged again.
+    """The result of judging a folder again.
 
     Attributes:
         directory: the new folder with the new scores.
         rescored: every sample.
-        before, after: the results by the old judgments and by the new ones. Where samples need
-            another answer of the student to be judged (as a rule those that failed), the others
-            would say too much: then `after` has an error rate, and no other value.
-        n_gone: problems that the task has no longer; they were judged as they were saved.
+        before, after: the results by the old and by the new judgments. If some samples need
+            another answer of the student (mostly failed ones), the others alone would be biased:
+            then `after` has only an error rate.
+        n_gone: problems that the task no longer has; they were judged as saved.
     """
 
     directory: Path
@@ -157,13 +157,13 @@ def rescore_folder(
     judge: RubricJudge | None = None,
     also: Callable[[Path, Sequence[Sample]], object] = lambda folder, samples: None,
 ) -> RescoringResult:
-    """Judge the first so many samples of every instance again; write `rescored-NNN/`.
+    """Judge the first `samples` samples of every instance again; write `rescored-NNN/`.
 
-    The problems are those that the task has today under the same ids, so that a corrected gold
-    answer counts. What was there before stays as it is.
+    Uses the task's current problems with the same ids, so that corrected gold answers count.
+    Existing files stay unchanged.
 
     Args:
-        settings: YAML that says how they are judged now, kept with the scores as `config.yaml`.
+        settings: YAML of the current settings, saved with the scores as `config.yaml`.
         judge: for metrics that need one; its earlier verdicts on the same conversations are kept.
         also: writes more into the new folder, from the samples as they are judged now; not called
             if one of them needs another answer of the student.
@@ -224,7 +224,7 @@ def _check_environment(task: Task, title: str) -> None:
         environment = task.make_environment()
     except DataEnvGymError:
         raise
-    except Exception as error:  # whatever a task's code does
+    except Exception as error:  # a task's code may raise anything
         raise ConfigurationError(
             f"{title} cannot make its environment: {type(error).__name__}: {error}"
         ) from error

@@ -1,6 +1,6 @@
 """The results of an evaluation: samples -> tallies -> metrics, and scores by skill.
 
-A metric of judges is made of their verdicts (see `judged`), and not of tallies.
+The metric `judge` is computed from judges' verdicts (see `judged`), not from tallies.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class EvaluationResults(Model):
     """The results of an evaluation.
 
     Attributes:
-        samples: how many of each instance.
-        metrics: in the order that they were asked for.
-        report: scores by skill, every sample counted as an instance of its own; None if no
-            sample could be scored.
+        samples: the number of samples of each instance.
+        metrics: in the requested order.
+        report: scores by skill, with every sample counted as an instance; None if no sample could
+            be scored.
     """
 
     samples: int
@@ -37,13 +37,13 @@ class JudgesSamples(Protocol):
     """The judges' verdicts on an evaluation's samples."""
 
     def result(self, name: str, /) -> JudgeResult | MetricResult:
-        """The metric of that name."""
+        """The metric of this name."""
         ...
 
     def added_to(
         self, completed: Sequence[CompletedTaskInstance], /
     ) -> Sequence[CompletedTaskInstance]:
-        """The samples with their scores by the judges, where they have one, as a named score."""
+        """Add the judges' scores, as a named score, to the samples that have one."""
         ...
 
 
@@ -54,7 +54,7 @@ def sum_up(
     samples: int,
     judged: JudgesSamples | None = None,
 ) -> EvaluationResults:
-    """Write `tallies.jsonl` and `results.json`, over the first so many samples of each instance.
+    """Write `tallies.jsonl` and `results.json` for the first `samples` samples of each instance.
 
     Args:
         judged: the judges' verdicts on these samples; None if no metric needs them.
@@ -81,7 +81,7 @@ def results_of(
     samples: int,
     judged: JudgesSamples | None = None,
 ) -> EvaluationResults:
-    """The results of these tallies, samples and verdicts."""
+    """Compute the results of these tallies, samples and verdicts."""
     if judged is not None:
         completed = judged.added_to(completed)
     any_scored = any(c.error is None for c in completed)
@@ -93,7 +93,7 @@ def results_of(
 
 
 class _Written:
-    """The metrics of judges as `results.json` has them."""
+    """The metrics of judges in `results.json`."""
 
     def __init__(self, metrics: Sequence[MetricResult]) -> None:
         self._by_name = {metric.name: metric for metric in metrics}
@@ -108,7 +108,7 @@ class _Written:
 
 
 def results_before(files: EvaluationFiles) -> JudgesSamples:
-    """The judges' verdicts at the writing of `results.json`; none without a metric of judges.
+    """The judges' metrics from `results.json`; empty without a metric of judges.
 
     Raises:
         RunDirectoryError: if the file is damaged.
@@ -128,6 +128,6 @@ def _result(
 
 
 def completed_of(files: EvaluationFiles, samples: int) -> list[CompletedTaskInstance]:
-    """The first so many samples of every instance, as completed instances."""
+    """The first `samples` samples of every instance, as completed instances."""
     by_id = {instance.id: instance for instance in files.read_instances()}
     return [s.completed(by_id[s.instance_id]) for s in files.read_samples(samples)]

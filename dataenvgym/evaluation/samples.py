@@ -1,4 +1,4 @@
-"""One try at one problem, as it is written: a line of JSON."""
+"""One try at one problem, saved as a line of JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Judgment(Model):
     """The result of a try; the fields are those of `CompletedTaskInstance`.
 
     Attributes:
-        answer_class: the answer as the task reads it (see `evaluation.answers`); None if the
-            try has none, or has an error.
+        answer_class: the answer as read by the task (see `evaluation.answers`); None if the try
+            has no answer, or an error.
     """
 
     reward: float = Field(allow_inf_nan=False)
@@ -29,17 +29,17 @@ class Judgment(Model):
 
     @property
     def judgment(self) -> Judgment:
-        """The result alone."""
+        """The result without the try itself."""
         return Judgment(**{name: getattr(self, name) for name in Judgment.model_fields})
 
 
 class Draw(Model):
-    """A try without what it came to.
+    """A try without its result.
 
     Attributes:
         instance_id: the problem.
-        sample: which try it is, from 0.
-        seed: that it was drawn with.
+        sample: the number of the try, from 0.
+        seed: of the draw.
         transcript: the whole conversation.
     """
 
@@ -94,7 +94,7 @@ def samples_of(
     sample: int,
     seed: int,
 ) -> list[Sample]:
-    """Completed instances as samples of that number."""
+    """Turn completed instances into samples with this number."""
     return [
         Sample(
             instance_id=c.instance.id,

@@ -1,4 +1,4 @@
-"""All tries at one problem, counted, for the metrics."""
+"""Counts all tries at one problem, for the metrics."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dataenvgym.records import Model, TaskInstance
 
 
 class Tally(Model):
-    """The samples of one instance, each in its place.
+    """The samples of one instance, in order.
 
     Attributes:
         instance_id: the problem.
-        outcomes: whether each sample is right; None where infrastructure failed.
-        votes: the class of each sample's answer, as a place in `answers`; None where it has none
-            or failed.
-        answers: of each class, the answer that founded it (see `answers.classes_of`).
+        outcomes: True for right samples; None if infrastructure failed.
+        votes: the class of each sample's answer, as an index into `answers`; None without an
+            answer, or after a failure.
+        answers: the first answer of each class (see `answers.classes_of`).
     """
 
     instance_id: str
@@ -29,7 +29,7 @@ class Tally(Model):
 
     @property
     def n(self) -> int:
-        """How many samples were judged."""
+        """The number of judged samples."""
         return len(self.outcomes) - self.n_errors
 
     @property
@@ -42,18 +42,18 @@ class Tally(Model):
 
     @property
     def n_silent(self) -> int:
-        """How many of the judged samples have no answer."""
+        """The number of judged samples without an answer."""
         return self.votes.count(None) - self.n_errors
 
     @property
     def classes(self) -> list[tuple[int, int]]:
-        """Of each class of answers, how many samples there are, and how many are right."""
+        """For each class of answers, the number of samples, and of right ones."""
         right = [vote for vote, ok in zip(self.votes, self.outcomes, strict=True) if ok]
         return [(self.votes.count(i), right.count(i)) for i in range(len(self.answers))]
 
 
 def tally(task: Any, instance: TaskInstance, judgments: Sequence[Judgment]) -> Tally:
-    """The judgments of one instance, in the samples' order, counted."""
+    """Count the judgments of one instance, given in the samples' order."""
     answers = [None if j.error is not None else j.answer_class for j in judgments]
     founders, votes = classes_of(answers, sameness_of(task, instance))
     return Tally(
@@ -69,10 +69,10 @@ def tally_all(
     instances: Sequence[TaskInstance],
     judgments: Iterable[tuple[str, Judgment]],
 ) -> list[Tally]:
-    """One tally for each instance, in their order.
+    """Make one tally for each instance, in order.
 
     Args:
-        judgments: each with its instance's id; those of an instance in the samples' order.
+        judgments: with the ids of their instances; those of one instance are in sample order.
     """
     by_instance: defaultdict[str, list[Judgment]] = defaultdict(list)
     for instance_id, judgment in judgments:

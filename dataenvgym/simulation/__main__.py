@@ -1,7 +1,7 @@
 """Fit learning curves to recorded runs: `python -m dataenvgym.simulation RUN... --output FILE`.
 
-Half of the runs are fitted on, and the table says how far the curves are off on the other half.
-The curves in FILE are fitted on all of them.
+Curves are first fitted on half of the runs; the table shows their errors on the other half. The
+curves in FILE are fitted on all runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataenvgym.simulation.validation import HeldOutError, halves, held_out_erro
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Fit, print the table, write the file; the exit status."""
+    """Fit, print the table, write the file; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m dataenvgym.simulation", description=(__doc__ or "").partition("\n\n")[2]
     )

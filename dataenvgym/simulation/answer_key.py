@@ -1,4 +1,4 @@
-"""The gold answers of a simulated student: the skill of a question, and its right answer."""
+"""The right answers for a simulated student: the skill of a question, and its solution."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dataenvgym.tool_formats import as_reply
 
 
 class Solution(NamedTuple):
-    """The skill of a question, and the messages that a student should write on it."""
+    """The skill of a question, and the student's right messages."""
 
     skill: str
     replies: tuple[str, ...]
 
 
 class AnswerKey:
-    """Solves the questions of a task: its own instances, and whatever reads like a pocket family's.
+    """Solves the questions of a task: its own instances, and questions of the pocket families.
 
     Args:
-        task: with gold answers and skills. Questions of all its splits are known, if it offers
-            them (`on(split).instances`).
+        task: a task with gold answers and skills. Questions of all its splits are known, if it
+            offers them (`on(split).instances`).
     """
 
     def __init__(self, task: TaskInterface) -> None:
@@ -47,7 +47,7 @@ class AnswerKey:
 
     @cached_property
     def groups(self) -> list[list[str]]:
-        """The task's own questions, those of one split and one skill together."""
+        """The task's own questions, grouped by split and skill."""
         return [
             list(questions)
             for solutions in self._by_split
@@ -71,11 +71,11 @@ class AnswerKey:
 
 
 def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str | None:
-    """The skill that a record teaches: as its provenance says, or as the pocket families read it.
+    """The skill that a record teaches: from its provenance, or found by the pocket families.
 
     Args:
-        known: skills that a provenance may name; any other name, such as that of a cluster, is
-            passed over. None takes every name.
+        known: accepted names in the provenance; other names, such as those of clusters, are
+            ignored. None accepts every name.
     """
     named = record.provenance.skill
     if named is not None and (known is None or named in known):
@@ -87,7 +87,7 @@ def skill_of(record: TrainingDatum, known: Collection[str] | None = None) -> str
 
 
 def wrong_output(output: str) -> str:
-    """Something that looks like `output` and is another one: its last digit is raised."""
+    """A wrong answer that looks like `output`: its last digit is increased by one."""
     if not (digits := list(re.finditer("[0-9]", output))):
         return "#### 0"
     place = digits[-1].start()
@@ -95,7 +95,7 @@ def wrong_output(output: str) -> str:
 
 
 def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
-    """The instances of each split that there is."""
+    """Yield the instances of each existing split."""
     adapted = task_of(task)
     if not adapted.offers("on"):
         yield known_instances(task)
@@ -105,7 +105,7 @@ def _splits(task: TaskInterface) -> Iterator[Sequence[TaskInstance]]:
             yield adapted.on(split).instances
         except ConfigurationError:
             if split == adapted.split:
-                raise  # other splits need not be there
+                raise  # other splits are optional
 
 
 def _by_skill(solutions: Mapping[str, Solution]) -> dict[str, list[str]]:

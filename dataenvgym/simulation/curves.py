@@ -1,6 +1,6 @@
-"""Learning curves: how the accuracy of each skill moves when a student is trained.
+"""Learning curves: how a training changes the accuracy of each skill.
 
-One training on `counts` records (n_skills,) takes the accuracies `a` (n_skills,) to
+One training on `counts` records (n_skills,) changes the accuracies `a` (n_skills,) to
 
     x = counts @ transfer / 100                  what each skill gets, in hundreds of records
     o = (counts.sum() - counts) / 100            what the others get
@@ -8,9 +8,9 @@ One training on `counts` records (n_skills,) takes the accuracies `a` (n_skills,
     - max(a - floor, 0) * (1 - exp(-forgetting * o))   forgetting: towards a floor
 
 `transfer` is 1 on its diagonal, `within` between skills of one category and `across` between all
-others; `floor` is the share `retained` of the untouched student's accuracy. Every skill has its own
-asymptote, rate and forgetting: an asymptote below where the student began says that training
-overwrites what it knew. `dataenvgym.simulation.fitting` finds the values from recorded runs.
+others; `floor` is the share `retained` of the base student's accuracy. Every skill has its own
+asymptote, rate and forgetting. An asymptote below the base accuracy means that training overwrites
+knowledge. `dataenvgym.simulation.fitting` fits the values to recorded runs.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class LearningCurves(Model):
     """The parameters of a simulated student of one task.
 
     Attributes:
-        task: whose skills they are.
+        task: the task with the skills.
         skills, categories: in the order of the task's report.
-        base: accuracy of the untouched student, for each skill.
-        asymptote: accuracy that training leads to, for each skill.
+        base: accuracy of the base student, for each skill.
+        asymptote: the limit of the accuracy under training, for each skill.
         rate: of learning, for each skill, per hundred records.
         forgetting: for each skill, per hundred records of other skills.
-        retained: the share of `base` that is not forgotten.
-        within, across: the worth of a record of another skill, of the same category or not.
-        training_noise: standard deviation that one training adds to an accuracy of one half; less
-            towards 0 and 1, as the square root of a * (1 - a).
-        n_runs: how many recorded runs they were fitted on; 0 if they were made up.
+        retained: the share of `base` that is never forgotten.
+        within, across: the worth of a record of another skill in the same category, or in another.
+        training_noise: standard deviation that one training adds to an accuracy of one half; it
+            shrinks towards 0 and 1 as the square root of a * (1 - a).
+        n_runs: the number of recorded runs that they were fitted on; 0 if they are invented.
     """
 
     task: str
@@ -74,7 +74,7 @@ class LearningCurves(Model):
 
     @cached_property
     def transition(self) -> Transition:
-        """The same as arrays."""
+        """The same parameters as arrays."""
         return Transition(
             asymptote=np.array(self.asymptote),
             rate=np.array(self.rate),
@@ -101,7 +101,10 @@ class Transition:
 
     @cached_property
     def exponents(self) -> Array:
-        """(n_skills, 2 * n_skills): a count's part in not learning, and in not forgetting."""
+        """The factors of counts in the exponents of learning and forgetting.
+
+        Their shape is (n_skills, 2 * n_skills).
+        """
         others = 1.0 - np.eye(len(self.rate))
         both = np.hstack([self.transfer * self.rate, others * self.forgetting])
         exponents: Array = both / -100.0
@@ -118,7 +121,7 @@ class Transition:
 
 
 def with_noise(accuracies: Array, noise: float, rng: np.random.Generator) -> Array:
-    """Accuracies (..., n_skills) as training left them by chance, in [0, 1].
+    """Add the random noise of training to accuracies (..., n_skills), within [0, 1].
 
     Args:
         noise: see `LearningCurves.training_noise`.
@@ -139,10 +142,10 @@ def transfer_matrix(categories: tuple[str | None, ...], within: float, across: f
 
 
 def read_curves(source: str | Path) -> LearningCurves:
-    """Learning curves by the name of a task whose curves ship with the package, or from a file.
+    """Read learning curves that ship with the package, by the name of their task, or from a file.
 
     Raises:
-        ConfigurationError: if there are none of that name, or the file holds something else.
+        ConfigurationError: if there are none with this name, or the file has other contents.
     """
     path = SHIPPED / f"{source}.json"
     if not path.exists():
@@ -156,9 +159,9 @@ def read_curves(source: str | Path) -> LearningCurves:
     try:
         return LearningCurves.model_validate(read_json(path))
     except (ValueError, ValidationError) as error:
-        raise ConfigurationError(f"{path} holds no learning curves: {error}") from error
+        raise ConfigurationError(f"{path} has no learning curves: {error}") from error
 
 
 def write_curves(path: Path, curves: LearningCurves) -> None:
-    """Write the curves as JSON, to be read by `read_curves`."""
+    """Write the curves as JSON, for `read_curves`."""
     write_json(path, curves.model_dump(mode="json"))

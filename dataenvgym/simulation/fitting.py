@@ -1,13 +1,13 @@
-"""From recorded runs to learning curves, by least squares.
+"""Fits learning curves to recorded runs, by least squares.
 
-The loss, over all runs, iterations and skills: the error of each iteration predicted
-from the one before, and that of the whole trajectory predicted from the base student. A skill's
-asymptote, rate and forgetting are also held to the mean of all skills, because a skill has
-few instances and runs are few: `STIFFNESS` says how strongly, in observations.
+The loss sums, over all runs, iterations and skills, the squared errors of two predictions: each
+iteration from the one before, and the whole trajectory from the base student. A skill's asymptote,
+rate and forgetting are also pulled towards the mean of all skills, because instances and runs are
+few; `STIFFNESS` is the strength, in observations.
 
-The training noise is the one with which simulated trajectories stray from the curves as far as the
-recorded ones do. The runs were evaluated on the same instances, so that the peculiarities of
-these are in the fitted values, and are not noise.
+The training noise is chosen so that simulated trajectories deviate from the curves as much as the
+recorded ones. All runs were evaluated on the same instances, so the effects of these instances are
+in the fitted values, not in the noise.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SHARED_BOUNDS = ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
 
 @dataclass(frozen=True)
 class Recordings:
-    """Trajectories side by side; runs that ended before the longest are NaN from there on.
+    """Trajectories as arrays; shorter runs are padded with NaN.
 
     Attributes:
-        counts: (n_runs, T, n_skills) records trained on, repeated ones included.
+        counts: (n_runs, T, n_skills) records trained on, including repeated ones.
         accuracies: (n_runs, T + 1, n_skills).
     """
 
@@ -47,7 +47,7 @@ class Recordings:
 
     @classmethod
     def of(cls, trajectories: Sequence[Trajectory]) -> Recordings:
-        """The trajectories, one or more of the same skills."""
+        """Stack one or more trajectories of the same skills."""
         steps = max(len(t.counts) for t in trajectories)
         shape = (len(trajectories), steps, len(trajectories[0].skills))
         counts = np.zeros(shape)
@@ -59,23 +59,23 @@ class Recordings:
 
     @property
     def base(self) -> Array:
-        """(n_skills,) mean accuracy of the base student."""
+        """The mean accuracy of the base student (n_skills,)."""
         base: Array = np.nanmean(self.accuracies[:, 0], axis=0)
         return base
 
     @property
     def outcomes(self) -> Array:
-        """(n_runs, T, n_skills) accuracies after each training."""
+        """The accuracies after each training (n_runs, T, n_skills)."""
         return self.accuracies[:, 1:]
 
 
 def one_step(transition: Transition, recordings: Recordings) -> Array:
-    """Each iteration's accuracies predicted from those before it; (n_runs, T, n_skills)."""
+    """Predict each iteration's accuracies from the one before (n_runs, T, n_skills)."""
     return transition(recordings.accuracies[:, :-1], recordings.counts)
 
 
 def whole_trajectory(transition: Transition, recordings: Recordings) -> Array:
-    """All iterations' accuracies predicted from the base student's; (n_runs, T, n_skills)."""
+    """Predict all iterations' accuracies from the base student's (n_runs, T, n_skills)."""
     state, states = recordings.accuracies[:, 0], []
     for step in range(recordings.counts.shape[1]):
         state = transition(state, recordings.counts[:, step])
@@ -84,7 +84,7 @@ def whole_trajectory(transition: Transition, recordings: Recordings) -> Array:
 
 
 def fit_curves(trajectories: Sequence[Trajectory]) -> LearningCurves:
-    """The learning curves nearest to the trajectories, which are one or more of one task."""
+    """Fit learning curves to one or more trajectories of one task."""
     from scipy.optimize import least_squares
 
     recordings, first = Recordings.of(trajectories), trajectories[0]
@@ -148,14 +148,14 @@ class _Layout:
         )
 
     def strain(self, x: Array) -> Array:
-        """How far the skills are from each other; a spread of 0.2, or e-fold, is usual."""
+        """The penalty on differences between skills; a spread of 0.2, or e-fold, is usual."""
         asymptote, rate, forgetting = x[3:].reshape(3, self.n)
         apart = (
             (asymptote - asymptote.mean()) / 0.2,
             rate - rate.mean(),
             forgetting - forgetting.mean(),
         )
-        noise = 0.1  # standard deviation of an observation: some 25 instances of a skill
+        noise = 0.1  # standard deviation of an observation, with about 25 instances per skill
         strain: Array = np.sqrt(STIFFNESS) * noise * np.concatenate(apart)
         return strain
 
@@ -168,13 +168,13 @@ def _errors(transition: Transition, recordings: Recordings) -> Array:
 
 
 def _training_noise(transition: Transition, recordings: Recordings) -> float:
-    """The standard deviation with which simulated runs stray as far as the recorded ones."""
+    """The noise with which simulated runs deviate as much as the recorded ones."""
     scored = np.isfinite(recordings.outcomes)
     exact = whole_trajectory(transition, recordings)
     seen = np.mean((exact - recordings.outcomes)[scored] ** 2)
     strays = []
     for noise in _NOISES:
-        rng = derive_rng(0, "training noise")  # the same draws for each noise
+        rng = derive_rng(0, "training noise")  # the same draws for each noise level
         noisy = np.stack([_noisy(transition, recordings, noise, rng) for _ in range(_REPEATS)])
         strays.append(np.mean((noisy - exact)[:, scored] ** 2))
     return round(float(_NOISES[np.abs(np.array(strays) - seen).argmin()]), 4)
@@ -183,7 +183,7 @@ def _training_noise(transition: Transition, recordings: Recordings) -> float:
 def _noisy(
     transition: Transition, recordings: Recordings, noise: float, rng: np.random.Generator
 ) -> Array:
-    """Possible accuracies of the students with that noise in training; (n_runs, T, n_skills)."""
+    """Simulate accuracies of the students with this training noise (n_runs, T, n_skills)."""
     state, states = recordings.accuracies[:, 0], []
     for step in range(recordings.counts.shape[1]):
         state = with_noise(transition(state, recordings.counts[:, step]), noise, rng)

@@ -1,7 +1,7 @@
-"""`FixedForest(SimulatedSkillTree())` in one: the same numbers, computed on arrays.
+"""`FixedForest(SimulatedSkillTree())` as one class: the same numbers, computed on arrays.
 
-A forest of frozen records is for reading; a policy that trains for a hundred thousand steps needs
-none. Here only the totals of each tree are kept.
+A policy that trains for a hundred thousand steps needs no readable forest, so only the totals of
+each tree are kept.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dataenvgym.wrappers.fixed_layout import FixedLayout, TreeTotals
 
 
 class SimulatedForest(gymnasium.Env[np.ndarray, np.ndarray]):
-    """A simulated student to be taught in fixed boxes, `iterations` steps an episode.
+    """A simulated student with observations and actions of fixed size.
 
     Args:
         curves, replay, n_instances: see `SimulatedSkillTree`.
-        subskills: how many subskills there are in each skill, and how many an exploring skill
+        subskills: the number of subskills of each skill, and of those that an exploring skill
             opens at once.
-        records_per_iteration, iterations: see `FixedLayout`. The last step is truncated.
+        records_per_iteration, iterations: see `FixedLayout`. The last step returns truncated.
 
     Raises:
         ConfigurationError: if there are no such curves, or an option is impossible.
@@ -63,7 +63,7 @@ class SimulatedForest(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin with the untouched student and nothing explored."""
+        """Begin with the base student and nothing explored."""
         super().reset(seed=seed)
         self._seen = self.student.reset(self.np_random)
         n = len(self._seen)
@@ -76,7 +76,7 @@ class SimulatedForest(gymnasium.Env[np.ndarray, np.ndarray]):
     def step(
         self, action: np.ndarray
     ) -> tuple[np.ndarray, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Allocate the record budget as the weights say, and train on it.
+        """Allocate the record budget by the weights, and train on it.
 
         Raises:
             InvalidActionError: as `FixedLayout.orders`.
@@ -93,7 +93,7 @@ class SimulatedForest(gymnasium.Env[np.ndarray, np.ndarray]):
         return self._observation(before), reward, False, truncated, self._info()
 
     def _allocate(self, shares: np.ndarray, explores: np.ndarray) -> None:
-        """As `FixedForest` and the forest's transitions do, tree by tree."""
+        """Do the same as `FixedForest` and the forest's transitions, tree by tree."""
         room = shares - self._allocation
         is_open = self._n_open > 0
         exploring = (explores | ~is_open) & ~self._complete & (room > 0)

@@ -1,10 +1,10 @@
-"""A student that is nothing but learning curves, behind the interface of a real one.
+"""A simulated student with the interface of a real predictor.
 
-It learns by counting records by skill (see `curves`), and answers a question right
-if the accuracy of its skill is above the question's own threshold, a number in [0, 1) that depends
-on the question and the seed alone. The task's questions of one split and skill have thresholds at
-equal distances, in random order. So a better student keeps what it could, the share of right
-answers is the accuracy, rounded to whole questions, and an episode takes seconds.
+It learns by counting records by skill (see `curves`). It answers a question right if the accuracy
+of the skill is above the question's threshold, a number in [0, 1) that depends only on the question
+and the seed. The thresholds of the task's questions of one split and skill are evenly spaced, in
+random order. So a better student still answers the questions that it could answer before, the share
+of right answers is the accuracy rounded to whole questions, and an episode takes seconds.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from dataenvgym.storage import publishing, read_json, write_json
 
 _STATE = "simulated.json"
 _SOFTNESS = 0.2
-"""How far from its threshold a question may still be answered either way, at temperature 1."""
+"""The scale, in accuracy, of random answers near a question's threshold at temperature 1."""
 
 
 class SimulatedPredictor(RemembersFormer):
-    """Learns as its curves say, and answers by threshold.
+    """Learns by its curves, and answers by thresholds.
 
-    A record counts for the skill of its provenance if the curves have it, else for the one that
-    the pocket families find in its question; its answer is not looked at, so that wrong answers
-    teach as well as right ones. A record of no skill of the curves teaches nothing. Questions that
-    are neither the task's nor a pocket family's are answered wrong.
+    A record counts for the skill of its provenance if the curves have it, else for the skill that
+    the pocket families find in its question. Its answer is ignored, so wrong answers teach as well
+    as right ones. A record without a skill of the curves teaches nothing. Other questions, neither
+    the task's nor a pocket family's, are answered wrong.
 
     Args:
-        task: where the gold answers are.
-        curves: how it learns; the name of curves that ship with the package, or a file that
+        task: has the gold answers.
+        curves: the learning curves: the name of shipped curves, or a file that
             `python -m dataenvgym.simulation` wrote.
-        seed: where the thresholds come from; another seed, another student of the same curves.
+        seed: of the thresholds; another seed gives another student with the same curves.
 
     Raises:
         ConfigurationError: if there are no such curves.
@@ -63,7 +63,7 @@ class SimulatedPredictor(RemembersFormer):
         self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
         self.seed = seed
         self._student = SimulatedStudent(self.curves)
-        self._folder: Path | None = None  # with what it has learned
+        self._folder: Path | None = None  # has the learned accuracies
         self._places = {skill: i for i, skill in enumerate(self.curves.skills)}
         self._key = AnswerKey(task)
 
@@ -79,17 +79,16 @@ class SimulatedPredictor(RemembersFormer):
     ) -> list[Reply | Failure]:
         """One reply for each conversation, to its last user message.
 
-        At a temperature above 0, a question near its threshold is answered right by chance, each
-        time that it is asked in one call anew. Answers are as long as they are: `max_tokens` has no
-        effect, `stop` cuts them.
+        At a temperature above 0, a question near its threshold is answered right at random; each
+        repetition in one call is a new draw. `max_tokens` has no effect; `stop` cuts answers.
 
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
         """
         if sampling.json_schema is not None:
             raise ConfigurationError(
-                "json_schema is set, and a simulated student answers questions of its task only; "
-                "take another teacher than the student"
+                "json_schema is set, but a simulated student only answers questions of its task; "
+                "choose another teacher than the student"
             )
         asked: Counter[str] = Counter()
         replies: list[Reply | Failure] = []
@@ -124,7 +123,7 @@ class SimulatedPredictor(RemembersFormer):
 
     @cached_property
     def _thresholds(self) -> dict[str, float]:
-        """Those of the task's own questions."""
+        """The thresholds of the task's own questions."""
         thresholds = {}
         for group in self._key.groups:
             order = sorted(group, key=lambda q: _uniform(self.seed, "threshold", q))
@@ -134,7 +133,7 @@ class SimulatedPredictor(RemembersFormer):
     # --- learning ---
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Learn from how many records there are of each skill."""
+        """Learn from the number of records of each skill."""
         before = (self._student.accuracies, self._student.taught)
         former = self._folder
         with run.phase("train"):
@@ -153,10 +152,10 @@ class SimulatedPredictor(RemembersFormer):
         _write(path, self._student)
 
     def load(self, path: Path) -> None:
-        """Take up the accuracies that `save` or `train` wrote.
+        """Load the accuracies that `save` or `train` wrote.
 
         Raises:
-            AdapterError: if there are none, or those of other skills.
+            AdapterError: if there are none, or they have other skills.
         """
         student = SimulatedStudent(self.curves)
         try:
@@ -164,11 +163,11 @@ class SimulatedPredictor(RemembersFormer):
             student.accuracies = self._by_skill(state["accuracies"])
             student.taught = self._by_skill(state["taught"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise AdapterError(f"{path} holds no student of these curves: {error!r}") from error
+            raise AdapterError(f"{path} has no student of these curves: {error!r}") from error
         self._student, self._folder, self._former = student, path, "unknown"
 
     def with_adapter(self, folder: Path | None) -> SimulatedPredictor:
-        """Another student of the same curves, with the accuracies in `folder`; None: untouched.
+        """Another student with the same curves and the accuracies in `folder`; None: the base.
 
         Raises:
             AdapterError: as `load`.
@@ -178,12 +177,12 @@ class SimulatedPredictor(RemembersFormer):
         return other
 
     def reset(self) -> None:
-        """Be the untouched student again."""
+        """Become the base student again."""
         self._student, self._folder = SimulatedStudent(self.curves), None
         self.remember_former(None)
 
     def describe(self) -> dict[str, Any]:
-        """Who the student is, for the run directory."""
+        """The student's identity, for the run directory."""
         digest = hashlib.sha256(self.curves.model_dump_json().encode()).hexdigest()
         return {"name": type(self).__name__, "curves": digest[:16], "seed": self.seed}
 
@@ -207,7 +206,7 @@ def _write(folder: Path, student: SimulatedStudent) -> None:
 
 
 def _question(conversation: Sequence[Message]) -> tuple[str, int]:
-    """The last message of a user, and how many replies there are since."""
+    """The last user message, and the number of replies after it."""
     turn = 0
     for message in reversed(conversation):
         if message.role == "user":
@@ -217,7 +216,7 @@ def _question(conversation: Sequence[Message]) -> tuple[str, int]:
 
 
 def _uniform(*path: object) -> float:
-    """A number in [0, 1) that depends on `path` alone."""
+    """A number in [0, 1) that depends only on `path`."""
     digest = hashlib.sha256("/".join(map(str, path)).encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 

@@ -26,12 +26,12 @@ class Trajectory:
 
     Attributes:
         name: of the run.
-        task: that was taught.
+        task: the task of the run.
         skills, categories: in the order of the report.
         counts: (T, n_skills) new records of each iteration.
-        accuracies: (T + 1, n_skills), the base student first; NaN where nothing was scored.
-        instances: a hash of the instances behind the accuracies.
-        replay: how many earlier records each training repeated.
+        accuracies: (T + 1, n_skills), the base student first; NaN if nothing was scored.
+        instances: a hash of the evaluated instances.
+        replay: the number of earlier records that each training repeated.
     """
 
     name: str
@@ -45,9 +45,9 @@ class Trajectory:
 
     @cached_property
     def trained(self) -> Array:
-        """(T, n_skills) records that each iteration trained on: new ones and repeated ones.
+        """The records that each iteration trained on, new and repeated ones (T, n_skills).
 
-        Which ones were repeated is left to chance; these are the expected numbers.
+        Repeated records were chosen at random; these are their expected numbers.
         """
         before = np.cumsum(self.counts, axis=0) - self.counts
         again = np.stack([repeated(b, self.replay) for b in before])
@@ -56,11 +56,11 @@ class Trajectory:
 
 
 def read_trajectory(run: Path) -> Trajectory:
-    """The trajectory of the run directory `run`.
+    """Read the trajectory of a run directory.
 
     Raises:
-        RunDirectoryError: if it has no finished iteration, no gold skills, records of unknown
-            skills, or was trained from the base each time.
+        RunDirectoryError: if the run has no finished iteration, no gold skills, records of unknown
+            skills, or trained from the base student in each iteration.
     """
     check_format(run)
     finished = finished_iterations(run / "iterations")
@@ -74,7 +74,7 @@ def read_trajectory(run: Path) -> Trajectory:
     reports = [files.read_result().report for files in finished]
     skills = tuple(s.skill for s in reports[0].skills)
     if "" in skills or any(tuple(s.skill for s in r.skills) != skills for r in reports):
-        raise RunDirectoryError(f"{run}: expected the same skills in each report, and no nameless")
+        raise RunDirectoryError(f"{run}: expected the same skills in each report, all with names")
     accuracies = [[s.accuracy for s in r.skills] for r in reports]
     counts = [_counts(run, files.read_records(), skills) for files in finished[1:]]
     return Trajectory(
@@ -90,7 +90,7 @@ def read_trajectory(run: Path) -> Trajectory:
 
 
 def read_trajectories(runs: Sequence[Path]) -> list[Trajectory]:
-    """The trajectories of runs on the same task, in the order of their names.
+    """Read the trajectories of runs on the same task, in the order of their names.
 
     Raises:
         RunDirectoryError: if a run cannot be read, or two do not have the same skills.
@@ -116,6 +116,6 @@ def _counts(run: Path, records: Sequence[TrainingDatum], skills: Sequence[str]) 
     if unknown > len(records) / 10:
         raise RunDirectoryError(
             f"{run}: {unknown} of {len(records)} records name none of the report's skills, "
-            "expected provenance.skill in 9 of 10 at least"
+            "expected provenance.skill in at least 9 of 10"
         )
     return [counted[skill] for skill in skills]

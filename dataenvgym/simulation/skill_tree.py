@@ -1,8 +1,7 @@
 """`SkillTree-v0` around a simulated student: the same spaces and transitions, and no files.
 
-Records are counted and never written, so that there are no evaluated instances to see:
-`observation["completed"]` is empty. What the student trains on in a step is the allocation of the
-forest, as in `SkillTree-v0`.
+Records are only counted, and there are no evaluated instances: `observation["completed"]` is empty.
+In a step the student trains on the forest's allocation, as in `SkillTree-v0`.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ Observation = dict[str, Any]
 
 
 class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
-    """One simulated student to be taught; thousands of steps a second.
+    """A simulated student to teach, with thousands of steps per second.
 
     The observation is `{"completed": (), "report": PerformanceReport, "forest": Forest}`, the
-    action a tuple of `Explore` and `Exploit`, the reward the change in mean accuracy. It never
-    ends by itself: limit it by `gymnasium.wrappers.TimeLimit`.
+    action a tuple of `Explore` and `Exploit`, the reward the change in mean accuracy. An episode
+    never ends by itself: limit it with `gymnasium.wrappers.TimeLimit`.
 
     Args:
-        curves: how the student learns; the name of curves that ship with the package, or a file.
-        replay: how many earlier records each training repeats.
-        n_instances: with how many instances each skill is evaluated; None sees the accuracies as
-            they are.
-        subskills: how many subskills there are in each skill.
+        curves: the student's learning curves: the name of shipped curves, or a file.
+        replay: the number of earlier records that each training repeats.
+        n_instances: the number of evaluated instances of each skill; None shows the exact
+            accuracies.
+        subskills: the number of subskills of each skill.
 
     Raises:
         ConfigurationError: if there are no such curves, or an option is impossible.
@@ -83,7 +82,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         self._n_records = 0
         self._forest: Forest | None = None
         self._report = self._reported(self.student.accuracies)
-        # samples explore only, and so can be done to the forest of any moment
+        # samples only explore, so they fit the forest at any time
         self.action_space.forest = plant(self._report)
 
     @property
@@ -94,7 +93,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin with the untouched student."""
+        """Begin with the base student."""
         super().reset(seed=seed)
         self._n_steps = self._n_records = 0
         seen = self.student.reset(self.np_random)
@@ -108,7 +107,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         """Change the forest, and train on its allocation.
 
         Raises:
-            InvalidActionError: as `parse_tree_action`; the environment is as before.
+            InvalidActionError: as `parse_tree_action`; the environment is unchanged.
             ResetNeeded: before the first `reset`.
         """
         if self._forest is None:
@@ -127,7 +126,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         return self._observation(), self._report.score - before, False, False, self._info()
 
     def _proposed(self, move: Explore) -> tuple[str, ...]:
-        """The first of the skill's subskills that are not open yet."""
+        """The skill's next unopened subskills."""
         assert self._forest is not None
         n_open = len(self._forest.tree(move.skill).subskills)
         last = min(self.subskills, n_open + move.subskills)

@@ -1,4 +1,4 @@
-"""A student that is nothing but its learning curves: counts of records in, accuracies out."""
+"""A student simulated by learning curves: counts of records in, accuracies out."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataenvgym.simulation.curves import Array, LearningCurves, with_noise
 
 
 class SimulatedStudent:
-    """Learns as its curves say; thousands of times a second, and without a file.
+    """Learns by its curves, thousands of times per second, without files.
 
     Args:
-        curves: how it learns.
-        replay: how many earlier records each training repeats, as the environment's `replay`;
-            in the shares in which they were taught.
-        n_instances: with how many instances each skill is evaluated, which adds their sampling
-            noise to the observed accuracies; None shows the accuracies themselves.
+        curves: its learning curves.
+        replay: the number of earlier records that each training repeats, as the environment's
+            `replay`, in proportion to the records taught so far.
+        n_instances: the number of evaluated instances of each skill, whose sampling noise is added
+            to the observed accuracies; None shows the exact accuracies.
 
     Attributes:
-        accuracies: (n_skills,), as they are, without evaluation noise.
-        taught: (n_skills,) records taught since the base, repeated ones not counted again.
+        accuracies: (n_skills,), exact, without evaluation noise.
+        taught: (n_skills,) records taught since the base, without repetitions.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class SimulatedStudent:
         self.taught: Array = np.zeros(len(self._base))
 
     def reset(self, rng: np.random.Generator) -> Array:
-        """Be the untouched student; the accuracies (n_skills,) that an evaluation sees.
+        """Become the base student; return the observed accuracies (n_skills,).
 
         Args:
-            rng: where all noise comes from until the next reset.
+            rng: the source of all noise until the next reset.
         """
         self._rng = rng
         self.accuracies = self._base.copy()
@@ -51,10 +51,10 @@ class SimulatedStudent:
         return self.evaluate()
 
     def teach(self, counts: Array) -> Array:
-        """Train on `counts` (n_skills,) records; the accuracies (n_skills,) seen afterwards.
+        """Train on `counts` (n_skills,) records; return the observed accuracies (n_skills,).
 
         Raises:
-            InvalidActionError: if there is not one count of 0 or more for each skill.
+            InvalidActionError: unless there is one count of 0 or more for each skill.
         """
         counts = np.asarray(counts, dtype=float)
         if counts.shape != self._base.shape or not counts.min() >= 0:
@@ -69,16 +69,16 @@ class SimulatedStudent:
         return self.evaluate()
 
     def evaluate(self) -> Array:
-        """The accuracies (n_skills,) that an evaluation sees now."""
+        """Return the observed accuracies (n_skills,)."""
         if self.n_instances is None:
             return self.accuracies.copy()
-        # one draw an instance: for some tens of them several times faster than binomial draws
+        # one draw per instance: for some tens of them several times faster than binomial draws
         draws = self._rng.random((self.n_instances, len(self.accuracies)))
         seen: Array = (draws < self.accuracies).sum(0) / self.n_instances
         return seen
 
 
 def repeated(taught: Array, replay: int) -> Array:
-    """The records (n_skills,) that a training on few new ones repeats of those taught before."""
+    """The expected numbers of earlier records (n_skills,) that a training repeats."""
     total = taught.sum()
     return taught * (min(replay, total) / total) if total else np.zeros(len(taught))

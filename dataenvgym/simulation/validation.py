@@ -1,12 +1,12 @@
-"""How far learning curves are off on runs that they were not fitted on.
+"""The errors of learning curves on runs that they were not fitted on.
 
-Errors are those of a skill's accuracy, root mean square over runs, iterations and skills:
+Errors are root mean squares of a skill's accuracy over runs, iterations and skills:
 
 - one step: each iteration predicted from the recorded one before it;
-- trajectory: all iterations predicted from the untouched student alone.
+- trajectory: all iterations predicted from the base student.
 
-Two naive predictions are compared with the curves: that nothing changes, and the mean
-accuracy that the skill had after trainings in the runs fitted on.
+The curves are compared with two naive predictions: no change, and the skill's mean accuracy after
+trainings in the fitted runs.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class HeldOutError(NamedTuple):
 def halves(
     trajectories: Sequence[Trajectory], seed: int = 0
 ) -> tuple[list[Trajectory], list[Trajectory]]:
-    """The trajectories in two halves at random, the larger one first.
+    """Divide the trajectories into two halves at random, the larger one first.
 
     Raises:
         ConfigurationError: if there are fewer than two.
     """
     if len(trajectories) < 2:
         raise ConfigurationError(
-            f"there are {len(trajectories)} runs, expected 2 or more: one half is fitted on, "
-            "the other one tests it"
+            f"there are {len(trajectories)} runs, expected 2 or more: one half to fit, the other "
+            "to test"
         )
     order = derive_rng(seed, "halves").permutation(len(trajectories)).tolist()
     half = (len(order) + 1) // 2

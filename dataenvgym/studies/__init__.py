@@ -1,19 +1,19 @@
-"""Studies: data-generation strategies compared on the same tasks and seeds.
+"""Studies compare data-generation strategies on the same tasks and seeds.
 
 grid        Hydra's sweep syntax -> strategies, tasks, seeds
-plan        ... -> episodes, each with its configuration and folder; floor and ceiling
-fairness    what strategies must have in common, before and after
-checks      what a study is refused for, before anything runs
+plan        a grid -> episodes, each with its configuration and folder; floor and ceiling
+fairness    checks that strategies have equal conditions, before and after the runs
+checks      reasons to refuse a study before anything runs
 study       the folder of a study: run it, resume it, sum it up
 state       `study.json`: the request, and the state of each episode
-comparison  the same for runs that are there already
-measures    one run, measured
+comparison  compares existing runs in the same way
+measures    the measures of one run
 statistics  intervals, paired tests, corrections
-summing     runs -> results; `results` holds their models
+summing     runs -> results; `results` has their models
 doubts      warnings: reasons to doubt the numbers
 tables      results for a terminal and as Markdown; `notes` explains them, `plots` draws them,
             `report` writes the files
-progress    the display while a study runs; `expected_time`: how long what is left takes
+progress    the display while a study runs; `expected_time` estimates the time left
 """
 
 from dataenvgym.studies.comparison import compare_runs

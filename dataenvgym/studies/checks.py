@@ -1,6 +1,6 @@
-"""Reasons to refuse a study before anything runs.
+"""Refuses a study before anything runs.
 
-It cannot be, it would not be fair, or it would lose what it had before.
+Reasons: it is impossible, it would not be fair, or it would lose earlier results.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from dataenvgym.studies.plan import Cell, StudyPlan
 
 
 def check_study(plan: StudyPlan) -> list[Difference]:
-    """The allowed differences between strategies, if nothing speaks against the study.
-
-    No file is touched.
+    """Check a study, and return the allowed differences between strategies; touch no file.
 
     Raises:
-        ConfigurationError: naming the strategy, what differs between strategies, or episodes
-            that the study had before and would lose.
-        ConfigChangedError: if a run has done more iterations than this study asks for.
-        NewerFormatError: if a newer dataenvgym has written the study or one of its runs.
+        ConfigurationError: names the impossible strategy, the differences between strategies, or
+            earlier episodes that the study would lose.
+        ConfigChangedError: if a run has done more iterations than this study requests.
+        NewerFormatError: if a newer dataenvgym wrote the study or one of its runs.
     """
     _refuse_less(plan)
     build_executor(plan.cells[0].config)
@@ -48,14 +46,14 @@ def check_study(plan: StudyPlan) -> list[Difference]:
 
 
 def has_result(cell: Cell) -> bool:
-    """Whether it is finished and says something; a ceiling without a record says nothing."""
+    """True if the episode is finished and has a result; a ceiling without records has none."""
     if not cell.is_finished:
         return False
     return cell.role != "ceiling" or read_summary(cell.directory).iterations[-1].n_records_total > 0
 
 
 def _refuse_less(plan: StudyPlan) -> None:
-    """A study grows: what it had before it still has, or its tables would lose that."""
+    """Refuse a study without some of its earlier episodes: its tables would lose them."""
     check_format(plan.directory)
     path = plan.directory / "study.json"
     runs = {cell.directory.name for cell in plan.cells}
@@ -88,4 +86,4 @@ def _try_to_build(cell: Cell) -> None:
         environment, _ = build_episode(cell.config, cell.directory)
         environment.close()
     except DataEnvGymError as error:
-        raise ConfigurationError(f"{cell.strategy} on {cell.task} cannot be: {error}") from error
+        raise ConfigurationError(f"{cell.strategy} on {cell.task} cannot run: {error}") from error

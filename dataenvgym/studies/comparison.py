@@ -1,4 +1,4 @@
-"""Existing runs compared as a study's are: runs that differ in the seed alone are a group."""
+"""Compares existing runs like a study's; runs that differ only in their seed are one strategy."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def compare_runs(
     name: str = "comparison",
     command: str = "",
 ) -> StudyResults:
-    """The results of finished runs; each group of runs that differ by seed alone is a strategy.
+    """Compare finished runs; each group of runs that differ only in their seed is a strategy.
 
     Args:
         directories: run directories.
-        baseline, test, allow_unequal: as `run_study` takes them.
+        baseline, test, allow_unequal: as for `run_study`.
 
     Raises:
-        ConfigurationError: if they cannot be compared, or it would not be fair.
+        ConfigurationError: if the runs cannot be compared, or that would not be fair.
         RunDirectoryError: if one of them is not a finished run.
     """
     if not directories:
@@ -98,7 +98,7 @@ class _Run:
 
 @dataclass
 class _Group:
-    """Runs that differ by seed alone."""
+    """Runs that differ only in their seed."""
 
     runs: list[_Run]
     name: str = ""
@@ -135,8 +135,8 @@ def _refuse_empty_ceilings(runs: Sequence[_Run]) -> None:
     for run in runs:
         if run.agent == CEILING and not run.measures.result.records:
             raise ConfigurationError(
-                f"{run.directory} is a ceiling without a record that it trained on, and so says "
-                "nothing: leave it out, or run it again once its task has a train split"
+                f"{run.directory} is a ceiling that trained on no records, so it has no result: "
+                "leave it out, or run it again once its task has a train split"
             )
 
 
@@ -149,7 +149,7 @@ def _read(directory: Path) -> _Run:
 
 
 def _differing(one: _Run, other: _Run) -> list[str]:
-    """The keys in which they differ, but for those that follow the seed in both."""
+    """The keys in which they differ, except keys that follow the seed in both."""
     keys = [k for k in sorted({*one.values, *other.values})
             if one.values.get(k) != other.values.get(k)]  # fmt: skip
     return [k for k in keys if not (_follows_seed(one, k) and _follows_seed(other, k))]
@@ -160,7 +160,7 @@ def _follows_seed(run: _Run, key: str) -> bool:
 
 
 def _name(groups: list[_Group]) -> None:
-    """Each group by its agent, or by other differences where agents have several groups."""
+    """Name each group by its agent; if an agent has several groups, also by their differences."""
     for group in groups:
         group.name = group.runs[0].agent
     for name in {group.name for group in groups}:
@@ -202,7 +202,7 @@ def _task_runs(task: str, groups: Sequence[_Group]) -> TaskRuns:
 def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
     found: list[Difference] = []
     runs = [run for group in groups for run in group.runs]
-    # a run made in Python has no configuration: compare all of them by what they say of themselves
+    # a run made in Python has no configuration: then compare all runs by their descriptions
     described = any(is_hand_made(run.directory) for run in runs)
     configs = {
         run.directory: described_config(run.directory) if described else run.config for run in runs
@@ -217,7 +217,7 @@ def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
 
 
 def described_config(directory: Path) -> DictConfig:
-    """Task, student, agent and environment of a finished run, as far as its folder knows them.
+    """Describe a finished run without a configuration: task, student, agent and environment.
 
     `agent.records_per_iteration` is the most records that the agent wrote in one iteration.
 

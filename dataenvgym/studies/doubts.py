@@ -1,4 +1,4 @@
-"""The warnings of a study: reasons to doubt its numbers, in words."""
+"""The warnings of a study: reasons to doubt its numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def stronger_than(ceiling: StrategyResult, task: TaskResult) -> list[StrategyResult]:
-    """The strategies that gained more than the ceiling, the best first; then it is not a ceiling.
+    """The strategies that gained more than the ceiling, the best first.
 
-    They are compared by the mean gain in test score; in validation score without a test split.
+    They are compared by the mean gain in test score, or in validation score without a test split.
     """
     measure = _measure(ceiling)
     if (most := ceiling.measures[measure].mean) is None:
@@ -25,12 +25,12 @@ def stronger_than(ceiling: StrategyResult, task: TaskResult) -> list[StrategyRes
 
 
 def ceiling_title(ceiling: StrategyResult, task: TaskResult) -> str:
-    """Its name: "ceiling", or "not a ceiling" if a strategy gained more."""
+    """The ceiling's title: "ceiling", or "not a ceiling" if a strategy gained more."""
     return "not a ceiling" if stronger_than(ceiling, task) else "ceiling"
 
 
 def study_warnings(runs: Sequence[TaskRuns], results: Sequence[TaskResult]) -> list[str]:
-    """A line for each doubt."""
+    """One line for each doubt."""
     where = [f"{task.task}: " if len(results) > 1 else "" for task in results]
     found: list[str] = []
     for place, of_runs, result in zip(where, runs, results, strict=True):
@@ -54,8 +54,8 @@ def _identical(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
             if len(same) > 1:
                 yield (
                     f"{one.name}: seeds {', '.join(map(str, same))} trained on identical records, "
-                    "so they are not independent runs, and n, intervals and p say more than there "
-                    "is. Does the agent use its `seed`?"
+                    "so they are not independent runs, and n, intervals and p overstate the "
+                    "evidence. Does the agent use its `seed`?"
                 )
 
 
@@ -96,7 +96,7 @@ def _no_ceilings(task: TaskResult) -> Iterator[str]:
 
 
 def _of_runs(strategies: Sequence[StrategyRuns]) -> Iterator[str]:
-    """The warnings of the runs themselves, each text once for a strategy."""
+    """The warnings of the runs themselves, each text once per strategy."""
     for one in strategies:
         seeds: dict[str, list[int]] = {}
         for seed, run in sorted(one.runs.items()):

@@ -1,8 +1,8 @@
-"""Whether a comparison is fair: asked of the configurations before, and of the results after.
+"""Checks that a comparison is fair: the configurations before the runs, the results after them.
 
-All strategies have the same base student, evaluation instances, trainer, number of iterations and
-record budget; the validation split chooses an iteration, and the test split is scored on that one
-alone. Anything else that differs is a `Difference`, refused unless it is allowed by its key.
+All strategies must have the same base student, evaluation instances, trainer, number of iterations
+and record budget. The validation split chooses an iteration, and only that one is scored on the
+test split. Any other difference is a `Difference`, which is refused unless its key is allowed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ RESULT_SECTIONS = {
     "instances": ("task",),
     "test_instances": ("task",),
 }
-"""Properties that decide whether finished runs compare, and their sections of the configuration."""
+"""Properties in which finished runs must agree, and their sections of the configuration."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something in which strategies differ though they should not.
+    """A difference between strategies that makes a comparison unfair.
 
     Attributes:
-        key: its name, as `--allow-unequal` takes it.
+        key: its name for `--allow-unequal`.
         values: by strategy.
     """
 
@@ -55,28 +55,28 @@ class Difference:
 
 
 def config_differences(configs: Mapping[str, DictConfig], *, budget: bool) -> list[Difference]:
-    """How the configurations of strategies on one task and seed differ where they must not.
+    """Find unfair differences between the configurations of strategies on one task and seed.
 
     Args:
-        budget: whether the record budget counts; it does not bind the ceiling.
+        budget: also compare the record budget, which does not limit the ceiling.
     """
     values = {name: _compared(config, budget) for name, config in configs.items()}
     keys = sorted({key for one in values.values() for key in one})
     found = [d for key in keys if (d := _difference(key, values)) is not None]
     budgets = {name: one.get(RECORDS) for name, one in values.items()}
     if _UNBOUNDED in budgets.values() and not any(d.key == RECORDS for d in found):
-        found.append(Difference(RECORDS, budgets))  # equally without bounds is not equal
+        found.append(Difference(RECORDS, budgets))  # two unlimited budgets are not equal
     return found
 
 
 def result_differences(runs: Mapping[str, RunMeasures]) -> list[Difference]:
-    """How student and instances differ between finished runs of one task and seed."""
+    """Find differences in student and instances between finished runs of one task and seed."""
     values = {name: run.identity for name, run in runs.items()}
     return [d for key in RESULT_SECTIONS if (d := _difference(key, values)) is not None]
 
 
 def over_budget(runs: Mapping[str, RunMeasures], budgets: Mapping[str, float]) -> list[Difference]:
-    """Runs that trained on more records than they were to have."""
+    """Find runs that trained on more records than their budget."""
     over = {
         name: f"{run.result.records} of {budgets[name]:g}"
         for name, run in runs.items()
@@ -86,7 +86,7 @@ def over_budget(runs: Mapping[str, RunMeasures], budgets: Mapping[str, float]) -
 
 
 def record_budget(config: DictConfig) -> float:
-    """The most records that an episode trains on; infinite if nothing bounds it."""
+    """The most records that an episode trains on; infinite if there is no limit."""
     each = config.agent.get("records_per_iteration")
     most = config.environment.get("max_records")
     planned = math.inf if each is None else float(each) * int(config.episode.iterations)
@@ -94,13 +94,13 @@ def record_budget(config: DictConfig) -> float:
 
 
 def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Difference]:
-    """The differences, one for each key, if all are allowed.
+    """Return the differences, one for each key, if all are allowed.
 
     Args:
         allow: keys, or sections of keys, that may differ.
 
     Raises:
-        ConfigurationError: naming the differences that are not allowed.
+        ConfigurationError: names the differences that are not allowed.
     """
     found: dict[str, Difference] = {}
     for difference in differences:
@@ -119,7 +119,7 @@ def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Dif
 
 
 def _fewest(keys: Sequence[str]) -> list[str]:
-    """Keys of `--allow-unequal` that allow all these: a section where several are of one."""
+    """The fewest values of `--allow-unequal` that allow these keys: sections where possible."""
     sections = [key.partition(".")[0] for key in keys]
     found: list[str] = []
     for key, section in zip(keys, sections, strict=True):
@@ -130,7 +130,7 @@ def _fewest(keys: Sequence[str]) -> list[str]:
 
 
 def check_allowed_keys(allow: Sequence[str], configs: Iterable[DictConfig]) -> None:
-    """Refuse a key of `--allow-unequal` that nothing is compared by."""
+    """Refuse a key of `--allow-unequal` that is not compared."""
     if not allow:
         return
     known = {*EQUAL_SECTIONS, *RESULT_SECTIONS}
@@ -139,7 +139,7 @@ def check_allowed_keys(allow: Sequence[str], configs: Iterable[DictConfig]) -> N
     for key in allow:
         if key not in known:
             raise ConfigurationError(
-                f"--allow-unequal is {key!r}, by which nothing is compared."
+                f"--allow-unequal is {key!r}, which is not compared."
                 f"{did_you_mean(key, known)} Sections are: {', '.join(EQUAL_SECTIONS)}; the "
                 f"record budget is {RECORDS!r}."
             )

@@ -2,9 +2,9 @@
 
     agent=random,open_ended "seed=range(10)" task=pocket_math episode.iterations=3
 
-`seed` gives the seeds; keys of the section `task` the tasks; every other key with several values,
-and `agent` in any case, the strategies: all combinations of their values. A key with one value is
-the same for all. Other strategies are given whole, as "NAME: KEY=VALUE ...".
+`seed` gives the seeds; keys of the section `task` give the tasks. The strategies are all
+combinations of the other keys with several values, and of `agent`. A key with one value applies to
+all. Further strategies are given as "NAME: KEY=VALUE ...".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataenvgym.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy or a task: its name in tables, and the overrides that make it."""
+    """A strategy or a task: its name in tables, and its overrides."""
 
     name: str
     overrides: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Grid:
     """Strategies x tasks x seeds.
 
     Attributes:
-        fixed: overrides that all have in common.
+        fixed: overrides of all episodes.
     """
 
     fixed: tuple[str, ...]
@@ -44,7 +44,7 @@ class Grid:
     seeds: tuple[int, ...]
 
     def overrides(self, strategy: Choice, task: Choice) -> list[str]:
-        """All overrides of an episode but its seed; a strategy's own values win."""
+        """All overrides of an episode except its seed; a strategy's own values win."""
         own = {override.key for override in parse_overrides(strategy.overrides)}
         fixed = [text for text in self.fixed if parse_overrides([text])[0].key not in own]
         return [*fixed, *task.overrides, *strategy.overrides]
@@ -56,16 +56,16 @@ def parse_grid(
     strategies: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> Grid:
-    """The grid that the overrides span.
+    """Parse the grid.
 
     Args:
         texts: Hydra overrides, some with several values: `a,b`, `choice(a,b)`, `range(10)`,
             `glob(*)`.
-        strategies: further ones, each "NAME: KEY=VALUE KEY=VALUE ...".
+        strategies: further strategies, each "NAME: KEY=VALUE KEY=VALUE ...".
 
     Raises:
         ConfigurationError: for text that is not an override or has no countable values, for a
-            seed that is not a whole number, and for two strategies of one name.
+            seed that is not a whole number, and for two strategies with the same name.
     """
     groups = options_by_group(config_dir)
     fixed: list[str] = []
@@ -97,9 +97,9 @@ def parse_grid(
 
 
 def _labeled(grid: Grid, config_dir: str | Path | None) -> Grid:
-    """The grid with the names of the composed configuration for the groups that were not typed.
+    """Name agent and task by the composed configuration if they were not typed.
 
-    The defaults are not the only ones who choose an agent and a task: an experiment does, too.
+    They may come from an experiment instead of the defaults.
     """
     (strategy, *_), (task, *_) = grid.strategies, grid.tasks
     if strategy.name and task.name:
@@ -113,7 +113,7 @@ def _labeled(grid: Grid, config_dir: str | Path | None) -> Grid:
 
 
 def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | None:
-    """One override for each of several values; None where there is but one."""
+    """One override for each value, if there are several; None for a single value."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Glob
     from hydra.errors import HydraException
@@ -150,7 +150,7 @@ def _choice(key: str, text: str) -> Choice:
 
 
 def _combinations(axis: Mapping[str, Sequence[Choice]], main: str) -> list[Choice]:
-    """All combinations, named by the keys that vary; `main` where none does."""
+    """All combinations, named by the keys that vary; by `main` if none does."""
     varied = {key for key, choices in axis.items() if len(choices) > 1} or {main}
     combined = []
     for choices in product(*axis.values()):
@@ -175,8 +175,8 @@ def _named(text: str) -> Choice:
         _refuse_single_run(override)
         if override.key == "seed" or override.section == "task":
             raise ConfigurationError(
-                f"--strategy {name.strip()!r} sets {override.key}, which is not a part of a "
-                "strategy: give it to the study as a whole"
+                f"--strategy {name.strip()!r} sets {override.key}, which is not part of a "
+                "strategy: set it for the whole study"
             )
     return Choice(name.strip(), overrides)
 
@@ -193,8 +193,8 @@ def _refuse_twins(strategies: Sequence[Choice]) -> None:
     names = [strategy.name for strategy in strategies]
     if twins := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise ConfigurationError(
-            f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each a name of its "
-            'own: --strategy "NAME: KEY=VALUE ..."'
+            f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each its own name: "
+            '--strategy "NAME: KEY=VALUE ..."'
         )
 
 

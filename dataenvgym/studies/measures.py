@@ -19,7 +19,7 @@ from dataenvgym.records import Model, Scores, TaskInstance, hashed_json
 from dataenvgym.storage import read_jsonl
 
 Rewards = Mapping[str, float]
-"""The reward of each instance by its id; instances whose call failed are left out."""
+"""Rewards by instance id, without instances whose call failed."""
 
 
 class SeedResult(Model):
@@ -28,14 +28,15 @@ class SeedResult(Model):
     Attributes:
         seed: of the episode.
         run: name of the run directory.
-        val_scores: by iteration, the base student's first; one that ended early keeps its last.
+        val_scores: by iteration, the base student's first; a run that ended early repeats its
+            last score.
         best_iteration: the earliest one with the best validation score.
-        test_before, test_after: of the base student and of that iteration; None without a test
+        test_before, test_after: of the base student and of the best iteration; None without a test
             split.
         area: the mean over iterations 1 to N of the gain in validation score over the base
             student: the area under the curve of gains, divided by N.
-        records: accepted in all.
-        requests, cost: of the teacher; the cost in US dollars, None if it has no known price.
+        records: all accepted ones.
+        requests, cost: of the teacher; the cost in US dollars, None if the price is unknown.
         seconds: of all iterations together, without the test split's evaluation.
         ended: why the episode ended early, or None.
         score_gains: gain of each named score, such as `tests_passed`, on the validation split.
@@ -60,7 +61,7 @@ class SeedResult(Model):
 
 @dataclass(frozen=True)
 class RunMeasures:
-    """One run: its numbers, and the properties by which runs are compared.
+    """One run: its numbers, and the properties that comparisons need.
 
     Attributes:
         result: the numbers.
@@ -68,7 +69,7 @@ class RunMeasures:
         val_before_rewards, val_best_rewards, test_before_rewards, test_after_rewards: by instance.
         identity: student and instances in `environment.json`, and the test instances.
         records_hash: of its training records, without provenance; None without any.
-        warnings: of the run, a line each.
+        warnings: of the run, one line each.
     """
 
     result: SeedResult
@@ -83,13 +84,13 @@ class RunMeasures:
 
 
 def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
-    """The measures of a finished run.
+    """Compute the measures of a finished run.
 
     Args:
-        iterations: how many it was to have; the curve is as long as that.
+        iterations: the planned number, which is the length of the curve.
 
     Raises:
-        RunDirectoryError: if the run is not finished, or its files are damaged or not there.
+        RunDirectoryError: if the run is not finished, or its files are damaged or missing.
     """
     summary = read_summary(directory)
     refuse_damaged_run(directory)
@@ -142,7 +143,7 @@ def _numbers(summary: Summary, run: str, iterations: int) -> SeedResult:
 
 
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """After less before, of everything that has both."""
+    """`after - before` for each key that both have."""
     return {i: after[i] - before[i] for i in after if i in before}
 
 

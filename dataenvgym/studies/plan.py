@@ -1,8 +1,8 @@
-"""A study before it runs: which episodes it has, each with its configuration and its folder.
+"""Plans a study: its episodes, each with its configuration and its folder.
 
-The episodes are ordinary runs, in `studies/<name>/runs`. Besides those of the grid there are the
-bounds: for each task one of `agent=none`, the floor (nothing is trained, so that one seed says it
-all), and one for each seed of `agent=gold`, the ceiling, which no record budget binds.
+The episodes are ordinary runs in `studies/<name>/runs`. Besides the grid there are two bounds. The
+floor is one episode of `agent=none` per task (nothing is trained, so one seed is enough). The
+ceiling is `agent=gold` with each seed, without a record budget.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Cell:
 
     Attributes:
         role: "floor" and "ceiling" are the bounds.
-        strategy, task: names, as tables have them.
+        strategy, task: names for tables.
     """
 
     role: Role
@@ -55,31 +55,31 @@ class Cell:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to do; one whose teacher's budget is spent has ended, too."""
+        """True if nothing is left to do, or the teacher's budget is spent."""
         return is_done(self.config, or_ended=True)
 
     @property
     def kind(self) -> str:
-        """What it has in common with those of other seeds."""
+        """The task and the strategy, which episodes with other seeds share."""
         return f"{self.task}: {self.strategy}"
 
     @property
     def label(self) -> str:
-        """How it is spoken of."""
+        """Its name in messages."""
         return f"{self.kind}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study is to be.
+    """The plan of a study.
 
     Attributes:
         directory: `studies/<name>`.
-        overrides, named_strategies: what was asked for.
-        cells: the episodes, in the order in which they are begun: seed by seed.
+        overrides, named_strategies: the request.
+        cells: the episodes in the order of their start: seed by seed.
         baseline: the strategy that the others are compared with.
-        test: which test the tables show; None lets the number of seeds decide.
-        allow_unequal: keys that may differ between strategies all the same.
+        test: the test in the tables; None lets the number of seeds decide.
+        allow_unequal: keys that may differ between strategies.
     """
 
     directory: Path
@@ -96,7 +96,7 @@ class StudyPlan:
         return self.directory.name
 
     def of_strategies(self) -> list[Cell]:
-        """The cells that are no bounds."""
+        """The cells that are not bounds."""
         return [cell for cell in self.cells if cell.role == "strategy"]
 
 
@@ -127,22 +127,23 @@ def plan_study(
     studies_dir: str | Path = "studies",
     config_dir: str | Path | None = None,
 ) -> StudyPlan:
-    """The study that the arguments ask for; no file is touched.
+    """Plan a study; touch no file.
 
     Args:
-        overrides: Hydra's, with several values for what varies: `agent=random,skill_list`,
+        overrides: Hydra's, with several values for keys that vary: `agent=random,skill_list`,
             `seed=range(10)`, `task=...` (see `grid`).
-        name: of its folder; None is made of the tasks and of what else is common to all.
-        strategies: further ones, each "NAME: KEY=VALUE ...".
-        baseline: what the others are compared with; None is random, or the first strategy.
-        bounds: whether floor (no teaching) and ceiling (gold data) are run too.
-        test: "t" or "sign_flip"; None is sign_flip for 20 seeds or fewer.
-        allow_unequal: keys that may differ between strategies all the same.
-        workers: processes at the same time; None is as many as there are cores for the students.
+        name: of its folder; None derives a name from the tasks and the common overrides.
+        strategies: further strategies, each "NAME: KEY=VALUE ...".
+        baseline: the strategy that the others are compared with; None takes random, or else the
+            first strategy.
+        bounds: also run the floor (no teaching) and the ceiling (gold data).
+        test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
+        allow_unequal: keys that may differ between strategies.
+        workers: processes at the same time; None takes as many as there are cores for the students.
 
     Raises:
-        ConfigurationError: for whatever `dataenvgym run` would refuse, and for a study that cannot
-            be: no such baseline, twice the same strategy, too many seeds for the test.
+        ConfigurationError: for everything that `dataenvgym run` refuses, and for an impossible
+            study: an unknown baseline, the same strategy twice, too many seeds for the test.
     """
     grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)
     name = _default_name(grid) if name is None else _checked_name(name)
@@ -172,7 +173,7 @@ def plan_study(
 
 
 def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
-    """The strategy that the others are compared with: `wanted`, or random, or the first one.
+    """Choose the strategy that the others are compared with: `wanted`, else random, else the first.
 
     Raises:
         ConfigurationError: if there is no such strategy.
@@ -181,14 +182,14 @@ def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
         return "random" if "random" in strategies else strategies[0]
     if wanted not in strategies:
         raise ConfigurationError(
-            f"baseline is {wanted!r}, which is no strategy of this study."
+            f"baseline is {wanted!r}, which is not a strategy of this study."
             f"{did_you_mean(wanted, strategies)} The strategies are: {', '.join(strategies)}."
         )
     return wanted
 
 
 class _Cells:
-    """Makes cells: composes once for each strategy and task, and fills in the seeds."""
+    """Makes cells: composes each strategy and task once, and fills in the seeds."""
 
     def __init__(
         self,
@@ -245,19 +246,19 @@ class _Cells:
 
 
 def _agent_of_bound(name: str) -> list[str]:
-    """Named whole: an experiment may choose another engine for all agents."""
+    """The overrides of a bound's agent, with its parts: an experiment may choose another engine."""
     return [f"agent={name}", "agent/policy=none", f"agent/engine={name}"]
 
 
 def _executor(grid: Grid, workers: int | None) -> list[str]:
-    """In processes, unless another executor is asked for."""
+    """The overrides of the executor: processes, unless another executor is chosen."""
     is_chosen = any(parse_overrides([text])[0].key == "executor" for text in grid.fixed)
     extra = [] if is_chosen else ["executor=processes"]
     return extra if workers is None else [*extra, f"executor.workers={workers}"]
 
 
 def _default_name(grid: Grid) -> str:
-    """Tasks, and a hash of what else is common to all: more seeds or strategies extend a study."""
+    """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     name = "-".join(re.sub(r"[^\w.-]+", "_", task.name) for task in grid.tasks).strip("._") or "all"
     decisive = sorted(text for text in grid.fixed if not _is_free(text))
     if not decisive:
@@ -276,7 +277,7 @@ def _checked_name(name: str) -> str:
 
 
 def _refuse_same(cells: Sequence[Cell]) -> None:
-    """Two cells in one run directory are the same episode under two names."""
+    """Refuse two cells with the same run directory: the same episode under two names."""
     names: dict[Path, Cell] = {}
     for cell in cells:
         other = names.setdefault(cell.directory, cell)

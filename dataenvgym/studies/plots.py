@@ -1,6 +1,6 @@
-"""`curves.png`: learning curves with their 95% bands, and the test gains beside them.
+"""Draws `curves.png`: learning curves with their 95% bands, and the test gains beside them.
 
-Like every figure of this package it has nothing of the time or the machine in it.
+The file does not depend on the time or the machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataenvgym.studies.results import StrategyResult, StudyResults, TaskResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colors, told apart by the color-blind too; beyond eight, the markers differ
+# Okabe and Ito's colors, which color-blind people can distinguish; beyond eight, markers differ
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B6F00", "#5B4B8A")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 _BOUND = "#374151"
@@ -27,8 +27,8 @@ _GRID = "#e5e7eb"
 def draw_study(results: StudyResults, path: Path) -> None:
     """Draw the study to `path` (PNG), atomically: for each task a row of two panels.
 
-    Left, the mean validation score by iteration, with the band of its 95% t interval. Right, the
-    gain in test score with its interval. The floor and the ceiling are lines in both.
+    Left: the mean validation score by iteration, with the band of its 95% t interval. Right: the
+    gain in test score with its interval. The floor and the ceiling are lines in both panels.
     """
     from matplotlib.figure import Figure
 
@@ -106,7 +106,7 @@ def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]
 def _draw_gains(
     axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]], baseline: str
 ) -> None:
-    """The test gains, the best on top; the validation gains where there is no test split."""
+    """Draw the test gains, the best on top; without a test split, the validation gains."""
     measure = "test_gain"
     if not any(one.measures[measure].mean is not None for one in task.strategies):
         measure = "val_gain"

@@ -1,4 +1,4 @@
-"""The files of a study: `results.json`, `table.md`, `curves.png` and `study.md`."""
+"""Writes the files of a study: `results.json`, `table.md`, `curves.png` and `study.md`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataenvgym.studies.tables import markdown
 
 
 def write_results(results: StudyResults, directory: Path) -> None:
-    """Write all of them into `directory`; without a finished run there is nothing to draw."""
+    """Write all of them into `directory`; without a finished run, no plot."""
     write_json(directory / "results.json", results.model_dump(mode="json"))
     write_text(directory / "table.md", markdown(results))
     has_runs = any(one.seeds for task in results.tasks for one in task.strategies)

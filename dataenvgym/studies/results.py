@@ -1,7 +1,8 @@
 """The results of a study: `results.json`.
 
-Runs, by task, strategy and seed -> estimates over seeds, paired comparisons with the baseline on
-the seeds that both have, and the bounds. All numbers are here; tables and plots only show them.
+Runs by task, strategy and seed become estimates over seeds, paired comparisons with the baseline
+(on the seeds that both have), and bounds. All numbers are computed here; tables and plots only show
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dataenvgym.studies.statistics import (
 
 MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds")
 COMPARED = ("test_gain", "val_gain", "area")
-"""The measures by which strategies are compared with the baseline."""
+"""The measures in which strategies are compared with the baseline."""
 
 
 class MissingRun(Model):
@@ -36,16 +37,16 @@ class MissingRun(Model):
 
 
 class Comparison(Model):
-    """A strategy against the baseline, by one measure, on the seeds that both have.
+    """A strategy compared with the baseline in one measure, on the seeds that both have.
 
     Attributes:
-        difference: strategy less baseline, over seeds.
-        p_t, p_sign_flip: two-sided; None where there are too few pairs (or, for all sign flips,
-            too many).
-        p: that of the study's test.
-        p_holm: the same, adjusted for all strategies compared by this measure on this task.
-        instance_error: standard error of the mean difference by the choice of instances, seeds
-            taken as they are; None for the area.
+        difference: strategy minus baseline, over seeds.
+        p_t, p_sign_flip: two-sided; None if there are too few pairs (or too many to count all sign
+            flips).
+        p: of the study's test.
+        p_holm: p adjusted for all strategies compared in this measure on this task.
+        instance_error: standard error of the mean difference due to the choice of instances, with
+            fixed seeds; None for the area.
     """
 
     measure: str
@@ -62,13 +63,13 @@ class StrategyResult(Model):
     """A strategy on a task.
 
     Attributes:
-        role: "ceiling" is bound by no record budget, and takes part in no comparison.
+        role: "ceiling" has no record budget, and is not compared.
         seeds: the finished runs.
-        missing: the seeds without one.
+        missing: the seeds without a finished run.
         measures: over seeds, by name.
         score_gains: of named scores on the validation split, over seeds.
-        instance_errors: standard error of the mean gain by the choice of instances: rewards after
-            less before, averaged over seeds for each instance, then sd / sqrt(instances).
+        instance_errors: standard error of the mean gain due to the choice of instances: rewards
+            after minus before, averaged over seeds for each instance, then sd / sqrt(instances).
         curve: validation score by iteration, over seeds.
         comparisons: with the baseline, by measure; empty for the baseline.
     """
@@ -88,8 +89,8 @@ class Floor(Model):
     """The base student: the result without teaching.
 
     Attributes:
-        n_runs: in how many runs it was scored.
-        deterministic: whether it scored the same in all of them.
+        n_runs: the number of runs that scored it.
+        deterministic: True if it scored the same in all of them.
     """
 
     val_score: float
@@ -107,10 +108,10 @@ class TaskResult(Model):
 
 
 class StudyResults(Model):
-    """A study.
+    """The results of a study.
 
     Attributes:
-        command: that makes it again.
+        command: the command that reproduces it.
         baseline, test: of the comparisons.
         unequal: differences between strategies that were allowed, in words.
         notes: for readers of the tables.
@@ -129,7 +130,7 @@ class StudyResults(Model):
 
 @dataclass(frozen=True)
 class StrategyRuns:
-    """The runs of one strategy on one task, before they are summed up."""
+    """The runs of one strategy on one task, before aggregation."""
 
     name: str
     role: Literal["strategy", "ceiling"]
@@ -145,10 +146,10 @@ def task_result(
     test: Test,
     floor_runs: Sequence[RunMeasures] = (),
 ) -> TaskResult:
-    """Sum up one task.
+    """Aggregate the runs on one task.
 
     Args:
-        floor_runs: runs without teaching; every other run tells of the base student, too.
+        floor_runs: runs without teaching; the other runs have scored the base student, too.
     """
     everything = [*floor_runs, *(run for one in strategies for run in one.runs.values())]
     base = next((one for one in strategies if one.name == baseline), None)
@@ -168,7 +169,7 @@ def task_result(
 
 
 def default_test(n_seeds: int, wanted: Test | None) -> Test:
-    """The test of a study."""
+    """The test of a study: `wanted`, or by the number of seeds."""
     return choose_test(n_seeds) if wanted is None else wanted
 
 
@@ -192,7 +193,7 @@ def _strategy(one: StrategyRuns, comparisons: dict[str, Comparison]) -> Strategy
 
 
 def _estimate(values: Sequence[float | None]) -> Estimate:
-    """Over all runs; without a value if one of them has none, as an unpriced teacher's cost."""
+    """Estimate over all runs; empty if a run has no value, such as the cost without a price."""
     known = [value for value in values if value is not None]
     return estimate(known) if len(known) == len(values) else Estimate(n=len(values))
 
@@ -236,7 +237,7 @@ def _compare(
 
 
 def _gain_error(pairs: Sequence[tuple[Rewards, Rewards]]) -> float | None:
-    """The instances' standard error of a mean difference, each averaged over seeds first."""
+    """The standard error of a mean difference over instances, averaged over seeds first."""
     gains = [difference(after, before) for after, before in pairs]
     if not gains:
         return None

@@ -11,7 +11,7 @@ from dataenvgym.studies.plan import Cell, StudyPlan
 
 
 def study_command(plan: StudyPlan) -> str:
-    """The command that makes this study."""
+    """The command that runs this study."""
     words = ["dataenvgym", "study", *plan.overrides, "--name", plan.name]
     for strategy in plan.named_strategies:
         words += ["--strategy", strategy]

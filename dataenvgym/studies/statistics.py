@@ -1,9 +1,9 @@
 """The statistics of a study: paired tests over seeds, and the variance among instances.
 
-Everything here is a pure function of numbers; intervals over seeds are `evaluation.estimates`.
-Two sources of chance are kept apart: the seeds (another run of the same strategy) and the
-evaluation instances (another test set). A percentile bootstrap is not among them: over as few
-seeds as studies have, its intervals are too narrow.
+All functions are pure; intervals over seeds are in `evaluation.estimates`. Two sources of
+randomness are treated separately: the seeds (another run of the same strategy) and the evaluation
+instances (another test set). There is no percentile bootstrap: with as few seeds as studies have,
+its intervals are too narrow.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dataenvgym.evaluation.estimates import estimate
 Test = Literal["t", "sign_flip"]
 
 EXACT = 20
-"""The most pairs of which all 2^n sign flips are counted."""
+"""The most pairs for which all 2^n sign flips are counted."""
 
 
 def paired_t(differences: Sequence[float]) -> float | None:
-    """Two-sided p of the paired t test that the mean difference is 0; None below two pairs."""
+    """Two-sided p of the paired t test that the mean difference is 0; None below 2 pairs."""
     found = estimate(differences)
     if found.mean is None or found.sd is None:
         return None
-    if found.sd <= 1e-12 * max(1.0, abs(found.mean)):  # all the same: t is infinite, or 0/0
+    if found.sd <= 1e-12 * max(1.0, abs(found.mean)):  # all equal: t is infinite, or 0/0
         return 1.0 if abs(found.mean) <= 1e-12 else 0.0
     from scipy import stats
 
@@ -37,11 +37,11 @@ def paired_t(differences: Sequence[float]) -> float | None:
 
 
 def sign_flip(differences: Sequence[float]) -> float | None:
-    """Two-sided exact p of the paired permutation test: all 2^n flips of signs, counted.
+    """Two-sided exact p of the paired permutation test, from all 2^n sign flips.
 
-    The share of flips whose sum is as far from 0 as the one found, or farther. It assumes only
-    that under the null hypothesis each difference is as likely to be negative as positive. With n
-    pairs it is 2/2^n at least. None without pairs.
+    It is the share of flips whose sum is at least as far from 0 as the observed one. The test only
+    assumes that under the null hypothesis each difference is as likely negative as positive. With n
+    pairs, p is at least 2/2^n. None without pairs.
 
     Raises:
         ConfigurationError: for more than `EXACT` pairs.
@@ -62,20 +62,20 @@ def sign_flip(differences: Sequence[float]) -> float | None:
 
 
 def choose_test(n: int) -> Test:
-    """The test that is used where none is asked for: sign flips as long as they are counted."""
+    """The default test: sign flips for up to `EXACT` pairs, else the t test."""
     return "sign_flip" if n <= EXACT else "t"
 
 
 def p_value(differences: Sequence[float], test: Test) -> float | None:
-    """Two-sided p of that test."""
+    """Two-sided p of this test."""
     return sign_flip(differences) if test == "sign_flip" else paired_t(differences)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment, in the order given; None stays None and does not count.
+    """Holm's step-down adjustment, in the given order; None stays None and does not count.
 
-    The i-th smallest of m is multiplied by m - i + 1, made at least as large as the one before it,
-    and 1 at most (Holm, Scandinavian Journal of Statistics 6, 1979).
+    The i-th smallest of m p-values is multiplied by m - i + 1, raised to at least the one before
+    it, and limited to 1 (Holm, Scandinavian Journal of Statistics 6, 1979).
     """
     known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -87,11 +87,11 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def instance_error(differences: Sequence[float]) -> float | None:
-    """Standard error of a mean difference over instances, each with itself: sd / sqrt(n).
+    """Standard error of a mean paired difference over instances: sd / sqrt(n).
 
     Args:
-        differences: for each instance, its reward on one side less that on the other, averaged
-            over seeds where there are several. None below two.
+        differences: for each instance, its reward on one side minus that on the other, averaged
+            over seeds if there are several. The result is None for fewer than two.
     """
     found = estimate(differences)
     return None if found.sd is None else found.sd / math.sqrt(found.n)

@@ -5,8 +5,8 @@
                    results.json   all numbers
                    table.md, curves.png, study.md
 
-The runs are the state. Called again, a study resumes from them: finished ones are taken as they
-are, so that more seeds or strategies extend it, and a finished study just shows its table.
+The state is in the runs. Called again, a study resumes from them and keeps finished runs, so more
+seeds or strategies extend it, and a finished study only shows its table.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def run_study(
 
     Args:
         overrides, options: see `plan_study`.
-        console: shows how far it is; None shows nothing.
+        console: shows the progress; None shows nothing.
 
     Returns:
-        The content of `results.json`. Failed episodes are missing in it, each with a reason.
+        The content of `results.json`. It lists failed episodes as missing, with the reason.
 
     Raises:
-        ConfigurationError: for whatever cannot be, or would not be fair, before anything runs.
-        RunDirectoryError: if a run is there that does not fit, or another process is at it.
+        ConfigurationError: for an impossible or unfair study, before anything runs.
+        RunDirectoryError: if an existing run does not fit, or another process uses it.
     """
     study = Study(plan_study(overrides, **options))
     study.check()
@@ -74,15 +74,15 @@ class Study:
 
     @property
     def command(self) -> str:
-        """The command that makes this study."""
+        """The command that runs this study."""
         return study_command(self.plan)
 
     def unfinished(self) -> list[Cell]:
-        """The episodes that are left to do."""
+        """The unfinished episodes."""
         return [cell for cell in self.plan.cells if not cell.is_finished]
 
     def expected_time(self) -> ExpectedTime:
-        """How long what is left takes, as far as finished episodes of this study tell."""
+        """Estimate the remaining time from this study's finished episodes."""
         executor = build_executor(self.plan.cells[0].config)
         is_alone = isinstance(executor, InProcessExecutor)
         expected = ExpectedTime(1 if is_alone else getattr(executor, "workers", None))
@@ -103,23 +103,23 @@ class Study:
         return [(cell, self._reason(cell)) for cell in self.plan.cells if not has_result(cell)]
 
     def check(self) -> None:
-        """Refuse what cannot be, or would not be fair; no file is touched.
+        """Refuse an impossible or unfair study; touch no file.
 
         Raises:
-            ConfigurationError: naming the strategy, what differs between strategies, or episodes
-                that the study had before and would lose.
-            ConfigChangedError: if a run has done more iterations than this study asks for.
+            ConfigurationError: names the impossible strategy, the differences between strategies,
+                or earlier episodes that the study would lose.
+            ConfigChangedError: if a run has done more iterations than this study requests.
         """
         self._differences = check_study(self.plan)
 
     def run(self, console: Console | None = None) -> list[EpisodeOutcome]:
-        """Run what is left to do. One that fails holds up none of the others.
+        """Run the unfinished episodes. A failed one does not stop the others.
 
         Raises:
-            RunDirectoryError: if another process is at this study.
-            KeyboardInterrupt: after Ctrl-C; all episodes are then ended.
+            RunDirectoryError: if another process uses this study.
+            KeyboardInterrupt: after Ctrl-C; all episodes have ended then.
         """
-        with opened(self.directory, below=False):  # the runs have locks of their own
+        with opened(self.directory, below=False):  # the runs have their own locks
             return self._run(console)
 
     def _run(self, console: Console | None) -> list[EpisodeOutcome]:
@@ -148,13 +148,13 @@ class Study:
         return outcomes
 
     def finish(self) -> StudyResults:
-        """Sum up what is finished, and write it down; missing reports of its runs, too.
+        """Write the results of the finished episodes, and missing reports of runs.
 
         Raises:
             ConfigurationError: if the runs differ where they must agree.
-            RunDirectoryError: if another process is at this study.
+            RunDirectoryError: if another process uses this study.
         """
-        with opened(self.directory, below=False):  # the runs have locks of their own
+        with opened(self.directory, below=False):  # the runs have their own locks
             write_state(self.plan, unfinished=self.missing())
             for cell in self.plan.cells:
                 if cell.is_finished:
@@ -164,7 +164,7 @@ class Study:
         return results
 
     def results(self) -> StudyResults:
-        """The results of the finished runs; no file is touched."""
+        """The results of the finished runs; touches no file."""
         return sum_up(
             [self._task_runs(task.name) for task in self.plan.grid.tasks],
             name=self.plan.name,
@@ -214,9 +214,9 @@ class Study:
             return "not run yet"
         if cell.is_finished:
             return (
-                "a ceiling with no record to train on is not a ceiling: the task's train split "
-                f"gave none that was accepted ({counts(summary.dropped)} dropped). Mend the task, "
-                f"and remove {cell.directory}; or leave the bounds out (--no-bounds)"
+                "a ceiling without records to train on is not a ceiling: no record of the task's "
+                f"train split was accepted ({counts(summary.dropped)} dropped). Fix the task and "
+                f"remove {cell.directory}, or leave the bounds out (--no-bounds)"
             )
         return f"{summary.status}: {summary.error}" if summary.error else summary.status
 

@@ -1,4 +1,4 @@
-"""From runs to results: checks fairness again, on the finished runs, then aggregates."""
+"""Turns runs into results: checks fairness again on the finished runs, then aggregates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TaskRuns:
 
     Attributes:
         floor: runs without teaching.
-        budgets: by strategy, the most records that it was to have.
+        budgets: the record budget of each strategy.
     """
 
     task: str
@@ -38,14 +38,14 @@ def sum_up(
     differences: Sequence[Difference] = (),
     notes: Sequence[str] = (),
 ) -> StudyResults:
-    """The results of runs, if they may be compared.
+    """Aggregate runs if they may be compared.
 
     Args:
-        test: None chooses by the number of seeds.
+        test: None lets the number of seeds decide.
         differences: between the configurations.
 
     Raises:
-        ConfigurationError: if runs differ where it is not allowed.
+        ConfigurationError: if runs differ where they must agree.
     """
     found = [*differences, *(d for task in tasks for d in _differences(task))]
     unequal = allowed(found, allow_unequal)
@@ -74,7 +74,7 @@ def sum_up(
 
 
 def _differences(task: TaskRuns) -> list[Difference]:
-    """Seed by seed: a task may well have other instances for another seed."""
+    """Find differences seed by seed, because a task may have other instances for another seed."""
     seeds = sorted({seed for one in task.strategies for seed in one.runs})
     found: list[Difference] = []
     for seed in seeds:

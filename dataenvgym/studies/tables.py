@@ -1,4 +1,4 @@
-"""A study as tables: the same cells for a terminal of 100 columns and for Markdown."""
+"""The tables of a study: the same cells for a terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NAME_WIDTH = 20
 
 @dataclass(frozen=True)
 class Cells:
-    """A table as text; the first column is names, the others are numbers.
+    """A table as text: a column of names, then columns of numbers.
 
     Attributes:
-        expendable: numbers of columns, the first to go first where a terminal is too narrow.
-        gap: blanks between columns.
+        expendable: indices of columns to drop on a narrow terminal, in this order.
+        gap: spaces between columns.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Cells:
     gap: int = 2
 
     def fitted(self, width: int) -> Cells:
-        """The whole table, closer if need be; else without the columns that have no room."""
+        """Fit the table to `width`: narrow the gaps if that is enough, else drop columns."""
         closer = replace(self, gap=1)
         return closer if self._width() > width >= closer._width() else self._airy(width)
 
@@ -49,7 +49,7 @@ class Cells:
         return Cells(self.title, names, rows, left)._airy(width)
 
     def hidden_in(self, fitted: Cells) -> list[str]:
-        """The columns that `fitted` leaves out; one whose name is not unique, with its neighbor."""
+        """The columns that `fitted` leaves out; if a name is not unique, with its neighbor's."""
         gone = sorted(self.expendable[: len(self.names) - len(fitted.names)])
         several = {name for name in self.names if self.names.count(name) > 1}
         return [
@@ -64,7 +64,7 @@ class Cells:
 
 
 def study_cells(results: StudyResults) -> list[Cells]:
-    """Two tables a task: the results of the strategies, and how they compare to the baseline."""
+    """Two tables per task: the results of the strategies, and their difference to the baseline."""
     tables = []
     for task in results.tasks:
         where = f"{task.task}: " if len(results.tasks) > 1 else ""

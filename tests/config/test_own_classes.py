@@ -184,7 +184,7 @@ def test_groups_that_name_no_class_take_none(override):
 
 
 def test_a_typo_in_a_group_with_custom_names_the_way_to_a_class():
-    with pytest.raises(ConfigurationError, match=r"or a class of yours \(agent=my_module\.MyClass"):
+    with pytest.raises(ConfigurationError, match=r"or your own class \(agent=my_module\.MyClass"):
         compose(["agent=randm"])
 
 

@@ -60,7 +60,7 @@ def test_a_file_that_is_missing_is_drawn_as_it_was(task, guesser, tmp_path):
     draw_samples(files, task, guesser(), task.instances, 2)
     before = contents(files)
     files.part(1, 1).unlink()
-    with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is not there"):
+    with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is missing"):
         list(files.read_samples(2))
     draw_samples(files, task, guesser(), task.instances, 2)
     assert contents(files) == before
@@ -207,7 +207,9 @@ def test_an_evaluation_that_has_samples_refuses_other_problems(task, guesser, tm
     files, student = EvaluationFiles(tmp_path, chunk=2), guesser()
     draw_samples(files, task, student, task.instances, 1)
     asked, before = student.asked, contents(files)
-    with pytest.raises(RunDirectoryError, match=r"instances.jsonl has 5 problems.*the 2 that are"):
+    with pytest.raises(
+        RunDirectoryError, match=r"instances.jsonl has 5 problems.*the 2 problems of this"
+    ):
         draw_samples(files, task, student, task.instances[:2], 2)
     assert (student.asked, contents(files)) == (asked, before)
 

@@ -91,7 +91,7 @@ def test_a_note_says_where_the_environment_speaks_in_other_words(guess_task, fil
         len(s.transcript): r.note for s, r in zip(samples, rescored, strict=True) if r.error is None
     }
     assert notes[2] is None
-    assert notes[4] == ("replayed: message 3 (user) is not what it was when the sample was drawn")
+    assert notes[4] == ("replayed: message 3 (user) has changed since the sample was drawn")
     assert not any(r.has_changed for r in rescored)
 
 

@@ -86,7 +86,7 @@ def test_unknown_curves_are_refused_by_name(tmp_path: Path):
     with pytest.raises(ConfigurationError, match="Did you mean 'pocket_math'"):
         read_curves("pocket_maths")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(ConfigurationError, match="holds no learning curves"):
+    with pytest.raises(ConfigurationError, match="has no learning curves"):
         read_curves(tmp_path / "other.json")
 
 

@@ -70,5 +70,5 @@ def test_a_ceiling_that_trained_on_nothing_is_refused(runs):
     summary = read_json(gold / "summary.json")
     summary["iterations"][-1]["n_records_total"] = 0
     write_json(gold / "summary.json", summary)
-    with pytest.raises(ConfigurationError, match="a ceiling without a record"):
+    with pytest.raises(ConfigurationError, match="a ceiling that trained on no records"):
         compare_runs(runs)

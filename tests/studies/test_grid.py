@@ -107,8 +107,8 @@ def test_seeds_are_taken_once():
         (["agent=random,random"], [], "there are 2 strategies 'random'"),
         (["agent=random", "agent=skill_list"], [], "agent is given twice"),
         ([], ["agent=random"], '--strategy is .* expected "NAME: KEY=VALUE ..."'),
-        ([], ["a: seed=3"], "sets seed, which is not a part of a strategy"),
-        ([], ["a: task.n_test=3"], "sets task.n_test, which is not a part of a strategy"),
+        ([], ["a: seed=3"], "sets seed, which is not part of a strategy"),
+        ([], ["a: task.n_test=3"], "sets task.n_test, which is not part of a strategy"),
         ([], ["a: agent='x"], "cannot be read: No closing quotation"),
     ],
 )

@@ -100,7 +100,7 @@ def test_a_ceiling_without_accepted_records_is_an_error_and_not_a_result(studied
     assert [[run.seed for run in one.seeds] for one in task.strategies] == [[0, 1], [0, 1], [0]]
     ((missing, reason),) = study.missing()
     assert missing is cell
-    assert "gave none that was accepted (15 evaluation_overlap dropped)" in reason
+    assert "train split was accepted (15 evaluation_overlap dropped)" in reason
     assert study.unfinished() == []
 
 
