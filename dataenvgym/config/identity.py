@@ -59,6 +59,8 @@ elsewhere, changes no result."""
 def run_name(config: DictConfig) -> str:
     """`config.name`, or task, agent, seed and a hash of the values that determine the results."""
     if config.name is not None:
+        if not isinstance(config.name, str | int | float):
+            raise ConfigurationError(f"name is {config.name!r}, expected text, such as name=first")
         name = str(config.name)
         check_folder_name(name, "name")
         return name

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.source import Source, Split
@@ -33,6 +34,9 @@ class ProceduralSource(Source):
         draw: draws a problem.
         sizes: how many problems each split has.
         seed: which problems. The published figures are those of 0.
+
+    Raises:
+        ConfigurationError: for a size below 0.
     """
 
     def __init__(
@@ -44,6 +48,9 @@ class ProceduralSource(Source):
         sizes: Mapping[Split, int],
         seed: int = 0,
     ) -> None:
+        for split, size in sizes.items():
+            if size < 0:
+                raise ConfigurationError(f"n_{split} is {size}, expected a number of problems")
         self._name = name
         self._skills = tuple(skills)
         self._draw = draw
