@@ -96,11 +96,11 @@ def add_running(command: AddCommand) -> None:
 def add_inspecting(command: AddCommand) -> None:
     """Add `report`, `show` and `export`."""
     report = command("report", "show how a run went")
-    report.add_argument("run", metavar="RUN", help=RUN_HELP)
+    report.add_argument("run", nargs="?", metavar="RUN", help=RUN_HELP)
     add_runs_dir(report)
 
     show = command("show", "show a run's records and transcripts, before and after side by side")
-    show.add_argument("run", metavar="RUN", help=RUN_HELP)
+    show.add_argument("run", nargs="?", metavar="RUN", help=RUN_HELP)
     add_runs_dir(show)
     show.add_argument(
         "--iteration",
@@ -109,7 +109,9 @@ def add_inspecting(command: AddCommand) -> None:
         help="records and answers of iteration N (default: the best)",
     )
     show.add_argument("--skill", metavar="NAME", help="only this skill")
-    show.add_argument("--wrong", action="store_true", help="only what was answered wrong")
+    show.add_argument(
+        "--wrong", action="store_true", help="only what was answered wrong, no records"
+    )
     show.add_argument(
         "--calls",
         action="store_true",
@@ -120,7 +122,7 @@ def add_inspecting(command: AddCommand) -> None:
     )
 
     export = command("export", "write a run's records as a Hugging Face dataset")
-    export.add_argument("run", metavar="RUN", help=RUN_HELP)
+    export.add_argument("run", nargs="?", metavar="RUN", help=RUN_HELP)
     add_runs_dir(export)
     export.add_argument("--output", required=True, metavar="DIR", help="a new folder")
     export.add_argument("--adapter", action="store_true", help="the adapter, not the records")

@@ -26,6 +26,15 @@ def as_override(flag: str, argv: Sequence[str], *, name: str = "config") -> str 
     return f"{target}={value or 'VALUE'}"
 
 
+def is_option(key: str) -> bool:
+    """Whether there is a group or an option with that key, at the top of a configuration."""
+    from dataenvgym.config.composition import compose, options_by_group
+
+    if key in options_by_group():
+        return True
+    return any(key in compose(allow_missing=True, name=name) for name in ("config", "eval"))
+
+
 def _option(key: str, name: str) -> str | None:
     """The group, or the option with that name, that with the fewest sections first."""
     from dataenvgym.config.composition import compose, options_by_group

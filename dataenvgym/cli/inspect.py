@@ -7,15 +7,35 @@ from contextlib import suppress
 from pathlib import Path
 
 from dataenvgym.cli.console import open_console
-from dataenvgym.config.run_directory import find_run
+from dataenvgym.config.run_directory import find_run, runs_in
 from dataenvgym.errors import ConfigurationError
+
+LISTED = 10
+"""Runs that are listed, at most."""
+
+
+def _run(arguments: Namespace) -> Path:
+    """The folder of the run that is named; without a name, an error that lists those there are."""
+    if arguments.run is not None:
+        return find_run(arguments.run, arguments.runs_dir)
+    if not (names := runs_in(arguments.runs_dir)):
+        raise ConfigurationError(
+            f"there are no runs in {arguments.runs_dir}: `dataenvgym run` makes one, --runs-dir "
+            "names another folder"
+        )
+    more = f"\n  and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    raise ConfigurationError(
+        f"which run? Those in {arguments.runs_dir}, the latest first:\n  "
+        + "\n  ".join(names[:LISTED])
+        + f"{more}\nName one: dataenvgym {arguments.command} {names[0]}"
+    )
 
 
 def report(arguments: Namespace) -> None:
     """Show how a run went; write its report and its curve where they are missing."""
     from dataenvgym.episodes.report import render_report, write_missing_report
 
-    directory = find_run(arguments.run, arguments.runs_dir)
+    directory = _run(arguments)
     with suppress(OSError):  # a folder that may only be read is shown all the same
         write_missing_report(directory)
     render_report(directory, open_console())
@@ -29,7 +49,7 @@ def show(arguments: Namespace) -> None:
     from dataenvgym.episodes.show import show_iteration
 
     show_iteration(
-        find_run(arguments.run, arguments.runs_dir),
+        _run(arguments),
         open_console(),
         iteration=arguments.iteration,
         skill=arguments.skill,
@@ -49,7 +69,7 @@ def _show_calls(arguments: Namespace) -> None:
                 "one of both out"
             )
     show_calls(
-        find_run(arguments.run, arguments.runs_dir),
+        _run(arguments),
         open_console(),
         failed=arguments.wrong,
         limit=arguments.limit,
@@ -60,7 +80,7 @@ def export(arguments: Namespace) -> None:
     """Write the records, or the adapter, to a folder that can be uploaded as it is."""
     from dataenvgym.episodes.export import export_adapter, export_records
 
-    directory = find_run(arguments.run, arguments.runs_dir)
+    directory = _run(arguments)
     output = Path(arguments.output).expanduser()
     if arguments.adapter:
         export_adapter(directory, output, iteration=arguments.iteration)

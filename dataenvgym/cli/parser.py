@@ -52,6 +52,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         arguments.overrides.append(word)
     if hasattr(arguments, "overrides"):
         arguments.overrides = _joined(arguments.overrides)
+        _refuse_arguments(arguments.overrides, command or parser)
     return arguments
 
 
@@ -63,6 +64,19 @@ def _hint_of_overrides(word: str, argv: Sequence[str], command: str) -> str:
     if not word.startswith("-") or (meant := as_override(word, argv, name=name)) is None:
         return ""
     return f" Values of the configuration have no dashes: KEY=VALUE, here {meant}"
+
+
+def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser) -> None:
+    """Refuse `run=RUN` where the command has an argument `--run` and there is no such option."""
+    from dataenvgym.cli.flags import is_option
+
+    for text in overrides:
+        key, _, value = text.partition("=")
+        flag = f"--{key.replace('_', '-')}"
+        action = command._option_string_actions.get(flag)
+        if action is not None and not is_option(key):
+            meant = flag if action.nargs == 0 else f"{flag} {value}"
+            command.error(f"{key} is an argument of the command, not an option: {meant}")
 
 
 def _joined(words: Sequence[str]) -> list[str]:

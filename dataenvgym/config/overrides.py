@@ -193,8 +193,9 @@ def check_values(overrides: Sequence[Override], config: DictConfig, default: Dic
         if after is None and _may_be_none(config, override.key):
             continue
         if expected := _expectation(before, after):
+            like = f" like {_shown(before)}" if before != {} else ", such as {NAME: VALUE}"
             raise ConfigurationError(
-                f"{override.key} is {_shown(after)}, expected {expected} like {_shown(before)}"
+                f"{override.key} is {_shown(after)}, expected {expected}{like}"
             )
 
 

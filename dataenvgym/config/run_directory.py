@@ -73,6 +73,8 @@ read_config = _RUNS.read
 """The configuration that a run was begun with; see `Workspaces.read`."""
 find_run = _RUNS.find
 """The folder of a run, given its path or its name; see `Workspaces.find`."""
+runs_in = _RUNS.names
+"""The names of the runs in a folder, the latest first."""
 
 
 def check_run(config: DictConfig) -> None:

@@ -72,8 +72,10 @@ def check_protocol(thing: Any, protocol: type, section: str) -> Any:
         known = sorted({*dir(protocol), *getattr(protocol, "__annotations__", {})})
         names = [n for n in known if n == "__call__" or not n.startswith("_")]
         missing = [n for n in names if not hasattr(thing, n)]
+        kind = type(thing).__name__
+        article = "an" if kind[0] in "aeiouAEIOU" else "a"
         raise ConfigurationError(
-            f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
+            f"{section} is {article} {kind}, which has no {', '.join(missing)}: expected "
             f"the methods of {protocol.__name__}, which are {', '.join(names)}"
         )
     return thing
@@ -131,6 +133,6 @@ def _imported(path: Any, key: str) -> Callable[..., Any]:
 def _first_line(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         problem = error.errors(include_url=False)[0]
-        name = ".".join(map(str, problem["loc"]))
-        return f"{name}: {problem['msg']}; found {problem['input']!r}"
+        where = "".join(f"{name}: " for name in [".".join(map(str, problem["loc"]))] if name)
+        return f"{where}{problem['msg']}; found {problem['input']!r}"
     return str(error).partition("\n")[0]

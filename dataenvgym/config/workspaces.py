@@ -148,13 +148,19 @@ class Workspaces(ABC):
                 self.recognize(directory)
                 check_format(directory)
                 return directory
-        names = [path.name for path in sorted(Path(folder).glob("*")) if self._is_one(path)]
+        names = sorted(self.names(folder))
         number = f"1 {self.kind}" if len(names) == 1 else f"{len(names)} {self.kind}s"
         there = f"{folder} holds {number}" if names else f"there are no {self.kind}s in {folder}"
         raise RunDirectoryError(
             f"there is no {self.kind} {name!r}.{did_you_mean(name, names)} ({there}; "
             f"{self.option} names another folder)"
         )
+
+    def names(self, folder: str | Path) -> list[str]:
+        """The workspaces in a folder, the one that was changed last first."""
+        there = [path for path in Path(folder).expanduser().glob("*") if self._is_one(path)]
+        there.sort(key=lambda path: (-path.stat().st_mtime, path.name))
+        return [path.name for path in there]
 
     def _is_one(self, path: Path) -> bool:
         try:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dataenvgym.environments.evaluated_problems import EvaluatedProblems
@@ -31,6 +31,22 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TrainingDatum
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+
+_IN_WORDS = {
+    "duplicate": "repeat an earlier record",
+    "near_duplicate": "nearly repeat an earlier record",
+    "evaluation_overlap": "give away a problem that the student is evaluated on",
+    "over_budget": "are more than environment.max_records",
+    "wrong_answer": "have a wrong answer",
+    "already_known": "teach what the student solves already",
+}
+
+
+def reasons_in_words(reasons: Mapping[str, int]) -> str:
+    """Why so many records were dropped, by reason: `3 repeat an earlier record (duplicate)`."""
+    parts = (f"{n} {_IN_WORDS.get(name, 'dropped')} ({name})" for name, n in reasons.items())
+    return ", ".join(parts)
+
 
 Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
 """Returns for each record the reason to drop it, or None."""

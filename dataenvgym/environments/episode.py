@@ -6,11 +6,11 @@ restore -> evaluate -> finish, then for each action: check -> train -> evaluate 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dataenvgym.environments.actions import stamp
-from dataenvgym.environments.checks import CheckedRecords, RecordChecks
+from dataenvgym.environments.checks import CheckedRecords, RecordChecks, reasons_in_words
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.evaluation import evaluated, labeled_by
 from dataenvgym.environments.history import History, last_completed
@@ -107,7 +107,7 @@ class Episode:
             if (checked := files.read_checked()) is None:
                 checked = self.judged(files.number, records)
                 if checked.dropped and not checked.accepted:
-                    warn_run(f"no record was accepted: {_counts(checked.reasons)}")
+                    warn_run(f"no record was accepted: {reasons_in_words(checked.reasons)}")
                 files.write_checked(checked)
         return checked
 
@@ -171,7 +171,3 @@ class Episode:
     def go_back(self, error: BaseException) -> None:
         """Load the student of the last finished iteration after a step failed with this error."""
         self.student.go_back(self.history.last.adapter, error)
-
-
-def _counts(reasons: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} {reason}" for reason, n in reasons.items())

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.jsonl_files import read_completed, write_completed
 from dataenvgym.environments.marks import MarkedFolder
@@ -26,7 +27,7 @@ from dataenvgym.episodes.summary import (
     count_iterations,
     whole_summary,
 )
-from dataenvgym.episodes.texts import counts, several
+from dataenvgym.episodes.texts import several
 from dataenvgym.episodes.warning_log import RunWarning, WarningLog
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError
 from dataenvgym.interfaces import TaskInterface
@@ -285,7 +286,7 @@ def is_spent(agent: object) -> bool:
 def _nothing_trained(summary: Summary) -> RunWarning:
     why = "there were no records"
     if summary.dropped:
-        why = f"all records were dropped ({counts(summary.dropped)})"
+        why = f"all records were dropped ({reasons_in_words(summary.dropped)})"
     elif len(summary.iterations) == 1:
         why = summary.ended or "with its base student the episode was already over"
     iterations = several(len(summary.iterations) - 1, "iteration")

@@ -32,7 +32,7 @@ def show_iteration(
     Args:
         iteration: its number; None takes the best one. "Before" is the base student.
         skill: only instances with this gold skill, and records made for it.
-        wrong: only instances that are wrong after the iteration.
+        wrong: only instances that are wrong after the iteration, and no records.
         limit: the most records, dropped records and instances to show, each.
 
     Raises:
@@ -53,7 +53,7 @@ def show_iteration(
     if number == 0:
         title = f"base student on {run.summary.task}"
     console.print(Text(plain(title), style="bold"), soft_wrap=True)
-    if number:
+    if number and not wrong:
         _show_records(files, console, skill, limit)
     _Comparison(before, after, number).show(console, skill, wrong, limit)
     print_warnings(run.summary, console)

@@ -72,7 +72,10 @@ def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
     if isinstance(source, HubDataset):
         return _from_repository(source) if source.files else _from_hub(source)
     if not source.exists():
-        raise ConfigurationError(f"there is no file or folder {str(source)!r}")
+        raise ConfigurationError(
+            f"there is no file or folder {str(source)!r}, expected one with problems, such as "
+            "problems.jsonl"
+        )
     if source.is_dir():
         return _from_folder(source)
     return _from_file(source, source_name(source), str(source))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 
@@ -76,3 +78,21 @@ def test_a_damaged_summary_is_written_anew_by_the_same_command(dataenvgym, run, 
         assert "the command that began the run, or run_episode, writes it again" in result.err
     assert dataenvgym("run", *small, "name=r").code == 0
     assert path.read_text() == whole
+
+
+@pytest.mark.parametrize("command", [["report"], ["show", "--wrong"], ["export", "--output", "x"]])
+def test_without_a_run_those_that_there_are_are_listed(dataenvgym, folder, command):
+    result = dataenvgym(*command)
+    assert (result.code, result.out) == (2, "")
+    assert "there are no runs in runs: `dataenvgym run` makes one" in result.err
+    for number in range(12):
+        path = folder / "runs" / f"r{number}"
+        (path / "iterations").mkdir(parents=True)
+        (path / "environment.json").write_text("{}")
+        os.utime(path, (number, number))
+    (folder / "runs" / "not_a_run").mkdir()
+    result = dataenvgym(*command)
+    assert result.code == 2
+    listed = [line.strip() for line in result.err.splitlines() if line.startswith("  ")]
+    assert listed == [*(f"r{number}" for number in range(11, 1, -1)), "and 2 more"]
+    assert result.err.endswith(f"Name one: dataenvgym {command[0]} r11\n")

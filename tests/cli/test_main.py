@@ -43,7 +43,8 @@ def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, mon
     [
         (["rnu"], "no command 'rnu'. Did you mean 'run'?"),
         (["run", "--frehs"], "no argument '--frehs'. Did you mean '--fresh'?"),
-        (["report"], "required: RUN"),
+        (["rescore"], "required: DIR"),
+        (["report"], "there are no runs in runs"),
         (["eval", "--samples", "10"], "have no dashes: KEY=VALUE"),
         (["report", "a", "b"], "no argument 'b'"),
         (["--verison"], "no argument '--verison'. Did you mean '--version'?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.cli.main import main
-from dataenvgym.config import compose
+from dataenvgym.config import build_agent, compose, run_name
 from dataenvgym.errors import ConfigurationError
 
 CASES = [
@@ -42,7 +42,10 @@ CASES = [
     ("agent.engine=gold", "which takes a slash: agent/engine=gold"),
     ("teacher.model=x", "belongs to teacher=openai, teacher=vllm: choose that"),
     ("task.sources=x", "belongs to task=api_bank, .* and 1[0-9] more: choose that"),
-    ("++quality.checks=3", r"quality.checks is 3, expected options by name like \{\}"),
+    (
+        "++quality.checks=3",
+        r"quality.checks is 3, expected options by name, such as \{NAME: VALUE\}",
+    ),
     ("++episode.iterations=x", "episode.iterations is 'x', expected a whole number like 5"),
     ("++seed=abc", "seed is 'abc', expected a whole number like 0"),
     ("quality.checks=[3]", r"quality.checks is a list, \[3\], expected options by name: 'quality"),
@@ -98,3 +101,24 @@ def test_a_file_of_ones_own_that_is_wrong_is_named(tmp_path, text, expected):
     with pytest.raises(ConfigurationError, match=expected) as info:
         compose(["agent=own"], config_dir=tmp_path)
     assert "Could not" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["quality.checks=3"], "quality.checks is 3, expected options by name, such as {NAME:"),
+        (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
+        (["++agent.policy=3"], "agent.policy is an int, which has no plan"),
+        (["++name=[1]"], "name is [1], expected text, such as name=first"),
+        (["task.n_validation=-3"], "n_validation is -3, expected a number of problems"),
+    ],
+)
+def test_values_that_cannot_be_are_named_with_what_is_expected(overrides, expected):
+    def use():
+        config = compose(overrides)
+        run_name(config)
+        build_agent(config)
+
+    with pytest.raises(ConfigurationError) as info:
+        use()
+    assert expected in str(info.value)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dataenvgym.environments import RecordChecks
+from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
@@ -26,6 +27,11 @@ LONG = (
 
 def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
     return SupervisedDatum(instruction=instruction, output=output)
+
+
+def test_reasons_are_said_in_words_and_those_of_a_check_of_ones_own_by_name():
+    said = reasons_in_words({"duplicate": 2, "too_long": 1})
+    assert said == "2 repeat an earlier record (duplicate), 1 dropped (too_long)"
 
 
 def reasons(checks: RecordChecks, *records: SupervisedDatum) -> dict[str, int]:

@@ -80,12 +80,10 @@ def test_records_that_are_all_dropped_are_said_too(play, tmp_path, echo_task):
     known = echo_task().instances[0].instruction
     agent = Forgetful(gives=[{"instruction": known, "output": "100"}])
     summary = play(tmp_path / "run", agent=agent, iterations=1)
+    why = "1 give away a problem that the student is evaluated on (evaluation_overlap)"
     assert texts(summary) == [
-        (
-            None,
-            "nothing was trained in 1 iteration: all records were dropped (1 evaluation_overlap)",
-        ),
-        (1, "no record was accepted: 1 evaluation_overlap"),
+        (None, f"nothing was trained in 1 iteration: all records were dropped ({why})"),
+        (1, f"no record was accepted: {why}"),
     ]
 
 
