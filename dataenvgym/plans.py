@@ -24,6 +24,7 @@ import numpy as np
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
+from dataenvgym.run_warnings import warn_run
 
 PlanDetail = Literal["nothing", "counts", "skills", "examples"]
 """The detail of a plan, in increasing order.
@@ -244,6 +245,15 @@ def generated(
             "of training records (models or mappings)"
         )
     return parse_training_data(records)
+
+
+def warn_of_shortage(engine: object, plan: Plan, n_records: int) -> None:
+    """Warn the run if an engine that follows plans wrote some of the plan's records, not all."""
+    planned = sum(assignment.count for assignment in plan)
+    if 0 < n_records < planned and engine_fit(engine).needs != "nothing":
+        warn_run(
+            f"{type(engine).__name__} wrote {n_records} of the {planned} records that were planned"
+        )
 
 
 def credited(record: TrainingDatum, assignment: Assignment) -> TrainingDatum:

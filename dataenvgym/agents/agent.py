@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dataenvgym.agents.policy_agent import PolicyAgent
 from dataenvgym.interfaces import PredictorInterface
-from dataenvgym.plans import Engine, Policy, Situation, generated
+from dataenvgym.plans import Engine, Policy, Situation, generated, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
 
@@ -36,7 +36,9 @@ class Agent(PolicyAgent[Policy, Engine]):
             derive_rng(self.seed, self.iteration, "policy"),
         )
         rng = derive_rng(self.seed, self.iteration, "engine")
-        return [self._signed(r) for r in generated(self.engine, plan, predictor, rng)]
+        records = generated(self.engine, plan, predictor, rng)
+        warn_of_shortage(self.engine, plan, len(records))
+        return [self._signed(record) for record in records]
 
     def _signed(self, record: TrainingDatum) -> TrainingDatum:
         provenance = record.provenance.model_copy(update={"agent": self.name})

@@ -5,6 +5,8 @@ import pytest
 from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import DataGenerationAgentInterface, Stateful
+from dataenvgym.plans import EngineFit
+from dataenvgym.run_warnings import listening
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 
@@ -42,6 +44,25 @@ def test_records_are_signed_with_agent_and_skill():
     assert len(records) == 20
     assert {r.provenance.agent for r in records} == {"random"}
     assert None not in {r.provenance.skill for r in records}
+
+
+@pytest.mark.parametrize(
+    ("needs", "expected"),
+    [("counts", ["Idle wrote 2 of the 20 records that were planned"]), ("nothing", [])],
+)
+def test_an_engine_that_writes_fewer_records_than_planned_is_warned_of(needs, expected):
+    class Idle:
+        skills = ("reversed",)
+        fit = EngineFit(needs=needs)
+
+        def generate(self, plan, predictor, rng):
+            return [{"instruction": f"What is {n}?", "output": "1"} for n in range(2)]
+
+    told = []
+    with listening(told.append):
+        records = Agent(RandomPolicy(), Idle(), name="a", records_per_iteration=20)([], None)
+    assert len(records) == 2
+    assert told == expected
 
 
 def test_no_records_at_all_is_no_configuration():

@@ -41,7 +41,7 @@ from dataenvgym.environments.skill_tree.tree_engine import TreeEngine, key_of
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
-from dataenvgym.plans import Engine
+from dataenvgym.plans import Engine, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng
@@ -210,6 +210,7 @@ class SkillTree(TeachingEnvironment):
         rng = derive_rng(self._seed, number, "engine")
         student = ShownStudent(self.predictor, self.trial)
         records = self._parse_records(self.engine.generate(assignments, student, rng))
+        warn_of_shortage(self.engine, assignments, len(records))
         if not records:
             asked = sum(one.count for one in assignments)
             warn_run(f"{type(self.engine).__name__} wrote none of the {asked} records asked for")
