@@ -23,7 +23,7 @@ from dataenvgym.episodes.callbacks import EpisodeCallback
 from dataenvgym.episodes.progress import automatic_progress
 from dataenvgym.episodes.recorded_agent import RecordedAgent
 from dataenvgym.episodes.summary import Goal, Summary, is_finished, read_summary, whole_summary
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
 from dataenvgym.interfaces import ActingAgentInterface, TaskInterface, TeachingAgent
 from dataenvgym.spaces import RecordsSpace
 from dataenvgym.tasks.adapted import task_of
@@ -74,8 +74,7 @@ def run_episode(
         `TimeLimit` of fewer steps does), says so in `summary.ended`.
     """
     teaching = teaching_of(environment)
-    if iterations < 1:
-        raise ConfigurationError(f"iterations is {iterations}, expected 1 or more")
+    check_at_least(1, iterations=iterations)
     refuse_misfit(environment, agent)
     is_temporary = teaching.is_temporary and directory is None
     folder = _run_directory(teaching, directory)
