@@ -176,6 +176,17 @@ class NewerFormatError(RunDirectoryError):
     """A folder of a run, an evaluation or a study that a newer dataenvgym wrote."""
 
 
+def check_at_least(least: float, **options: float) -> None:
+    """Refuse options below `least`.
+
+    Raises:
+        ConfigurationError: naming the first of them.
+    """
+    for name, value in options.items():
+        if value < least:
+            raise ConfigurationError(f"{name} is {value}, expected {least} or more")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the known name closest to `name`, or an empty string."""
     matches = get_close_matches(name, list(known), n=1, cutoff=0.5)

@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import Stateful
 
 PolicyT = TypeVar("PolicyT")
@@ -34,10 +34,7 @@ class PolicyAgent(Generic[PolicyT, EngineT]):
         records_per_iteration: int = 300,
         seed: int = 0,
     ) -> None:
-        if records_per_iteration < 1:
-            raise ConfigurationError(
-                f"records_per_iteration is {records_per_iteration}, expected 1 or more"
-            )
+        check_at_least(1, records_per_iteration=records_per_iteration)
         self.policy = policy
         self.engine = engine
         self.name = name

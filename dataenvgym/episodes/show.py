@@ -14,7 +14,7 @@ from dataenvgym.environments import IterationFiles
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.episodes.tables import print_warnings
 from dataenvgym.episodes.texts import conversation, plain, record, several
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 
 
@@ -40,8 +40,7 @@ def show_iteration(
         ConfigurationError: if no instance and no record has this skill, or `limit` is not
             positive.
     """
-    if limit < 1:
-        raise ConfigurationError(f"limit is {limit}, expected 1 or more")
+    check_at_least(1, limit=limit)
     run = RunFiles(run_directory)
     number = run.best if iteration is None else iteration
     files = run.iteration(number)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.episodes.texts import one_line, plain, several
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import RunDirectoryError, check_at_least
 from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
 
 
@@ -26,8 +26,7 @@ def show_calls(
         RunDirectoryError: if the run asked no teacher, or the file is damaged.
         ConfigurationError: if `limit` is not positive.
     """
-    if limit < 1:
-        raise ConfigurationError(f"limit is {limit}, expected 1 or more")
+    check_at_least(1, limit=limit)
     directory = Path(run_directory)
     calls = _read(directory)
     chosen = [(n, c) for n, c in enumerate(calls, 1) if c.reply is None or not failed]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
 from dataenvgym.evaluation.files import EvaluationFiles
 from dataenvgym.evaluation.samples import Sample, samples_of
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
@@ -66,8 +66,7 @@ def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
     Raises:
         ConfigurationError: says which, and what to do.
     """
-    if samples < 1:
-        raise ConfigurationError(f"samples is {samples}, expected 1 or more")
+    check_at_least(1, samples=samples)
     if samples == 1:
         return
     if (tried := one_by_one(task)) is None:

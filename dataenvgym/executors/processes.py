@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.executors.driving import Lost, Message, drive
 from dataenvgym.executors.interface import Episode, EpisodeOutcome
 from dataenvgym.executors.worker import CallbackMessage, Order, run_order
@@ -72,9 +72,7 @@ class ProcessExecutor:
     """
 
     def __init__(self, *, workers: int | None = None, threads: int = 1) -> None:
-        for name, value in (("workers", workers), ("threads", threads)):
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+        check_at_least(1, workers=1 if workers is None else workers, threads=threads)
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
     def run(self, episodes: Sequence[Episode]) -> list[EpisodeOutcome]:

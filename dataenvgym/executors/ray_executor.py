@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.executors.driving import Lost, Message, drive
 from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.interface import Episode, EpisodeOutcome
@@ -59,16 +59,14 @@ class RayExecutor:
                 f"address is {address!r}, so an existing cluster is used; num_cpus and num_gpus "
                 "are for a cluster that is started here, and have to be null"
             )
-        numbers = {
-            "num_cpus": (num_cpus, 1),
-            "num_gpus": (num_gpus, 0),
-            "cpus_per_episode": (cpus_per_episode, 0),
-            "gpus_per_predictor": (gpus_per_predictor, 0),
-            "max_restarts": (max_restarts, 0),
-        }
-        for name, (value, least) in numbers.items():
-            if value is not None and value < least:
-                raise ConfigurationError(f"{name} is {value}, expected {least} or more")
+        check_at_least(1, num_cpus=1 if num_cpus is None else num_cpus)
+        check_at_least(
+            0,
+            num_gpus=num_gpus or 0,
+            cpus_per_episode=cpus_per_episode,
+            gpus_per_predictor=gpus_per_predictor,
+            max_restarts=max_restarts,
+        )
         self.address = address
         self.num_cpus = num_cpus
         self.num_gpus = num_gpus

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
 from dataenvgym.interfaces import Closes, Failure, SamplingParameters, TeacherInterface
 from dataenvgym.judging.asking import RETRIES, SAMPLING, inquiry
 from dataenvgym.judging.panel import Judged
@@ -53,8 +53,7 @@ class Judge(Generic[VerdictT]):
                     f"the judge {name!r} is a {type(teacher).__name__}, expected a teacher (with "
                     "`ask`)"
                 )
-        if retries < 0:
-            raise ConfigurationError(f"retries is {retries}, expected 0 or more")
+        check_at_least(0, retries=retries)
         self.teachers = dict(teachers)
         self.verdict = verdict
         self._retries = retries

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, create_model
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.interfaces import Describes, SamplingParameters, TeacherInterface
 from dataenvgym.judging.agreement import LEVELS, Level
 from dataenvgym.judging.judge import Judge
@@ -78,8 +78,7 @@ class RubricJudge:
             raise ConfigurationError(
                 f"min_judges is {min_judges}, expected 1 to {len(teachers)}, the number of judges"
             )
-        if max_characters < 1:
-            raise ConfigurationError(f"max_characters is {max_characters}, expected 1 or more")
+        check_at_least(1, max_characters=max_characters)
         self._prompt = as_prompt(prompt, needs=("conversation",), may=("answer", *_VALUES))
         self._rubric = rubric if rubric_file is None else _read(rubric_file)
         self.aggregation = aggregation

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError, PredictionError
+from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
@@ -75,9 +75,8 @@ class ChatClient:
         backoff: float = 0.5,
         jitter: random.Random | None = None,
     ) -> None:
-        for name, value, least in (("concurrency", concurrency, 1), ("retries", retries, 0)):
-            if value < least:
-                raise ConfigurationError(f"{name} is {value}, expected {least} or more")
+        check_at_least(1, concurrency=concurrency)
+        check_at_least(0, retries=retries)
         if timeout <= 0:
             raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
         keep_secret(api_key)

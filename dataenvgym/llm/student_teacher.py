@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Describes, PredictorInterface, SamplingParameters, Saves
 from dataenvgym.llm.budget import parse_budget
 from dataenvgym.llm.enquiry import RequestOutcome, TeacherRequest
@@ -57,8 +57,7 @@ class StudentTeacher(MeteredTeacher):
         price: Price | Mapping[str, float] | None = None,
         directory: str | Path | None = None,
     ) -> None:
-        if batch_size < 1:
-            raise ConfigurationError(f"batch_size is {batch_size}, expected 1 or more")
+        check_at_least(1, batch_size=batch_size)
         if cache is not None and not isinstance(predictor, Describes):
             raise ConfigurationError(
                 f"cache is {str(cache)!r}, and {type(predictor).__name__} does not say who it is: "

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -70,9 +70,7 @@ class InProcessPredictor(RemembersFormer):
         dtype: str = "float32",
         tool_format: str | None = None,
     ) -> None:
-        for name, value in (("batch_size", batch_size), ("threads", threads)):
-            if value < 1:
-                raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+        check_at_least(1, batch_size=batch_size, threads=threads)
         if dtype not in _DTYPES:
             raise ConfigurationError(
                 f"dtype is {dtype!r}, expected one of {', '.join(_DTYPES)}."

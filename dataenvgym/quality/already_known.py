@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -46,8 +46,7 @@ class AlreadyKnownCheck:
         max_tokens: int | None = None,
         seed: int = 0,
     ) -> None:
-        if samples < 0:
-            raise ConfigurationError(f"samples is {samples}, expected 0 or more")
+        check_at_least(0, samples=samples)
         if not 0 < share <= 1 or temperature <= 0:
             raise ConfigurationError(
                 f"share is {share} and temperature is {temperature}, expected a share above 0 and "

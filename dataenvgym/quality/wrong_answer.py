@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError, check_at_least
 from dataenvgym.evaluation.answers import classes_of, sameness_of
 from dataenvgym.interfaces import (
     Failure,
@@ -65,8 +65,7 @@ class WrongAnswerCheck:
         needs_judge: bool = True,
         seed: int = 0,
     ) -> None:
-        if samples < 1:
-            raise ConfigurationError(f"samples is {samples}, expected 1 or more")
+        check_at_least(1, samples=samples)
         self._task = task_of(task)
         self._domain = self._task.domain
         self._prompt = as_prompt(prompt, needs=("instruction",), may=("answer_form",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import (
     Connects,
     EnvironmentInterface,
@@ -54,9 +54,7 @@ def rollout(
         ConfigurationError: if a speaker raises it, or an option is invalid.
         StoreError: if an environment keeps its episodes in a store that is lost.
     """
-    for name, value in (("chunk_size", chunk_size), ("threads", threads)):
-        if value < 1:
-            raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+    check_at_least(1, chunk_size=chunk_size, threads=threads)
     with with_student(speakers_of(others), predictor) as answering:
         models = {**answering, STUDENT: predictor}
         for model in models.values():

@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.simulation.curves import LearningCurves, read_curves
 from dataenvgym.simulation.student import SimulatedStudent
 from dataenvgym.wrappers.fixed_layout import FixedLayout, TreeTotals
@@ -44,8 +44,7 @@ class SimulatedForest(gymnasium.Env[np.ndarray, np.ndarray]):
         records_per_iteration: int = 300,
         iterations: int = 5,
     ) -> None:
-        if subskills < 1:
-            raise ConfigurationError(f"subskills is {subskills}, expected 1 or more")
+        check_at_least(1, subskills=subskills)
         self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
         self.student = SimulatedStudent(self.curves, replay=replay, n_instances=n_instances)
         self.subskills = subskills

@@ -28,7 +28,7 @@ from dataenvgym.environments.skill_tree import (
     plant,
 )
 from dataenvgym.environments.skill_tree.transitions import Key
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.simulation.curves import LearningCurves, read_curves
 from dataenvgym.simulation.student import SimulatedStudent
@@ -65,8 +65,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         n_instances: int | None = None,
         subskills: int = 3,
     ) -> None:
-        if subskills < 1:
-            raise ConfigurationError(f"subskills is {subskills}, expected 1 or more")
+        check_at_least(1, subskills=subskills)
         self.curves = curves if isinstance(curves, LearningCurves) else read_curves(curves)
         self.student = SimulatedStudent(self.curves, replay=replay, n_instances=n_instances)
         self.subskills = subskills

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.errors import ConfigurationError, ServerError, check_at_least
 from dataenvgym.llm import ChatClient, key_from
 from dataenvgym.llm.transient import is_transient
 from dataenvgym.tasks.words import words_of
@@ -51,8 +51,7 @@ class TfidfEmbedder:
     """
 
     def __init__(self, *, mask_numbers: bool = True, max_features: int = 50_000) -> None:
-        if max_features < 1:
-            raise ConfigurationError(f"max_features is {max_features}, expected 1 or more")
+        check_at_least(1, max_features=max_features)
         require_scikit_learn()
         self.mask_numbers = mask_numbers
         self.max_features = max_features
@@ -101,8 +100,7 @@ class EndpointEmbedder:
         timeout: float = 60.0,
         retries: int = 4,
     ) -> None:
-        if batch_size < 1:
-            raise ConfigurationError(f"batch_size is {batch_size}, expected 1 or more")
+        check_at_least(1, batch_size=batch_size)
         self.model = model
         self.batch_size = batch_size
         self.retries = retries

@@ -19,7 +19,7 @@ from typing import Any
 from dataenvgym.config.composition import compose, options_by_group
 from dataenvgym.config.identity import short_name, task_name
 from dataenvgym.config.overrides import Override, parse_overrides
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 
 
 @dataclass(frozen=True)
@@ -203,6 +203,5 @@ def _seed(text: str) -> int:
         seed = int(text)
     except ValueError:
         raise ConfigurationError(f"seed is {text!r}, expected a whole number like 0") from None
-    if seed < 0:
-        raise ConfigurationError(f"seed is {seed}, expected 0 or more")
+    check_at_least(0, seed=seed)
     return seed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Self, TypedDict
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -201,8 +201,7 @@ class Task:
             InvalidInstanceError: if `instances` are not problems.
             PredictionError: if the predictor does not work at all.
         """
-        if samples < 1:
-            raise ConfigurationError(f"samples is {samples}, expected 1 or more")
+        check_at_least(1, samples=samples)
         self.domain.check_ready()
         if instances is None:
             instances = self.instances

@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 
 Normalization = Literal["dialogue", "group", "none"]
 
@@ -69,8 +69,7 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
     Raises:
         ConfigurationError: for a turn that does not exist, or a final score out of range.
     """
-    if n_turns < 1:
-        raise ConfigurationError(f"n_turns is {n_turns}, expected 1 or more")
+    check_at_least(1, n_turns=n_turns)
     if outside := sorted(i for i in named if not 0 <= i < n_turns):
         raise ConfigurationError(
             f"turns {outside} are named, expected positions from 0 to {n_turns - 1}"

@@ -10,6 +10,7 @@ from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
     TrainingError,
+    check_at_least,
 )
 from dataenvgym.llama_factory import TrainingConfig, TrainingOptions, read_dataset, stage_of
 from dataenvgym.records import TrainingDatum
@@ -46,8 +47,7 @@ class InProcessTrainer:
     def __init__(
         self, *, threads: int = 2, device: str = "cpu", **options: Unpack[TrainingOptions]
     ) -> None:
-        if threads < 1:
-            raise ConfigurationError(f"threads is {threads}, expected 1 or more")
+        check_at_least(1, threads=threads)
         refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from dataenvgym.agents.policies.plain import apportion
-from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.errors import ConfigurationError, InvalidActionError, check_at_least
 
 FEATURES = ("accuracy", "change", "allocation", "generated", "opened", "steps_left")
 """The columns of an observation, for each skill:
@@ -62,13 +62,12 @@ class FixedLayout:
         iterations: int = 5,
         subskills: int = 3,
     ) -> None:
-        for name, value in (
-            ("records_per_iteration", records_per_iteration),
-            ("iterations", iterations),
-            ("subskills", subskills),
-        ):
-            if value < 1:
-                raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+        check_at_least(
+            1,
+            records_per_iteration=records_per_iteration,
+            iterations=iterations,
+            subskills=subskills,
+        )
         if not skills or len(set(skills)) < len(skills):
             raise ConfigurationError(
                 f"skills are {tuple(skills)}, expected one or more, all different"

@@ -110,7 +110,7 @@ def test_a_file_of_ones_own_that_is_wrong_is_named(tmp_path, text, expected):
         (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
         (["++agent.policy=3"], "agent.policy is an int, which has no plan"),
         (["++name=[1]"], "name is [1], expected text, such as name=first"),
-        (["task.n_validation=-3"], "n_validation is -3, expected a number of problems"),
+        (["task.n_validation=-3"], "n_validation is -3, expected a whole number of problems"),
     ],
 )
 def test_values_that_cannot_be_are_named_with_what_is_expected(overrides, expected):

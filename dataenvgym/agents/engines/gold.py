@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
@@ -40,8 +40,7 @@ class GoldEngine:
     """
 
     def __init__(self, task: TaskInterface, *, parts: int = 1) -> None:
-        if parts < 1:
-            raise ConfigurationError(f"parts is {parts}, expected 1 or more")
+        check_at_least(1, parts=parts)
         self._task = task_of(task)
         self._parts = parts
         self._given = 0

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.agents.engines.selections import Selection
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import RunDirectoryError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import Assignment, EngineFit, Plan, credited, engine_fit
 from dataenvgym.records import TrainingDatum
@@ -35,8 +35,7 @@ class PoolEngine:
         path: str | Path | None = None,
         nearest: int = 10,
     ) -> None:
-        if nearest < 1:
-            raise ConfigurationError(f"nearest is {nearest}, expected 1 or more")
+        check_at_least(1, nearest=nearest)
         self.selection = selection
         self.pool = RecordPool(task, path)
         self.nearest = nearest

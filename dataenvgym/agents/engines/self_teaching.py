@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.progress import tell
@@ -59,9 +59,7 @@ class SelfTeachingEngine(ABC):
         temperature: float = 1.0,
         tries: int = 4,
     ) -> None:
-        for name, value in (("samples", samples), ("tries", tries)):
-            if value < 1:
-                raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+        check_at_least(1, samples=samples, tries=tries)
         if temperature <= 0:
             raise ConfigurationError(
                 f"temperature is {temperature}, expected more than 0: greedy answers are all alike"

@@ -25,7 +25,7 @@ from pydantic import JsonValue
 
 from dataenvgym.agents.policies.learning_progress import LearningProgress
 from dataenvgym.agents.policies.plain import accuracy, by_skill, skill_plan
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.plans import Plan, PolicyFit, Situation
 
 _LEAST = 0.01
@@ -63,8 +63,7 @@ class BanditPolicy(ABC):
         prior: float = 0.2,
         prior_weight: float = 1.0,
     ) -> None:
-        if records_per_pull < 1:
-            raise ConfigurationError(f"records_per_pull is {records_per_pull}, expected 1 or more")
+        check_at_least(1, records_per_pull=records_per_pull)
         if not 0 <= prior < 1 or prior_weight <= 0:
             raise ConfigurationError(
                 f"prior is {prior} and prior_weight is {prior_weight}, expected from 0 to less "
@@ -128,8 +127,7 @@ class UCBPolicy(BanditPolicy):
 
     def __init__(self, *, exploration: float = 0.1, **options: Unpack[BanditOptions]) -> None:
         super().__init__(**options)
-        if exploration < 0:
-            raise ConfigurationError(f"exploration is {exploration}, expected 0 or more")
+        check_at_least(0, exploration=exploration)
         self.exploration = exploration
 
     def reckon(
@@ -153,8 +151,7 @@ class ThompsonPolicy(BanditPolicy):
 
     def __init__(self, *, noise: float = 0.2, **options: Unpack[BanditOptions]) -> None:
         super().__init__(**options)
-        if noise < 0:
-            raise ConfigurationError(f"noise is {noise}, expected 0 or more")
+        check_at_least(0, noise=noise)
         self.noise = noise
 
     def reckon(

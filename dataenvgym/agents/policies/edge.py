@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dataenvgym.agents.policies.plain import apportion
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
@@ -44,8 +44,7 @@ class EdgePolicy:
         temperature: float = 0.5,
         floor: float = 0.05,
     ) -> None:
-        if floor < 0:
-            raise ConfigurationError(f"floor is {floor}, expected 0 or more")
+        check_at_least(0, floor=floor)
         if samples < 1 or temperature <= 0:
             raise ConfigurationError(
                 f"samples is {samples} and temperature is {temperature}, expected 1 or more "

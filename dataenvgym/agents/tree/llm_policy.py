@@ -18,7 +18,7 @@ from dataenvgym.environments.skill_tree.actions import (
     parse_tree_action,
 )
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
-from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.errors import InvalidActionError, check_at_least
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.llm.structured import Schema, ask_json
@@ -75,8 +75,7 @@ class LLMTreePolicy:
         max_tokens: int = 512,
         remembered: int = 5,
     ) -> None:
-        if remembered < 0:
-            raise ConfigurationError(f"remembered is {remembered}, expected 0 or more")
+        check_at_least(0, remembered=remembered)
         self.teacher = teacher
         self.prompt = as_prompt(prompt, needs=("skill", "tree"), may=("budget", "history"))
         self.fallback = AlternatingPolicy() if fallback is None else fallback

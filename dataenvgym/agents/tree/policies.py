@@ -21,7 +21,7 @@ from dataenvgym.agents.tree.budget import opening, reallocated, records_asked_fo
 from dataenvgym.agents.tree.situation import TreeSituation
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 
 
 class AlternatingPolicy:
@@ -56,8 +56,10 @@ class AlternatingPolicy:
         floor: float = 0.02,
         own: float = 0.5,
     ) -> None:
-        _at_least(1, subskills=subskills)
-        _at_least(0, records_each=records_each, widen=widen or 0, sharpness=sharpness, floor=floor)
+        check_at_least(1, subskills=subskills)
+        check_at_least(
+            0, records_each=records_each, widen=widen or 0, sharpness=sharpness, floor=floor
+        )
         if not 0 <= own <= 1:
             raise ConfigurationError(f"own is {own}, expected between 0 and 1")
         self.subskills = subskills
@@ -125,8 +127,8 @@ class FillBalancedPolicy:
     """
 
     def __init__(self, *, maximum: int = 25, cap: int = 5, subskills: int = 3) -> None:
-        _at_least(0, maximum=maximum)
-        _at_least(1, cap=cap, subskills=subskills)
+        check_at_least(0, maximum=maximum)
+        check_at_least(1, cap=cap, subskills=subskills)
         self.maximum = maximum
         self.cap = cap
         self.subskills = subskills
@@ -153,7 +155,7 @@ class RandomTreePolicy:
     """
 
     def __init__(self, *, explore: float = 0.5, subskills: int = 3) -> None:
-        _at_least(1, subskills=subskills)
+        check_at_least(1, subskills=subskills)
         if not 0 <= explore <= 1:
             raise ConfigurationError(f"explore is {explore}, expected between 0 and 1")
         self.explore = explore
@@ -198,8 +200,8 @@ class ConfigurableTreePolicy:
         change: int = 0,
         changes: Mapping[str, int] | None = None,
     ) -> None:
-        _at_least(1, subskills=subskills)
-        _at_least(0, records_each=records_each)
+        check_at_least(1, subskills=subskills)
+        check_at_least(0, records_each=records_each)
         turns = ("explore", "exploit", "keep")
         for turn in pattern or ("",):
             if turn not in turns:
@@ -254,9 +256,3 @@ def _explore(tree: Tree, subskills: int, records_each: int) -> Explore:
 
 def _scattered(count: int, n: int, rng: np.random.Generator) -> list[int]:
     return [int(k) for k in rng.multinomial(count, np.full(n, 1 / n))]
-
-
-def _at_least(minimum: int, **options: float) -> None:
-    for name, value in options.items():
-        if value < minimum:
-            raise ConfigurationError(f"{name} is {value}, expected {minimum} or more")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
@@ -73,8 +73,7 @@ class CodeEnvironment(TaskEnvironment):
             raise ConfigurationError(
                 f"feedback is {feedback!r}, expected a text with {FAILURE} in it"
             )
-        if message_limit < 0:
-            raise ConfigurationError(f"message_limit is {message_limit}, expected 0 or more")
+        check_at_least(0, message_limit=message_limit)
         self.limits = checked_limits(limits)
         self.feedback = feedback
         self.message_limit = message_limit

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, get_args
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.social.casting import casts
@@ -54,8 +54,7 @@ class SceneSource(Source):
         trial: int = 0,
     ) -> None:
         check_seats(seats)
-        if casts_per_scene < 1:
-            raise ConfigurationError(f"casts_per_scene is {casts_per_scene}, expected 1 or more")
+        check_at_least(1, casts_per_scene=casts_per_scene)
         shares = [fractions.get(split, 0.0) for split in SPLITS]
         if min(shares) < 0 or not sum(shares) > 0 or not fractions.keys() <= set(SPLITS):
             raise ConfigurationError(

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation
 from dataenvgym.run_warnings import warn_run
@@ -85,8 +85,7 @@ class Strategies:
                 "strategists has 'own', and with role='strategist' the student is the strategist "
                 "of its character: take 'own' out, or set role='speaker'"
             )
-        if self.max_words < 1:
-            raise ConfigurationError(f"strategy_max_words is {self.max_words}, expected 1 or more")
+        check_at_least(1, strategy_max_words=self.max_words)
         if self.format.count(_WORDS) != 1:
             raise ConfigurationError(
                 f"strategy_format is {self.format!r}, expected a text with {_WORDS} once, such as "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
@@ -102,8 +102,7 @@ class SocialTask(Task):
         )
         strategies.check_partner(partner)
         strategies.warn_of_idle(options.get("others") or {}, partner, judges)
-        if trial < 0:
-            raise ConfigurationError(f"trial is {trial}, expected 0 or more")
+        check_at_least(0, trial=trial)
         has_seeds = scenes != "procedural" and (partner != MODEL or order == "random")
         if trial and not has_seeds:
             _warn_if_greedy(trial, strategies, partner, sampling, partner_sampling)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.social.actions import ALL_KINDS, ActionKind
 
@@ -49,8 +49,7 @@ class Rules:
             )
         if not 1 <= self.turn_limit <= MOST_TURNS:
             raise ConfigurationError(f"turn_limit is {self.turn_limit}, expected 1 to {MOST_TURNS}")
-        if self.most_stale < 0:
-            raise ConfigurationError(f"most_stale is {self.most_stale}, expected 0 or more")
+        check_at_least(0, most_stale=self.most_stale)
 
     def acting(
         self, n_turns: int, active: Sequence[int], last: int, *, seed: int

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import ConfigurationError, SpeakerError, check_at_least
 from dataenvgym.interfaces import Ask, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
@@ -73,8 +73,7 @@ class ToolUseEnvironment(TaskEnvironment):
         **options: Any,
     ):
         super().__init__(instances, **options)
-        if max_errors < 1:
-            raise ConfigurationError(f"max_errors is {max_errors}, expected 1 or more")
+        check_at_least(1, max_errors=max_errors)
         if count_errors not in ("in_a_row", "total"):
             raise ConfigurationError(
                 f"count_errors is {count_errors!r}, expected 'in_a_row' or 'total'"

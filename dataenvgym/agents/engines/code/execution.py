@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
 from dataenvgym.agents.engines.llm.records import items_in, record_of, records_schema
-from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
+from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError, check_at_least
 from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.structured import Schema
@@ -64,8 +64,7 @@ class ExecutionEngine(LLMEngine):
         batch_size: int = 5,
         **options: Unpack[LLMEngineOptions],
     ) -> None:
-        if show_tests < 0:
-            raise ConfigurationError(f"show_tests is {show_tests}, expected 0 or more")
+        check_at_least(0, show_tests=show_tests)
         found = None if task is None else task_of(task)
         domain = found.domain if found else None
         if not isinstance(domain, CodeDomain):

@@ -25,7 +25,7 @@ from dataenvgym.agents.engines.llm.orders import (
 )
 from dataenvgym.agents.engines.llm.records import records_in, records_schema
 from dataenvgym.agents.engines.llm.subskills import ask_for_subskills
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -119,14 +119,13 @@ class LLMEngine:
         exact_schema: bool = False,
         max_length: int | None = None,
     ) -> None:
-        for name, value in (
-            ("batch_size", batch_size),
-            ("examples_per_request", examples_per_request),
-            ("attempts", attempts),
-            ("max_length", 1 if max_length is None else max_length),
-        ):
-            if value < 1:
-                raise ConfigurationError(f"{name} is {value}, expected 1 or more")
+        check_at_least(
+            1,
+            batch_size=batch_size,
+            examples_per_request=examples_per_request,
+            attempts=attempts,
+            max_length=1 if max_length is None else max_length,
+        )
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
         self._calls_tools = self.task is not None and self.task.domain.has_tools

@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.tasks.tool_use.mcp.server import server_of
 from dataenvgym.tasks.tool_use.world import World
 
@@ -58,8 +58,7 @@ class HttpServer:
         max_sessions: int = MAX_SESSIONS,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
-        if max_sessions < 1:
-            raise ConfigurationError(f"max_sessions is {max_sessions}, expected 1 or more")
+        check_at_least(1, max_sessions=max_sessions)
         if not 0 < idle_timeout < float("inf"):
             raise ConfigurationError(f"idle_timeout is {idle_timeout}, expected seconds above 0")
         self._socket = listening(host, port)
