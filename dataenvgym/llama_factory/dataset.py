@@ -84,7 +84,7 @@ def write_dataset(
     records = iter(records)
     first = next(records, None)
     if first is None:
-        raise ConfigurationError("there are no records to train on, expected one at least")
+        raise ConfigurationError("there are no records to train on, expected at least one")
     stage = stage_of(first)
     name = f"custom_{stage}_dataset" if name is None else name
     if not name or name != name.strip() or set(name) & set(",/\\"):

@@ -85,7 +85,7 @@ class FolderCache:
             finally:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("the cache in %s did not take a reply: %s", self.folder, error)
+            log.warning("the cache in %s refused a reply: %s", self.folder, error)
 
     def claim(self, key: str) -> Reply | bool:
         """The reply, if it is stored; otherwise whether the key was free and is now ours."""

@@ -85,7 +85,7 @@ class RedisCache:
             try:
                 server.set(_PREFIX + key, to_entry(key, reply))
             except ResponseError as error:
-                log.warning("the cache at %s did not take a reply: %s", self._settings.place, error)
+                log.warning("the cache at %s refused a reply: %s", self._settings.place, error)
 
         self._unless_lost(keep)
 
@@ -150,7 +150,7 @@ class RedisCache:
                 return
             self._is_given_up = True
         warn_run(
-            f"the cache at {self._settings.place} is lost and not used any more: {error}. "
+            f"the cache at {self._settings.place} is lost and no longer used: {error}. "
             "Questions that it could answer are asked, and paid, again; start that Redis server "
             "before the next run"
         )

@@ -21,16 +21,15 @@ class OpenAIPredictor:
     Args:
         model: its name on the server.
         base_url: the server, with or without "/v1".
-        api_key_variable: the environment variable with the key; None for a server without.
-        concurrency: conversations that the server gets at the same time, at most.
+        api_key_variable: the environment variable with the key; None for a server without keys.
+        concurrency: largest number of conversations at the server at the same time.
         timeout: seconds that one try of one question may take.
-        retries: how often a question is asked again after a failure that may pass.
-        tool_format: how tools and calls are sent: "native" as the API has them, or as text in one
-            of the other `tool_formats`.
+        retries: how often a question is asked again after a temporary failure.
+        tool_format: how tools and calls are sent: "native" uses the API's own fields, the other
+            `tool_formats` write them as text.
 
     Raises:
-        ConfigurationError: for an impossible value; without a key, when it is first
-            asked.
+        ConfigurationError: for an invalid value; at the first question, if the key is missing.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class OpenAIPredictor:
         self._connected: ChatClient | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied or sent to another process, it is not yet connected, and finds its key there."""
+        """A copy, or one sent to another process, starts unconnected and reads its key there."""
         options = {
             "base_url": self.base_url,
             "api_key_variable": self.api_key_variable,
@@ -77,18 +76,18 @@ class OpenAIPredictor:
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        """The reply or failure to one conversation, when it is there."""
+        """A future of the reply or failure to one conversation."""
         return self._client.submit(conversation, sampling, model=self.model)
 
     def close(self) -> None:
-        """Hang up; asked again, it connects again."""
+        """Disconnect; the next question connects again."""
         with self._lock:
             client, self._connected = self._connected, None
         if client is not None:
             client.close()
 
     def describe(self) -> dict[str, Any]:
-        """Which model it is, for the run directory."""
+        """The settings of the model, for the run directory."""
         said = {"name": type(self).__name__, "model": self.model, "base_url": self.base_url}
         return said if self.tool_format == "native" else {**said, "tool_format": self.tool_format}
 

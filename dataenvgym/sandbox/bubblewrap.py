@@ -133,7 +133,7 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
         raise SandboxError(f"a run could not begin: {report[1:].decode(errors='replace')}")
     if len(report) != 1 + _END.size:
         if observed.cause is None:
-            raise SandboxError("process 1 of a run was ended by somebody else")
+            raise SandboxError("process 1 of a run was ended from outside")
         return result_of(observed, wait_status=signal.SIGKILL, memory=accounting.peak)
     status, resident = _END.unpack(report[1:])
     return result_of(observed, wait_status=status, memory=max(accounting.peak, resident))

@@ -144,5 +144,5 @@ class RedisStore:
     def _failed(self, error: Exception, way_out: str) -> StoreError:
         return StoreError(
             f"the store at {self.settings.place} failed: {error}. {way_out}, then run the same "
-            "command again: what was kept before is whole"
+            "command again: earlier documents are intact"
         )

@@ -187,7 +187,7 @@ def evaluated_by(task: TaskInterface, predictor: PredictorInterface) -> list[Com
     for each in found:
         if not isinstance(each, CompletedTaskInstance):
             raise EvaluationError(
-                f"evaluate of task {_name_of(task)!r} gave "
+                f"evaluate of task {_name_of(task)!r} returned "
                 f"{type(each).__name__}, expected a list of CompletedTaskInstance"
             )
     return found

@@ -1,8 +1,8 @@
-"""The base of pocket families whose questions name operands: "Carry the {a} to the {x}.", say.
+"""The base of pocket families whose questions name operands, such as "Carry the {a} to the {x}.".
 
-An operand is a name from one of the family's pools, or a digit, so that a question can be read back
-from its text alone. `split_of` assigns the sorted operands of a problem to exactly one split,
-whatever the skill or the phrasing.
+An operand is a name from one of the family's pools, or a digit, so a question can be parsed from
+its text alone. `split_of` assigns the sorted operands of a problem to exactly one split, for all
+skills and phrasings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPEN = re.compile(r"{(\w)}")
 
 @dataclass(frozen=True)
 class OperandSkill(ABC):
-    """A kind of request, in three phrasings and, tersely, as `symbol` and its operands."""
+    """A kind of request, in three phrasings and in symbols: `symbol` and its operands."""
 
     name: str
     category: str
@@ -39,7 +39,7 @@ class OperandSkill(ABC):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Operands:
-        """Random operands; all that come from one pool differ."""
+        """Random operands; operands from the same pool differ."""
 
     def in_symbols(self, operands: Operands) -> str:
         """The question in symbols, e.g. `carry tea mill =`."""
@@ -75,11 +75,11 @@ ProblemT = TypeVar("ProblemT", bound=OperandProblem[Any])
 
 
 class OperandFamily(PocketFamily[ProblemT]):
-    """A family that reads its questions back by their operands.
+    """A family that parses its questions by their operands.
 
     Attributes:
-        pools: operand -> the names it may have; every other operand is a digit from 1 to 9.
-        split_key: what its splits are derived from, beside the operands.
+        pools: operand -> its possible names; every other operand is a digit from 1 to 9.
+        split_key: its splits are derived from this and the operands.
     """
 
     pools: Mapping[str, tuple[str, ...]]
@@ -121,7 +121,7 @@ class OperandFamily(PocketFamily[ProblemT]):
 
     @cached_property
     def _kinds(self) -> Mapping[tuple[str, ...], str]:
-        """Pool -> the last operand that has a name from it."""
+        """The last operand of each pool, by pool."""
         return {pool: name for name, pool in self.pools.items()}
 
     @cached_property
@@ -131,7 +131,7 @@ class OperandFamily(PocketFamily[ProblemT]):
 
     @cached_property
     def _shapes(self) -> Mapping[str, tuple[str, str]]:
-        """Phrasing, with the kinds of its operands -> its skill, and the phrasing."""
+        """The skill and phrasing by the phrasing with the kinds of its operands in their place."""
         kinds = {name: self._kinds[pool] for name, pool in self.pools.items()}
         return {
             _OPEN.sub(lambda m: _slot(kinds.get(m[1])), phrasing): (name, phrasing)

@@ -211,7 +211,7 @@ def _parse(data: bytes, where: str) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise InvalidInstanceError(f"{where}: no valid JSON: {error}") from None
+        raise InvalidInstanceError(f"{where}: not valid JSON: {error}") from None
 
 
 def _object(values: Any, where: str) -> dict[str, Any]:

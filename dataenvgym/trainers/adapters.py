@@ -102,7 +102,7 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
     if missing or result.unexpected_keys:
         raise AdapterError(
             f"the adapter does not fit the student: {len(missing)} weights are missing "
-            f"({missing[:3]}...), {len(result.unexpected_keys)} are of no use here "
+            f"({missing[:3]}...), {len(result.unexpected_keys)} are unknown here "
             f"({result.unexpected_keys[:3]}...)"
         )
     for name, parameter in model.named_parameters():

@@ -268,7 +268,7 @@ def padding_token(tokenizer: Any) -> int:
 
 
 def _all_learned(tokens: list[int], tokenizer: Any, n_cut: int = 0) -> Example:
-    # this stage recognizes padding by its token, so a text\'s own tokens like it are not learned
+    # this stage recognizes padding by its token, so a text's own tokens like it are not learned
     pad = padding_token(tokenizer)
     return Example(tokens, [IGNORED if token == pad else token for token in tokens], n_cut)
 

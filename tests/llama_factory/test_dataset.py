@@ -182,7 +182,7 @@ def test_a_failed_writing_leaves_the_old_files(tmp_path: Path) -> None:
 
 
 def test_no_records_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no records to train on, expected one at least"):
+    with pytest.raises(ConfigurationError, match="no records to train on, expected at least one"):
         write_dataset(tmp_path, [])
 
 

@@ -224,7 +224,7 @@ def test_a_redis_server_that_is_lost_is_given_up_once(server, teach, own_redis, 
         assert ask(teacher) == replies()
     assert len(uses) == 1
     (warning,) = warnings
-    assert warning.startswith(f"the cache at {url} is lost and not used any more: ")
+    assert warning.startswith(f"the cache at {url} is lost and no longer used: ")
     assert teacher.usage.requests == 2 + 2 * N
 
 

@@ -79,7 +79,9 @@ def test_what_evaluate_may_not_return_is_named(returned):
         def generate_performance_report(self, completed):
             raise AssertionError
 
-    with pytest.raises(EvaluationError, match=r"evaluate of task 'odd' gave (NoneType|int|str), "):
+    with pytest.raises(
+        EvaluationError, match=r"evaluate of task 'odd' returned (NoneType|int|str), "
+    ):
         evaluated_by(Odd(), None)
 
 

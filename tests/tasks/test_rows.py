@@ -54,7 +54,7 @@ def test_a_folder_holds_one_problem_a_file_at_any_depth_in_a_fixed_order(tmp_pat
 
 def test_what_is_no_json_object_is_named_by_file_and_line(tmp_path):
     path = tmp_path / "bad.jsonl"
-    for line, complaint in (("{oops", "no valid JSON"), ("[1, 2]", "expected a JSON object")):
+    for line, complaint in (("{oops", "not valid JSON"), ("[1, 2]", "expected a JSON object")):
         path.write_text(f'{{"a": 1}}\n{line}\n')
         with pytest.raises(InvalidInstanceError, match=rf"bad\.jsonl:2: .*{complaint}"):
             list(read_rows(path))

@@ -1,14 +1,14 @@
-"""The student in a vLLM server: adapters change while it runs, and nothing is restarted.
+"""The student in a vLLM server: adapters change while it runs, without a restart.
 
 predictor    the student: asks, trains, changes adapters
-server       a server: it is asked, adapters come and go, it sleeps, it is away
-own          ... one that we start, share, and start again if it dies
-attached     ... one that somebody else started
-leases       who uses which of our servers, and which are left over
+server       a server: questions, adapters, sleep, recovery
+own          ... that we start, share, and restart if it dies
+attached     ... that another program started
+leases       the users of our servers, and servers left over
 blank        adapters that change nothing
-starting     what our servers are started with
-options      what the student can be told
-traffic      questions and changes of adapters take turns
+starting     the arguments of our servers
+options      the options of the student
+traffic      lets questions and changes of adapters take turns
 sleeping     one GPU for the server and the trainer
 """
 

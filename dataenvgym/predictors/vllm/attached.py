@@ -1,4 +1,4 @@
-"""A server that somebody else started."""
+"""A server that another program started."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dataenvgym.records import Message, Tool
 
 
 class AttachedServer(VllmServer):
-    """A server that somebody else started, and may restart: adapters are then loaded again.
+    """A server that another program started, and may restart: adapters are then loaded again.
 
     Args:
-        student: that it has to serve.
+        student: that it must serve.
         rank: of the adapters that will be loaded; None for none.
-        start_timeout: seconds that it may be away for a restart.
+        start_timeout: seconds that a restart may take.
 
     Raises:
-        ConfigurationError: if it serves another model, takes no adapters, or only smaller ones;
-            or if it does not read calls of tools, and should.
+        ConfigurationError: if it serves another model, accepts no adapters, or only smaller ones;
+            or if it does not parse tool calls, and should.
         ServerError: if it does not answer.
     """
 
@@ -102,7 +102,7 @@ class AttachedServer(VllmServer):
             )
 
     def _check_rank(self, rank: int) -> None:
-        """Offer an adapter of that rank without layers: it is refused, and how tells the rest."""
+        """Check its ranks by the error with which it refuses an adapter without layers."""
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
             write_hollow(Path(folder), rank)
             probe = f"probe-{uuid.uuid4().hex[:8]}"
@@ -115,7 +115,7 @@ class AttachedServer(VllmServer):
                 self._explain_refusal(error, rank)
 
     def _check_tools(self) -> None:
-        """Ask for one token with a tool: a server that does not read calls refuses that."""
+        """Ask for one token with a tool: a server that does not parse calls refuses that."""
         asked = (Message(role="user", content="?", tools=(Tool(name="f"),)),)
         one = SamplingParameters(max_tokens=1)
         reply = self._client.submit(asked, one, model=self.model).result()
@@ -145,4 +145,4 @@ class AttachedServer(VllmServer):
             ) from error
         if error.status is None:
             raise error
-        # anything else is about the layers, which are none
+        # any other error is about the layers, of which there are none

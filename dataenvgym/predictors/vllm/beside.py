@@ -1,4 +1,4 @@
-"""Another adapter on a vLLM server, beside the one that its student answers with."""
+"""Another adapter on a vLLM server, in addition to its student's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BesideAdapter:
         folder: with the adapter; None for the untouched student.
 
     Raises:
-        AdapterError, ServerError: as `VllmServer.load`.
+        AdapterError, ServerError: see `VllmServer.load`.
     """
 
     def __init__(self, server: VllmServer, folder: Path | None) -> None:
@@ -33,17 +33,17 @@ class BesideAdapter:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> list[Reply | Failure]:
-        """As `VllmPredictor.predict`."""
+        """See `VllmPredictor.predict`."""
         return ask_all(self.submit, conversations, sampling)
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        """As `VllmPredictor.submit`."""
+        """See `VllmPredictor.submit`."""
         return self._server.submit(conversation, sampling, adapter=self._name)
 
     def close(self) -> None:
-        """Take the adapter off the server."""
+        """Remove the adapter from the server."""
         if self._name is not None:
             self._server.forget(self._name)
 

@@ -1,7 +1,7 @@
-"""Adapters that change nothing: one to ask with, and one to ask about.
+"""Adapters that change nothing: one to answer with, and one to test a server.
 
-Both are written byte by byte, in PEFT's format, without torch: a name and a shape are all they need
-of a student.
+Both are written byte by byte, in PEFT's format, without torch: they need only a name and a shape
+from the student.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LAYER = re.compile(r"(.*\.(?:q_proj|qkv_proj|query_key_value|o_proj|down_proj))
 
 
 def write_untouched(folder: Path, student: str) -> Path | None:
-    """Write an adapter under which the student answers as if it had none; its folder.
+    """Write an adapter with which the student answers as if it had none; return its folder.
 
-    It has one layer of zeros. None if there is no layer of the student's that would do.
+    It has one layer of zeros. None if the student has no suitable layer.
     """
     for name, (n_out, n_in) in _layers(student):
         layer = f"base_model.model.{name}"
@@ -31,7 +31,7 @@ def write_untouched(folder: Path, student: str) -> Path | None:
 
 
 def write_hollow(folder: Path, rank: int) -> Path:
-    """Write an adapter of that rank that no server can load, since it has no layers."""
+    """Write an adapter of that rank that no server can load, because it has no layers."""
     return _write(folder, "q_proj", rank, {})
 
 
@@ -61,7 +61,7 @@ def _layers(student: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _folder(student: str) -> Path:
-    """Where the student's files are; a name on the hub has been downloaded by its server."""
+    """The folder of the student's files; the server has already downloaded a name on the hub."""
     if Path(student).is_dir():
         return Path(student)
     from huggingface_hub import snapshot_download

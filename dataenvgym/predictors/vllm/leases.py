@@ -1,11 +1,11 @@
-"""Which servers run on this machine, and who uses them: files that outlive a killed process.
+"""The servers on this machine and their users, as files that outlive a killed process.
 
     <cache>/servers/<host>/<key>/{server.json, log.txt, users/<pid>-<began>-<number>}
 
-A server is ended by its last user. A process that was killed could not do so: the next one that
-looks for a server ends what it left over.
+The last user of a server ends it. A killed process cannot do so: the next one that looks for a
+server ends those without users.
 
-A server leads a session of its own, so that what it started is found even after it was killed.
+A server has a session of its own, so its children are found even after it was killed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from dataenvgym.storage import read_json, write_json
 _GRACE = 10.0
 """Seconds that a server gets to end by itself."""
 _KILLED_SECONDS = 5.0
-"""Seconds that killed processes may take to be gone."""
+"""Seconds that killed processes may take to disappear."""
 
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server process, known for good by its number and when it began."""
+    """A server process, identified for good by its pid and its start time."""
 
     pid: int
     began: float
@@ -48,7 +48,7 @@ class RunningServer:
 
     @property
     def base_url(self) -> str:
-        """Where it listens."""
+        """Its URL."""
         return f"http://127.0.0.1:{self.port}"
 
 
@@ -77,30 +77,30 @@ class Lease:
         return server if server is not None and server.is_alive else None
 
     def last(self) -> RunningServer | None:
-        """The server that was started last, whether or not it still runs."""
+        """The server that was started last, running or not."""
         try:
             return RunningServer(**read_json(self.folder / "server.json"))
         except (OSError, ValueError, TypeError):
             return None
 
     def record(self, server: RunningServer) -> None:
-        """Remember a server that has just been started."""
+        """Record a server that has just been started."""
         write_json(self.folder / "server.json", asdict(server))
 
     def join(self) -> None:
-        """Be one of the users."""
+        """Become one of the users."""
         (self.folder / "users").mkdir(parents=True, exist_ok=True)
         (self.folder / "users" / self._me).touch()
 
     def leave(self, *, grace: float = _GRACE) -> None:
-        """Be one no more; the last user ends the server, which gets `grace` seconds for that."""
+        """Stop being a user; the last user ends the server, which gets `grace` seconds for that."""
         with self.alone():
             (self.folder / "users" / self._me).unlink(missing_ok=True)
             if not self.users():
                 self.end_server(grace=grace)
 
     def users(self) -> list[int]:
-        """The processes that use the server; those that were killed are forgotten."""
+        """The processes that use the server; killed ones are removed."""
         found = []
         for file in sorted(self.folder.glob("users/[0-9]*-[0-9]*")):
             pid, began, *_ = file.name.split("-")
@@ -111,7 +111,7 @@ class Lease:
         return found
 
     def end_server(self, *, grace: float = _GRACE) -> None:
-        """End the server and all that it started, even if it itself has ended already."""
+        """End the server and all its children, even if it has ended itself."""
         if (server := self.last()) is not None:
             if server.is_alive:
                 end_process_tree(server.pid, grace=grace)
@@ -121,8 +121,8 @@ class Lease:
 def _left_of(server: RunningServer) -> list[psutil.Process]:
     """Processes that an ended server has left: the rest of its session.
 
-    No process gets the number of a session that is not empty: if the server's number is another
-    process's by now, nothing was left.
+    No process gets the pid of a session that is not empty. So if another process has the server's
+    pid by now, nothing was left.
     """
     with suppress(psutil.NoSuchProcess):
         if psutil.Process(server.pid).status() != psutil.STATUS_ZOMBIE:
@@ -142,7 +142,7 @@ def _kill(processes: list[psutil.Process]) -> None:
             if "resource_tracker" not in " ".join(process.cmdline()):
                 process.kill()
     _, alive = psutil.wait_procs(processes, timeout=_KILLED_SECONDS)
-    for process in alive:  # trackers among them, if they have not ended by themselves
+    for process in alive:  # including trackers that have not ended by themselves
         with suppress(psutil.NoSuchProcess):
             process.kill()
 
@@ -156,7 +156,7 @@ def end_left_over() -> None:
 
 
 def _root() -> Path:
-    # machines may share a home, and do not see each other's processes
+    # machines may share a home folder, and do not see each other's processes
     return cache_directory() / "servers" / (platform.node() or "localhost")
 
 

@@ -22,36 +22,36 @@ class VllmOptions(TypedDict, total=False):
     """The options of `VllmPredictor`; `DEFAULTS` has their defaults.
 
     Attributes:
-        adapter: the folder of the student's initial adapter; `reset` goes back to it.
-        base_url: a server that runs already, with the student as its base model; None starts one.
-            It must be able to read the adapters' folders.
-        api_key_variable: the environment variable with that server's key, if it wants one.
+        adapter: the folder of the student's initial adapter; `reset` returns to it.
+        base_url: a running server, with the student as its base model; None starts one. The server
+            must be able to read the adapters' folders.
+        api_key_variable: the environment variable with that server's key, if it needs one.
         command: the words that start a server, such as "python -m
-            vllm.entrypoints.openai.api_server"; None takes the pinned environment
+            vllm.entrypoints.openai.api_server"; None uses the pinned environment
             (`dataenvgym external install vllm`).
         variant: "cpu" or "cuda"; None detects it.
-        port: where a server that is started listens; None picks a free one. A server with the same
-            options that others use already is shared where it is, with a warning.
-        dtype: "auto" takes the type of the student's weights.
-        max_lora_rank: of adapters; None takes the smallest that holds those of the trainer.
+        port: of a server that is started; None picks a free one. If a server with the same options
+            is already in use, it is shared at its own port, with a warning.
+        dtype: "auto" uses the type of the student's weights.
+        max_lora_rank: of adapters; None uses the smallest that fits those of the trainer.
         max_loras: adapters that one batch can have; with more in use they take turns.
         max_model_len: tokens of prompt and reply together; None is the student's own limit.
         gpus: numbers of the GPUs (CUDA_VISIBLE_DEVICES); None uses the visible ones.
-        tensor_parallel_size: GPUs that one copy of the model is spread over.
+        tensor_parallel_size: number of GPUs for one copy of the model.
         gpu_memory_utilization: share of each GPU's memory; None is vLLM's default.
         cpu_cache_gib: memory for the cache on CPU.
-        sleep: give the GPU's memory back while the trainer works, for one GPU that both use; after
-            waking a fixed probe is asked, and a server that answers otherwise is started anew.
-        concurrency: conversations that the server gets at the same time, at most.
+        sleep: release the GPU's memory while the trainer works, for one GPU that both use. After
+            waking, the server must answer a fixed probe as before, or it is restarted.
+        concurrency: largest number of conversations at the server at the same time.
         timeout: seconds that one try of one question may take.
-        retries: how often a question is asked again after a failure that may pass.
-        start_timeout: seconds that a server may take to come up; also one at `base_url` that
-            is restarted meanwhile, which then gets its adapters again.
-        tool_format: how tools and calls are written in what the student is asked and trained on
-            (see `tool_formats`); None is what it was pretrained on, or else "llama_factory". With
-            "native" the server's chat template writes them, and the server reads the calls;
-            records with tools then cannot be trained on.
-        tool_parser: how a server that is started reads calls for "native": vLLM's
+        retries: how often a question is asked again after a temporary failure.
+        start_timeout: seconds that a server may take to start. A server at `base_url` that is
+            restarted in this time gets its adapters again.
+        tool_format: how tools and calls are written in prompts and training data (see
+            `tool_formats`); None uses the format of its pretraining, or else "llama_factory". With
+            "native" the server's chat template writes them, and the server parses the calls;
+            the student then cannot be trained on records with tools.
+        tool_parser: how a started server parses calls for "native": vLLM's
             `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
     """
@@ -107,16 +107,16 @@ DEFAULTS: VllmOptions = {
 
 
 def chosen(options: VllmOptions, group: type) -> dict[str, Any]:
-    """Those of the options that are fields of the dataclass `group`."""
+    """The options that are fields of the dataclass `group`."""
     names = {field.name for field in fields(group)}
     return {name: value for name, value in options.items() if name in names}
 
 
 def with_defaults(options: VllmOptions) -> VllmOptions:
-    """All options.
+    """The options, with defaults for those that are missing.
 
     Raises:
-        ConfigurationError: for one that there is not.
+        ConfigurationError: for an unknown option.
     """
     for name in options:
         if name not in DEFAULTS:
@@ -128,10 +128,10 @@ def with_defaults(options: VllmOptions) -> VllmOptions:
 
 @dataclass(frozen=True)
 class Asking:
-    """How a server is asked; see `VllmOptions`.
+    """How to ask a server; see `VllmOptions`.
 
     Raises:
-        ConfigurationError: for a value that cannot be.
+        ConfigurationError: for an invalid value.
     """
 
     concurrency: int
@@ -143,7 +143,7 @@ class Asking:
         self.client("http://127.0.0.1")  # checks the values
 
     def client(self, base_url: str, **options: Any) -> ChatClient:
-        """A client of the server there."""
+        """A client of the server at that URL."""
         return ChatClient(
             base_url,
             concurrency=self.concurrency,
@@ -167,7 +167,7 @@ _NOT_SERVED = {
 
 
 def lora_rank(config: TrainingConfig, initial: Path | None) -> int | None:
-    """The largest rank of the adapters that will come; None if none will."""
+    """The largest rank of the expected adapters; None if there will be none."""
     ranks = [config.lora_rank] if config.finetuning_type == "lora" else []
     if initial is not None and kind_of(initial) == "adapter":
         ranks.append(int(read_json(initial / "adapter_config.json").get("r", 1)))
@@ -192,7 +192,7 @@ def check_trainer(config: TrainingConfig, base_url: str | None) -> None:
 
 
 def check_tools(options: VllmOptions) -> None:
-    """Refuse a parser without calls to read, and calls without a parser."""
+    """Refuse a parser without calls to parse, and calls without a parser."""
     form, parser = options["tool_format"] or DEFAULT, options["tool_parser"]
     tool_format(form)
     if parser is not None and form != "native":
@@ -209,7 +209,7 @@ def check_tools(options: VllmOptions) -> None:
 
 
 def check_records(records: Sequence[TrainingDatum], form: str) -> None:
-    """Refuse to train on tools that a server's chat template, which training lacks, would write."""
+    """Refuse to train on tools if a server's chat template writes them, which training lacks."""
     with_tools = [r for r in records if isinstance(r, ChatDatum) and not is_plain(r.conversation)]
     if form == "native" and with_tools:
         raise ConfigurationError(
@@ -221,7 +221,7 @@ def check_records(records: Sequence[TrainingDatum], form: str) -> None:
 
 
 def check_nothing_to_start(options: VllmOptions) -> None:
-    """Raise ConfigurationError for options of a start where the server runs already."""
+    """Raise ConfigurationError for options of a start if the server runs already."""
     if useless := [name for name in _FOR_A_START if options.get(name)]:
         raise ConfigurationError(
             f"base_url names a server that runs already, so {', '.join(useless)} would start "

@@ -1,6 +1,6 @@
-"""A server that we started, shared by all predictors that want the same one.
+"""A server that we started, shared by all predictors with the same options.
 
-They share it through its lease (see `leases`), whether they are in one process or in several.
+They share it through its lease (see `leases`), in one process or in several.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dataenvgym.progress import tell
 from dataenvgym.run_warnings import warn_run
 
 _SHORT_GRACE = 0.5
-"""Seconds that a server which does not answer yet gets to end by itself: it has nothing to lose."""
+"""Seconds that a server which does not answer yet gets to end by itself; it loses no work."""
 
 
 _UNTOUCHED = "untouched"
 
 
 class OwnServer(VllmServer):
-    """A server that we, or others who want the same one, have started.
+    """A server that we, or other predictors with the same options, have started.
 
-    If it dies it is started again, once until the next adapter comes; then it stays dead.
+    If it dies it is restarted, once until the next adapter comes; after that it stays dead.
 
     Args:
-        port: where it listens; None picks a free one. One that others use stays where it is.
-        start_timeout: seconds that it may take to come up.
+        port: its port; None picks a free one. A server already in use keeps its port.
+        start_timeout: seconds that it may take to start.
 
     Raises:
         ConfigurationError: if the port is taken.
-        ServerError: if it does not come up, with its last output.
+        ServerError: if it does not start, with its last output.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OwnServer(VllmServer):
     def revive(self) -> None:
         with self._lock:
             found = self._lease.running()
-            if found is not None and found != self.running:  # others have started it again
+            if found is not None and found != self.running:  # another process has restarted it
                 self._follow(found)
             elif not self._answers_soon():
                 if not self._restarts_left:
@@ -99,14 +99,14 @@ class OwnServer(VllmServer):
         with self._lock:
             with self._lease.alone():
                 found = self._lease.running()
-                if found is None or found == self.running:  # else others were quicker
+                if found is None or found == self.running:  # else another process was faster
                     self._lease.end_server()
                     found = self._start(self.running.port)
             self._follow(found)
             self._reload_lost()
 
     def close(self) -> None:
-        """Be done with it; its last user ends the server."""
+        """Stop using it; its last user ends the server."""
         super().close()
         if self._is_up:
             self._lease.leave()
@@ -114,10 +114,10 @@ class OwnServer(VllmServer):
             self._lease.leave(grace=_SHORT_GRACE)
 
     def _put_untouched(self) -> None:
-        """Have the untouched student answer under the name of an adapter that changes nothing.
+        """Let the untouched student answer under the name of an adapter that changes nothing.
 
-        On CPU, vLLM adds the weights of whichever adapter is last to questions without one, if
-        they are computed together with questions that have one (vLLM pull request 48421).
+        On CPU, if questions with and without an adapter are computed together, vLLM also adds the
+        weights of the last adapter to those without (vLLM pull request 48421).
         """
         folder = write_untouched(self._lease.folder / _UNTOUCHED, self.options.model)
         if folder is not None:
@@ -126,7 +126,7 @@ class OwnServer(VllmServer):
             self.untouched = _UNTOUCHED
 
     def _follow(self, running: RunningServer) -> None:
-        """Continue with a server that was started again."""
+        """Continue with a restarted server."""
         self.running = running
         if running.base_url != self.base_url:
             raise ServerError(
@@ -136,7 +136,7 @@ class OwnServer(VllmServer):
         self._come_up()
 
     def _answers_soon(self) -> bool:
-        """Whether a server whose process runs answers: one that is ending does not."""
+        """Whether a running server answers; one that is about to end does not."""
         deadline = time.monotonic() + AWAY_SECONDS
         while self.running.is_alive and time.monotonic() < deadline:
             if self.is_healthy():
@@ -154,7 +154,7 @@ class OwnServer(VllmServer):
                 "for any that is free"
             )
         self._lease.folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # tells why the one before died
+        with suppress(FileNotFoundError):  # explains why the earlier server died
             self.log.replace(self.log.with_name("log-before.txt"))
         arguments = self.options.arguments(port)
         with self.log.open("wb") as log:
@@ -165,12 +165,12 @@ class OwnServer(VllmServer):
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=self.options.environment(os.environ),
-                    start_new_session=True,  # Ctrl-C is ours to pass on, and see `leases`
+                    start_new_session=True,  # we pass on Ctrl-C ourselves; see also `leases`
                 )
             except OSError as error:
                 raise ConfigurationError(
-                    f"the vLLM server cannot be started, {arguments[0]!r} is no program: {error}. "
-                    "Set predictor.command, or leave it out and run `dataenvgym external install "
+                    f"the vLLM server cannot be started, {arguments[0]!r} is not a program: "
+                    f"{error}. Set predictor.command, or leave it out and run `dataenvgym external install "
                     "vllm`"
                 ) from error
         running = RunningServer(process.pid, created_at(process.pid), port)
@@ -181,7 +181,7 @@ class OwnServer(VllmServer):
         """Wait until it answers.
 
         Raises:
-            ServerError: if it ends instead, or takes too long; it is ended then.
+            ServerError: if it ends instead, or takes too long; it is then ended.
         """
         self._is_up = False
         if not self._wait("the vLLM server is starting", self._start_timeout, self._check_runs):

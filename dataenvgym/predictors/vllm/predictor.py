@@ -51,23 +51,23 @@ from dataenvgym.trainers.interface import options_of
 class VllmPredictor(RemembersFormer):
     """A student that vLLM serves; adapters are swapped while it runs.
 
-    The server is started when it is first needed, and ended with the last predictor (of any
-    process of this machine) that uses it. Predictors with the same options share one, each with
-    adapters of its own. If it dies, it is started again with its adapters, and what was not yet
-    answered is asked again; if it dies again before the next adapter, that is a ServerError.
+    The server is started at first use, and ended with the last predictor (of any process on this
+    machine) that uses it. Predictors with the same options share one, each with its own adapters.
+    If it dies, it is restarted with its adapters, and unanswered questions are asked again. If it
+    dies again before the next adapter, that is a ServerError.
 
     All methods may be called from any thread. `submit` lets each conversation continue when its own
-    reply is there. Which conversations are computed together is up to the server, so that replies
-    may differ between runs where two tokens are about as likely.
+    reply arrives. The server decides which conversations are computed together, so replies may
+    differ between runs where two tokens are almost equally likely.
 
     Args:
         student: "pocket", a folder in Hugging Face format, or a name on its hub. It must have a
             chat template.
-        trainer: who trains; the in-process trainer with its default options if None.
+        trainer: trains the adapters; None uses the in-process trainer with its default options.
         options: see `VllmOptions`.
 
     Raises:
-        ConfigurationError: for a value or combination that cannot be.
+        ConfigurationError: for an invalid value or combination.
         ExternalError: if the pinned environment is needed and not installed.
     """
 
@@ -106,7 +106,7 @@ class VllmPredictor(RemembersFormer):
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied or sent to another process, it is the untouched student, not yet connected."""
+        """A copy, or one sent to another process, is the untouched student, not yet connected."""
         return partial(type(self), **self._given), (self.student, self.trainer)
 
     # --- answering ---
@@ -125,7 +125,7 @@ class VllmPredictor(RemembersFormer):
         """Start the server, or find it; the first question would do so too.
 
         Raises:
-            ConfigurationError, ServerError, AdapterError, ExternalError: if it cannot be.
+            ConfigurationError, ServerError, AdapterError, ExternalError: if that fails.
         """
         with self._lock:
             if self._server is None:
@@ -135,16 +135,16 @@ class VllmPredictor(RemembersFormer):
 
     @property
     def server(self) -> VllmServer:
-        """The server, started if need be."""
+        """The server, started if needed."""
         return self.connect()
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        """The reply or failure to one conversation, when it is there.
+        """A future of the reply or failure to one conversation.
 
         Raises:
-            ServerError: if the server does not come up; later, from the future, if it is gone for
+            ServerError: if the server does not start; later, from the future, if it is gone for
                 good.
         """
         with self._lock:
@@ -153,19 +153,19 @@ class VllmPredictor(RemembersFormer):
     # --- learning ---
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        """Write the dataset and the training's file, have the trainer train, load the adapter.
+        """Write the dataset and the training's file, run the trainer, load the adapter.
 
-        All of it goes into `run.directory` (see `checkpoints.train_on`). If it raises, the student
+        All files go into `run.directory` (see `checkpoints.train_on`). If it raises, the student
         answers as before.
 
         Raises:
             ConfigurationError: for records of several stages, options that cannot work, or records
                 with tools if `tool_format` is "native".
-            UnsupportedStageError, TrainingError, AdapterError, ServerError: as the trainer and
-                `load` do.
+            UnsupportedStageError, TrainingError, AdapterError, ServerError: from the trainer and
+                `load`.
         """
         check_records(training_data, self.tool_format)
-        self.connect()  # a server that cannot be is refused before the training
+        self.connect()  # raises before the training if there can be no server
         before = self._folder
         with asleep(self, self.server) if self.sleep else nullcontext():
             folder = train_on(
@@ -182,7 +182,7 @@ class VllmPredictor(RemembersFormer):
         self.remember_former(before)
 
     def save(self, path: Path) -> None:
-        """Write what was learned to the folder `path`, in PEFT's format (see `checkpoints`)."""
+        """Write the adapter to the folder `path`, in PEFT's format (see `checkpoints`)."""
         with self._lock:
             if (folder := self._current()) is None:
                 save_nothing(path, self.student)
@@ -190,14 +190,14 @@ class VllmPredictor(RemembersFormer):
                 copy_checkpoint(folder, path)
 
     def load(self, path: Path) -> None:
-        """Answer with the adapter in `path`; the server runs on meanwhile.
+        """Answer with the adapter in `path`; the server keeps running.
 
-        A whole student (from a training of all weights) means another server.
+        A whole student (from training all weights) needs another server.
 
         Raises:
-            AdapterError: if there is none, or the server does not take it; the student then
+            AdapterError: if there is none, or the server does not accept it; the student then
                 answers as before.
-            ServerError: if there is no server to take it.
+            ServerError: if the server is not available.
         """
         kind = require_kind(path)
         with self._lock:
@@ -210,9 +210,9 @@ class VllmPredictor(RemembersFormer):
         The same server answers for both, with one more adapter until the predictor is closed.
 
         Raises:
-            AdapterError: as `load`, and where a whole student is or would be served: that is
-                another base model.
-            ServerError: if there is no server to take it.
+            AdapterError: see `load`; also if either of the two is a whole student, which is another
+                base model.
+            ServerError: if the server is not available.
         """
         folder = self.adapter if folder is None else folder
         if folder is not None and require_kind(folder) == "nothing":
@@ -228,7 +228,7 @@ class VllmPredictor(RemembersFormer):
             return BesideAdapter(server, folder)
 
     def reset(self) -> None:
-        """Be the untouched student again, with its initial adapter."""
+        """Return to the untouched student with its initial adapter."""
         with self._lock:
             self.remember_former(None)
             if self._server is None:
@@ -237,14 +237,14 @@ class VllmPredictor(RemembersFormer):
                 self._take_up(self.adapter)
 
     def describe(self) -> dict[str, Any]:
-        """Who the student is and how it learns, for the run directory."""
+        """The student and its training settings, for the run directory."""
         name = type(self).__name__
         config = options_of(self.trainer)
         said = describe_learner(name, self.student, self.adapter, config, self.tool_format)
         return said if self._parser is None else {**said, "tool_parser": self._parser}
 
     def close(self) -> None:
-        """Take the adapter off the server, and be done with it; the next question starts anew."""
+        """Remove the adapter from the server and stop using it; the next question starts again."""
         with self._lock:
             if self._server is not None and self._name is not None:
                 self._server.forget(self._name)
@@ -253,7 +253,7 @@ class VllmPredictor(RemembersFormer):
     # --- the server ---
 
     def _take_up(self, folder: Path | None) -> None:
-        """Answer with the adapter in `folder`, or without one; if it raises, as before."""
+        """Answer with the adapter in `folder`, or without one; if it raises, nothing changes."""
         is_whole = folder is not None and kind_of(folder) == "student"
         model = self.student if folder is None or not is_whole else str(folder.resolve())
         was_connected = self._server is not None and self._base == model
@@ -264,7 +264,7 @@ class VllmPredictor(RemembersFormer):
                 name = new_name(folder)
                 server.load(name, folder)
         except BaseException:
-            if not was_connected:  # there is nothing on the server yet that could answer
+            if not was_connected:  # the server has nothing yet to answer with
                 self._hang_up()
             raise
         self._name, self._folder = name, folder
@@ -272,7 +272,7 @@ class VllmPredictor(RemembersFormer):
             server.unload(before)
 
     def _serve(self, model: str) -> VllmServer:
-        """Be connected to a server with that base model; one with another is ended first."""
+        """Connect to a server with that base model; a server with another one is ended first."""
         if self._server is not None and self._base != model:
             with self._server.traffic.stopped():
                 self._hang_up()
@@ -314,4 +314,4 @@ class VllmPredictor(RemembersFormer):
 
 
 def _nothing() -> None:
-    """There is nothing to hang up."""
+    """Do nothing: there is no connection to close."""

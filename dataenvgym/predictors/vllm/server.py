@@ -1,4 +1,4 @@
-"""A vLLM server as a predictor sees it: adapters that come and go, sleep, help when it is away."""
+"""A vLLM server for a predictor: adapters come and go, and the server can sleep and recover."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from dataenvgym.progress import tell
 from dataenvgym.records import Conversation
 
 CALL_SECONDS = 120.0
-"""How long a call that manages a server may take."""
+"""Largest duration of a call that manages a server."""
 
 POLL_SECONDS = 0.25
 AWAY_SECONDS = 20.0
-"""How long the process of a server may run without an answer before it counts as dead."""
+"""Seconds without an answer after which the process of a server counts as dead."""
 LOOK_SECONDS = 10.0
-"""How long a server may take to say what it serves: one that works does so in milliseconds."""
+"""Seconds that a server may take to list its models; a working one takes milliseconds."""
 TELL_SECONDS = 5.0
-"""How often users are reminded that a server is starting."""
+"""Seconds between reminders to the user that a server is starting."""
 
 
 class VllmServer(ABC):
-    """A server that answers, its base model, and the adapters that this process has put there.
+    """A server that answers, its base model, and the adapters that this process has loaded there.
 
     Args:
-        base_url: where it listens.
-        asking: how it is asked.
+        base_url: its URL.
+        asking: how to ask it.
         api_key: sent with each call, if there is one.
 
     Attributes:
-        traffic: shared by all in this process who ask the server there.
+        traffic: shared by all users of the server in this process.
         model: the name under which the untouched student is served.
-        root: the folder or hub name that the server loaded it from.
-        untouched: the adapter of zeros that stands for the student, if that is needed.
-        max_model_len: tokens of prompt and reply together, at most.
+        root: the folder or hub name from which the server loaded it.
+        untouched: the adapter of zeros that represents the student, if one is needed.
+        max_model_len: largest number of tokens of prompt and reply together.
     """
 
     def __init__(self, base_url: str, asking: Asking, *, api_key: str | None = None) -> None:
@@ -72,7 +72,7 @@ class VllmServer(ABC):
         """End the server and start it again.
 
         Raises:
-            ServerError: for one that somebody else started.
+            ServerError: for a server that another program started.
         """
 
     # --- questions ---
@@ -107,7 +107,7 @@ class VllmServer(ABC):
         42125), or read the file again at every step.
 
         Raises:
-            AdapterError: if the server refuses it; it serves what it served before.
+            AdapterError: if the server refuses it; it then serves the same adapters as before.
             ServerError: if the server does not answer.
         """
         with self.traffic.stopped():
@@ -115,13 +115,13 @@ class VllmServer(ABC):
             self.traffic.adapters[name] = folder
 
     def unload(self, name: str) -> None:
-        """Serve an adapter no more; one that the server has forgotten is not an error."""
+        """Stop serving an adapter; an adapter that the server has forgotten is not an error."""
         with self.traffic.stopped():
             self.traffic.adapters.pop(name, None)
             self._unload(name)
 
     def forget(self, name: str) -> None:
-        """Serve an adapter no more, if the server is there at all."""
+        """Stop serving an adapter, if the server is running at all."""
         with suppress(ServerError), self.traffic.stopped():
             self.traffic.adapters.pop(name, None)
             self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
@@ -134,7 +134,7 @@ class VllmServer(ABC):
             if error.status is None:
                 raise
             if self._served(name) in self._served_names():
-                return  # somebody who shares it was quicker
+                return  # another user of it was faster
             raise AdapterError(
                 f"the server does not take the adapter in {folder}: {error}"
             ) from error
@@ -149,7 +149,7 @@ class VllmServer(ABC):
     # --- sleep ---
 
     def sleep(self) -> None:
-        """Give the GPU's memory back until `wake`; needs vLLM's sleep mode, on a GPU.
+        """Release the GPU's memory until `wake`; needs vLLM's sleep mode, on a GPU.
 
         Questions and adapters wait until then.
 
@@ -169,7 +169,7 @@ class VllmServer(ABC):
             raise
 
     def wake(self) -> None:
-        """Take the GPU's memory again; adapters are loaded anew, from their folders."""
+        """Take the GPU's memory again; adapters are loaded again from their folders."""
         try:
             self._manage("/wake_up")
             for name in self.traffic.adapters:
@@ -208,10 +208,10 @@ class VllmServer(ABC):
         return True
 
     def _reload_lost(self) -> None:
-        """Load the adapters again that the server does not have: it was started anew.
+        """Load the adapters that a restarted server lacks.
 
         Raises:
-            ServerError: if it does not take one of them.
+            ServerError: if it does not accept one of them.
         """
         served = self._served_names()
         for name, folder in self.traffic.adapters.items():
@@ -226,12 +226,12 @@ class VllmServer(ABC):
                         ) from error
 
     def close(self) -> None:
-        """Be done with it."""
+        """Stop using it."""
         self._client.close()
         self._manager.close()
 
     def _look(self) -> None:
-        """Learn what is served."""
+        """Find the models that are served."""
         found = self._models()
         base = next((model for model in found if not model.get("parent")), None)
         if base is None:
@@ -248,7 +248,7 @@ class VllmServer(ABC):
         return {str(model["id"]) for model in self._models()}
 
     def _manage(self, path: str, payload: Any = None) -> None:
-        """A call that must arrive: if the server is away, it is brought back first."""
+        """Send a call that must arrive: if the server is away, it is restarted first."""
         try:
             self._call("POST", path, payload)
         except ServerError as error:

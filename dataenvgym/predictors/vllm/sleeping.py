@@ -22,18 +22,18 @@ _SAMPLING = SamplingParameters(temperature=0.0, max_tokens=24)
 def asleep(predictor: PredictorInterface, server: VllmServer) -> Iterator[None]:
     """The server's GPU memory is free within the block.
 
-    Sleep with adapters has corrupted answers without an error (vLLM issues 39934, 53888): a server
-    that answers the probe otherwise after it woke is started anew.
+    Sleep with adapters has corrupted answers without an error (vLLM issues 39934, 53888). So a
+    server that answers the probe differently after waking is restarted.
 
     Raises:
         ConfigurationError: if the server cannot sleep.
-        ServerError: if it answers otherwise even then.
+        ServerError: if its answer differs even then.
     """
     before = _probe(predictor)
     server.sleep()
     try:
         yield
-    except BaseException as error:  # that error counts, whatever waking raises
+    except BaseException as error:  # this error counts, even if waking raises another
         try:
             server.wake()
             _check_awake(predictor, server, before)

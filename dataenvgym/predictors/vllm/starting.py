@@ -18,7 +18,7 @@ from dataenvgym.external.environments import Variant, has_cuda
 from dataenvgym.predictors.vllm.options import VllmOptions, chosen
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""The values that vLLM takes for `--max-lora-rank`."""
+"""The values that vLLM accepts for `--max-lora-rank`."""
 
 SERVED_NAME = "student"
 """The untouched student's name on the servers that we start."""
@@ -42,11 +42,11 @@ _SET_BY_US = {
 }
 
 _NOT_FOR_THE_SERVER = ("PYTHONPATH", "PYTHONHOME", "VLLM_API_KEY")
-"""Ours, and not of its Python; or a key that we would then have to give with each question."""
+"""Variables for our own Python only, and a key that each question would then have to send."""
 
 
 def smallest_rank(rank: int) -> int:
-    """The smallest value of `--max-lora-rank` that holds adapters of that rank.
+    """The smallest value of `--max-lora-rank` that fits adapters of that rank.
 
     Raises:
         ConfigurationError: if there is none.
@@ -61,7 +61,7 @@ def smallest_rank(rank: int) -> int:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """All that makes one server different from another.
+    """All options that distinguish one server from another.
 
     Attributes are those of `VllmOptions`, except:
 
@@ -90,7 +90,7 @@ class ServerOptions:
     def key(self) -> str:
         """Equal for two servers that can replace each other.
 
-        Which GPUs are visible counts, and so do the files of a student that lies here.
+        It depends on the visible GPUs, and on the files of a student in a local folder.
         """
         visible = None if self.gpus is not None else os.environ.get("CUDA_VISIBLE_DEVICES")
         described = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -99,7 +99,7 @@ class ServerOptions:
         return hashlib.sha256(text).hexdigest()[:16]
 
     def of_model(self, model: str) -> ServerOptions:
-        """The same for another model."""
+        """The same options for another model."""
         return replace(self, model=model)
 
     def arguments(self, port: int) -> list[str]:
@@ -121,7 +121,7 @@ class ServerOptions:
             "enable-auto-tool-choice": self.tool_parser is not None,
             "tool-call-parser": self.tool_parser,
             "enforce-eager": self.variant == "cpu",
-            # 0.32 on CPU dies where it splits a prompt of a request with a seed of its own
+            # version 0.32 on CPU crashes when it splits a prompt of a request with its own seed
             "no-enable-chunked-prefill": self.variant == "cpu",
             "disable-uvicorn-access-log": True,
             "uvicorn-log-level": "warning",
@@ -141,9 +141,9 @@ class ServerOptions:
         return words
 
     def environment(self, current: Mapping[str, str]) -> dict[str, str]:
-        """The server's variables, where this process has the `current` ones."""
+        """The server's environment variables, given the `current` ones of this process."""
         variables = {name: v for name, v in current.items() if name not in _NOT_FOR_THE_SERVER}
-        if folder := os.path.dirname(self.command[0]):  # compilers and the like lie beside it
+        if folder := os.path.dirname(self.command[0]):  # it also contains compilers and the like
             variables["PATH"] = os.pathsep.join([folder, variables.get("PATH", os.defpath)])
         variables["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "True"
         variables["VLLM_NO_USAGE_STATS"] = "1"
@@ -209,7 +209,7 @@ def _checked_rank(most: int | None, rank: int) -> int:
 
 
 def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str, ...]:
-    """The words that start a server; None takes the pinned environment.
+    """The words that start a server; None uses the pinned environment.
 
     Raises:
         ExternalError: if that is not installed.
@@ -224,14 +224,14 @@ def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str
 
 
 def _files(student: str) -> list[tuple[str, int, int]]:
-    """Changes when the student's files do; a name on the hub stays a name."""
+    """A value that changes when the student's files do; a hub name is returned unchanged."""
     files = sorted(Path(student).glob("*")) if Path(student).is_dir() else []
     stats = [(file.name, file.stat()) for file in files if file.is_file()]
     return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
 
 
 def _own_dtype(student: str) -> str:
-    """The floating point type of a student's weights; vLLM would halve float32."""
+    """The floating point type of a student's weights; vLLM would convert float32 to half."""
     try:
         config = orjson.loads((Path(student) / "config.json").read_bytes())
     except (OSError, orjson.JSONDecodeError):

@@ -1,9 +1,9 @@
-"""The requests of this process to a server, and the adapters that it has put there.
+"""The requests of this process to a server, and the adapters that it has loaded there.
 
-Questions pass while adapters stay; adapters change while no question is on its way.
+Questions run while adapters stay; adapters change while no questions run.
 
-Adding an adapter while requests were in flight has once sent them to the wrong one (vLLM issue
-47724), so the two take turns. A change that waits goes before questions that come after it.
+Adding an adapter during requests has once sent them to the wrong one (vLLM issue 47724), so the two
+take turns. A waiting change goes before later questions.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from weakref import WeakValueDictionary
 
 
 class Traffic:
-    """Counts the questions on their way to one server, from this process.
+    """Counts the questions of this process at one server.
 
     Attributes:
-        adapters: the folder of each adapter that this process has put there, by name.
+        adapters: the folder of each adapter that this process has loaded there, by name.
         n_wakes: how often this process has woken the server.
     """
 
@@ -31,19 +31,19 @@ class Traffic:
         self._is_stopped = False
 
     def enter(self) -> None:
-        """One more question; waits while an adapter changes, or is about to."""
+        """Begin a question; waits while an adapter changes, or is about to."""
         with self._condition:
             self._condition.wait_for(lambda: not self._is_stopped)
             self._on_the_way += 1
 
     def leave(self) -> None:
-        """One has been answered, or given up."""
+        """End a question that was answered or given up."""
         with self._condition:
             self._on_the_way -= 1
             self._condition.notify_all()
 
     def stop(self) -> None:
-        """Let no question set out until `go`, and wait for those on their way."""
+        """Let no question begin until `go`, and wait for those in progress."""
         with self._condition:
             self._condition.wait_for(lambda: not self._is_stopped)
             self._is_stopped = True
@@ -54,14 +54,14 @@ class Traffic:
                 raise
 
     def go(self) -> None:
-        """Let questions set out again."""
+        """Let questions begin again."""
         with self._condition:
             self._is_stopped = False
             self._condition.notify_all()
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """No question is on its way within the block, and none sets out."""
+        """Within the block, no question is in progress, and none begins."""
         self.stop()
         try:
             yield
@@ -74,6 +74,6 @@ _LOCK = threading.Lock()
 
 
 def traffic_to(base_url: str) -> Traffic:
-    """The same for all in this process who ask the server there."""
+    """The traffic object shared by all users of the server in this process."""
     with _LOCK:
         return _BY_SERVER.setdefault(base_url, Traffic())

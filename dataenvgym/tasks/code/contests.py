@@ -231,7 +231,9 @@ def _unpacked(text: str, where: str) -> str:
     except (binascii.Error, ValueError, zlib.error, EOFError, pickle.UnpicklingError) as error:
         raise InvalidInstanceError(f"{where}: cannot be unpacked: {error}") from None
     except (AttributeError, IndexError, KeyError, ImportError, TypeError, MemoryError) as error:
-        raise InvalidInstanceError(f"{where}: no pickle: {type(error).__name__}: {error}") from None
+        raise InvalidInstanceError(
+            f"{where}: not a pickle: {type(error).__name__}: {error}"
+        ) from None
     if not isinstance(value, str):
         raise InvalidInstanceError(
             f"{where}: a pickle of {type(value).__name__}, expected a text with JSON in it"

@@ -1,13 +1,13 @@
 """Pocket code: the small, seeded, procedural family of the code domain.
 
-Short Python functions of one argument, asked for in plain words: 20 skills in 5 categories. A
-`PocketCodeSkill` is one expression. The question names the function and its argument, and says
-what to return, in symbols (`max solve(xs) =`) or in one of several plain-word phrasings ("Write
+Short Python functions of one argument, described in plain words: 20 skills in 5 categories. A
+`PocketCodeSkill` is one expression. The question names the function and its argument, and describes
+the result in symbols (`max solve(xs) =`) or in one of several plain-word phrasings ("Write
 solve(xs) that returns the biggest item."). Some skills take a digit ("the items above 5"). Hidden
 calls judge the function in the sandbox.
 
-Training, validation and test never share names: `split_of` assigns a pair of a function's and an
-argument's name to exactly one split, whatever the skill.
+Training, validation and test never share names: `split_of` assigns each pair of a function's and an
+argument's name to exactly one split, for all skills.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dataenvgym.tasks.source import Split
 GREEDY = SamplingParameters(max_tokens=40)
 LIMITS = Limits(seconds=3.0, memory=256 * 2**20)
 CALLS = 4
-"""Hidden calls of each problem: enough to tell every two skills apart."""
+"""Hidden calls of each problem: enough to distinguish any two skills."""
 
 FUNCTIONS = (
     "solve", "answer", "make", "build", "run", "work", "get", "compute", "helper", "main",
@@ -51,13 +51,13 @@ Signature = tuple[str, str]
 
 
 class PocketCodeTask(Task):
-    """Problems of pocket code, the skills in equal shares.
+    """Problems of pocket code, with equal shares of the skills.
 
     Args:
-        n_train, n_validation, n_test: how many problems each split has.
-        seed: which problems. The default evaluation sets are those of the published figures.
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
         sampling: how the student answers; the longest answer takes 23 tokens.
-        limits: of each run; its functions need a fraction of them.
+        limits: of each run; the functions need only a fraction of them.
         options: those of `CodeDomain` and of `Task`.
     """
 
@@ -83,14 +83,14 @@ class PocketCodeTask(Task):
 
 
 class PocketCodeDomain(CodeDomain):
-    """Code problems of the family, which it knows by their questions."""
+    """Code problems of the family, which it recognizes by their questions."""
 
     @property
     def family(self) -> PocketCode:
         return POCKET_CODE
 
     def known_problem(self, question: str) -> CodeProblem | None:
-        """A problem that is known, or one of the family, with calls of its own."""
+        """A known problem, or one of the family, with calls of its own."""
         if (known := super().known_problem(question)) is not None:
             return known
         if (found := POCKET_CODE.find(question)) is None:
@@ -105,7 +105,7 @@ class PocketCodeDomain(CodeDomain):
 
 @dataclass(frozen=True)
 class PocketCodeProblem:
-    """A skill with names and, where it takes one, a digit (else 0)."""
+    """A skill with names and a digit (0 if the skill takes none)."""
 
     skill: PocketCodeSkill
     signature: Signature
@@ -123,7 +123,7 @@ class PocketCodeProblem:
         return self.output
 
     def worded(self, phrasing: str | None) -> str:
-        """In symbols, e.g. `max solve(xs) =`, `over solve(xs) 5 =`, if there is no phrasing."""
+        """The question in that phrasing; None is in symbols, e.g. `over solve(xs) 5 =`."""
         f, a = self.signature
         if phrasing is not None:
             return phrasing.format(f=f, a=a, k=self.digit)
@@ -159,7 +159,7 @@ class PocketCode(PocketFamily[PocketCodeProblem]):
         return (problem, phrasing) if problem.worded(phrasing) == question else None
 
     def holds(self, exercise: Exercise, output: str) -> bool:
-        """Whether it is the family's own solution, up to spaces and the like."""
+        """Whether it is the family's own solution, except for layout."""
         try:
             return ast.dump(ast.parse(output)) == ast.dump(ast.parse(exercise.output))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -183,13 +183,13 @@ def split_of(signature: Signature) -> Split:
     return split_by_hash("pocket-code {}({})".format(*signature))
 
 
-# --- what a question asks for, read from its text alone ------------------------------------------
+# --- parsing of questions -------------------------------------------------------------------------
 
 _CALL = re.compile(r"(\w+)\((\w+)\)")
 
 
 def signature_in(text: str) -> Signature | None:
-    """The first `name(argument)` in a text that pocket code has names for."""
+    """The first `name(argument)` in a text whose names belong to pocket code."""
     for f, a in _CALL.findall(text):
         if f in FUNCTIONS and a in ARGUMENTS:
             return f, a
@@ -207,7 +207,7 @@ def _shapes() -> dict[str, tuple[PocketCodeSkill, str]]:
 
 
 def _judged_by(problem: PocketCodeProblem, rng: np.random.Generator) -> CodeProblem:
-    """The problem with hidden calls, whose results the right function gave."""
+    """The problem with hidden calls; the right function computes their results."""
     function, argument = problem.signature
     arguments = [problem.skill.arguments(rng) for _ in range(CALLS)]
     expression = problem.skill.expression.format(a=argument, k=problem.digit)

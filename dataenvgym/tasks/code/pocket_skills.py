@@ -1,4 +1,4 @@
-"""The skills of pocket code: what a function of one argument returns, and how it is asked for."""
+"""The skills of pocket code: the results of functions of one argument, and their wordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FRAMES = (
 class PocketCodeSkill:
     """One function: its result, and the wordings that ask for it.
 
-    `expression` and `wants` hold `{a}` for the argument and `{k}` for a digit, where there is one;
+    `expression` and `wants` contain `{a}` for the argument and, in some skills, `{k}` for a digit;
     `arguments` makes a random argument to call it with.
     """
 
@@ -36,7 +36,7 @@ class PocketCodeSkill:
 
     @property
     def phrasings(self) -> tuple[str, ...]:
-        """The frames filled with the wanted result; `{f}`, `{a}` and `{k}` are left open."""
+        """The frames with the wanted result filled in; `{f}`, `{a}` and `{k}` remain."""
         return tuple(
             frame.replace("{wanted}", wanted)
             for frame, wanted in zip(_FRAMES, self.wants, strict=True)
@@ -57,7 +57,7 @@ def _numbers(rng: np.random.Generator) -> list[int]:
 
 
 def _digits(rng: np.random.Generator) -> list[int]:
-    """The digits 0 to 10 in random order: whatever the threshold, some are above it."""
+    """The digits 0 to 10 in random order, so that some are above any threshold."""
     numbers: list[int] = rng.permutation(11).tolist()
     return numbers
 

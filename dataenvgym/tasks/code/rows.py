@@ -92,7 +92,7 @@ def json_of(text: str, where: str) -> Any:
     try:
         return json.loads(text, parse_int=_whole)  # orjson turns long integers into floats
     except (ValueError, RecursionError) as error:
-        raise InvalidInstanceError(f"{where}: no JSON: {error}: {text[:80]!r}") from None
+        raise InvalidInstanceError(f"{where}: not JSON: {error}: {text[:80]!r}") from None
 
 
 def _whole(text: str) -> int:

@@ -6,7 +6,7 @@ several plain-word phrasings ("Put 3 1 4 in falling order."). Every answer is on
 of digits separated by spaces, after `####`, and goes through the ordinary environment and scorer.
 
 Training, validation and test never share operands: `split_of` assigns the *sorted* operands of
-a problem to exactly one split, whatever the skill, the order or the phrasing.
+a problem to exactly one split, for all skills, orders and phrasings.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _NUMBERS = re.compile(r"[0-9]+(?: [0-9]+)*")
 
 
 class PocketMathTask(Task):
-    """Problems of pocket math, the skills in equal shares.
+    """Problems of pocket math, with equal shares of the skills.
 
     Args:
-        n_train, n_validation, n_test: how many problems each split has.
-        seed: which problems. The default evaluation sets are those of the published figures.
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
         system_prompt, template: see `MathEnvironment`.
         sampling: how the student answers; the longest answer takes nine tokens.
         options: those of `Task`.
@@ -68,14 +68,14 @@ class PocketMathTask(Task):
 
 
 class PocketMathDomain(MathDomain):
-    """Math problems that it can solve by itself, so that it judges records on them."""
+    """Math problems that it can solve by itself, so that it can judge records on them."""
 
     @property
     def family(self) -> PocketMath:
         return POCKET_MATH
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether what a training record claims holds; None if it is about something else."""
+        """Whether a training record is right; None if it is not a problem of the family."""
         return all_hold([self._holds(claim) for claim in claims_of(record)])
 
     def _holds(self, claim: Claim) -> bool | None:
@@ -147,7 +147,7 @@ def split_of(numbers: Numbers) -> Split:
     return split_by_hash(f"pocket-math {sorted(numbers)}")
 
 
-# --- what a question asks for, read from its text alone ------------------------------------------
+# --- parsing of questions -------------------------------------------------------------------------
 
 
 def operands_of(text: str) -> Numbers:
@@ -156,13 +156,13 @@ def operands_of(text: str) -> Numbers:
 
 
 def recognize(question: str) -> tuple[PocketSkill, str] | None:
-    """The skill that a question asks for and the phrasing it uses, or None."""
+    """The skill and the phrasing of a question, or None."""
     shape = _NUMBERS.sub("#", question)
     return _shapes().get(shape)
 
 
 def solve(question: str) -> str | None:
-    """The final answer to a question, in words or in symbols; None if it is none of pocket math."""
+    """The final answer to a question, in words or in symbols; None if it is not pocket math."""
     numbers = _numbers_in(question)
     symbol, is_in_symbols = question.split(" ")[0], question.endswith(" =")
     if is_in_symbols and symbol in _symbols():

@@ -32,13 +32,13 @@ from dataenvgym.tasks.source import Split
 
 PROMPT = "Put your final answer, and nothing else, between <answer> and </answer>."
 
-_LONGEST = 10_000  # characters of an answer that a family's code is given
-_HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes minutes to be made
-_scoring = threading.Lock()  # the families' code makes no promise about threads
+_LONGEST = 10_000  # characters of an answer that is passed to a family's code
+_HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes minutes
+_scoring = threading.Lock()  # the families' code may not be thread-safe
 
 
 class ReasoningGymTask(Task):
-    """Problems of some families, in equal shares; the skill is the family's name.
+    """Problems of some families, with equal shares; the skill is the family's name.
 
     Args:
         families, sizes, seed: see `ReasoningGymSource`.
@@ -70,7 +70,7 @@ class ReasoningGymDomain(Domain):
     """Problems whose answers their families judge; answers are not compared with each other.
 
     Args:
-        known: gives problems that records may put, such as those of a training split.
+        known: returns problems that records may contain, such as those of a training split.
         system_prompt: a system message before each problem, or "" for none.
     """
 
@@ -102,7 +102,7 @@ class ReasoningGymDomain(Domain):
             yield f"<answer>{instance.answer}</answer>"
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The known problem that the record puts: only what a family has made can be judged."""
+        """The known problem in the record: only problems made by a family can be judged."""
         plain = self.question_of_record(record)
         return self._known_problems.get(plain.instruction) if plain else None
 
@@ -114,10 +114,10 @@ class ReasoningGymDomain(Domain):
 class ReasoningGymEnvironment(TaskEnvironment):
     """One problem of a `ReasoningGymTask`, answered once, scored by its family.
 
-    The answer is the text in the last <answer> tag, or else the text marked as final answer in
-    one of the ways of `extract_final_answer`; a message without either scores as no answer. An
-    answer of more than 10,000 characters, or with an exponent of five digits or more, is wrong.
-    The options are those of `TaskEnvironment`.
+    The answer is the text in the last <answer> tag, or else the text that
+    `extract_final_answer` finds; a message without either scores as no answer. An answer of more
+    than 10,000 characters, or with an exponent of five digits or more, is wrong. The options are
+    those of `TaskEnvironment`.
     """
 
     max_turns = 1
@@ -146,7 +146,7 @@ class ReasoningGymEnvironment(TaskEnvironment):
                 )
             try:
                 score = float(dataset.score_answer(answer, entry))
-            except Exception as error:  # noqa: BLE001  a scorer that trips over an answer gives it no score
+            except Exception as error:  # noqa: BLE001  a scorer that fails on an answer gives it no score
                 return Outcome(info={"note": f"scoring: {type(error).__name__}: {error}"})
         if not math.isfinite(score):
             return Outcome(info={"note": f"scoring: the answer's score is {score}"})

@@ -1,8 +1,8 @@
-"""Problems from the families of reasoning-gym, without one that occurs twice.
+"""Problems from the families of reasoning-gym, without repeats.
 
-In most families, item i of a dataset with seed s comes from `Random(s + i)`: datasets whose seeds
-lie close share items. Here each split has a range of seeds of its own, far from the others, and a
-question that another split has is passed over (test chooses first, then validation, then train).
+In most families, item i of a dataset with seed s comes from `Random(s + i)`, so datasets with close
+seeds share items. Here each split has its own range of seeds, far from the others. A question that
+another split has is skipped (test chooses first, then validation, then train).
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ EVALUATES_ANSWERS = frozenset(
 SIZES: Mapping[Split, int] = {"train": 200, "validation": 100, "test": 100}
 _CHOOSING_ORDER: tuple[Split, ...] = ("test", "validation", "train")
 _SEED_RANGE = 2**29
-_TRIES = 20  # items looked at for each problem wanted, before a family counts as exhausted
+_TRIES = 20  # items per wanted problem, before a family counts as exhausted
 
 
 class ReasoningGymSource(Source):
     """Items of the families' procedural data sets.
 
     Args:
-        families: names that reasoning-gym knows, e.g. ["chain_sum", "gcd"], or a mapping from
+        families: names of reasoning-gym's families, e.g. ["chain_sum", "gcd"], or a mapping from
             names to the options of each family.
         name: of the task.
-        sizes: how many problems of each family a split has.
-        seed: which problems.
+        sizes: number of problems of each family in a split.
+        seed: selects the problems.
 
     Raises:
         ConfigurationError: if reasoning-gym is not installed, or a family does not exist, does
@@ -81,7 +81,7 @@ class ReasoningGymSource(Source):
         return [instance for turn in zip(*columns, strict=True) for instance in turn]
 
     def _problems(self, family: str, split: Split) -> list[TaskInstance]:
-        """One family's problems of the split, without the questions of those that chose before."""
+        """One family's problems of the split, without the questions of splits that chose before."""
         asked: set[str] = set()
         problems: list[TaskInstance] = []
         for chooser in _CHOOSING_ORDER[: _CHOOSING_ORDER.index(split) + 1]:
@@ -89,7 +89,7 @@ class ReasoningGymSource(Source):
         return problems
 
     def _choose(self, family: str, split: Split, asked: set[str]) -> list[TaskInstance]:
-        """The first problems whose question is not among `asked`; they are added to it."""
+        """The first problems whose question is not in `asked`; their questions are added to it."""
         recipe = self._recipe(family, split)
         dataset = dataset_of(recipe)
         wanted = self._sizes.get(split, 0)
@@ -119,7 +119,7 @@ class ReasoningGymSource(Source):
         )
 
     def _recipe(self, family: str, split: Split) -> str:
-        """How to make the dataset of a split again, in any process, as JSON."""
+        """A JSON description from which any process can make the dataset of a split again."""
         offset = _SEED_RANGE * _CHOOSING_ORDER.index(split)
         return orjson.dumps(
             {
@@ -133,7 +133,7 @@ class ReasoningGymSource(Source):
 
 
 def question_key(question: str) -> str:
-    """The question with its spacing and case evened out; every sign and digit counts."""
+    """The question without differences in spacing and case; every sign and digit counts."""
     return " ".join(question.casefold().split())
 
 

@@ -1,6 +1,6 @@
-"""A scene from the student's seat; the other characters are asked, or scripted.
+"""A scene from the student's seat; models or scripts play the other characters.
 
-This is `dataenvgym/Social-v0`; bare `gymnasium.make` works on the negotiations that ship
+This is `dataenvgym/Social-v0`; bare `gymnasium.make` works on the package's negotiations
 (validation), with a scripted partner.
 """
 
@@ -38,24 +38,23 @@ class SocialEnvironment(TaskEnvironment):
     """Reward: the student's goal score divided by 10, at the end; other dimensions are `scores`.
 
     Each message of the student is its action in one turn (see `actions`). The others act until it
-    is the student's turn again; it then sees what it can notice of that. A message that is not an
-    action is a turn in which it does nothing, and a note tells it why. As a strategist, it writes
-    strategies in place of actions, and the speaker "speaker" acts (see `strategies`).
+    is the student's turn again; the student then sees the actions that it can notice. A message
+    that is not an action does nothing in its turn, and a note gives the reason. If the student is
+    a strategist, it writes strategies instead, and the speaker "speaker" acts (see `strategies`).
 
-    The scene ends as its rules say (see `turns.Rules`), or when the student leaves. Dimensions are
-    scored by the scene's rules where it has some, and by the speaker "judge" otherwise. A judge
-    without a verdict, or another speaker whose reply is not an action, is a `SpeakerError`: nothing
-    is scored.
+    The scene ends by its rules (see `turns.Rules`), or when the student leaves. The scene's rules
+    score some dimensions, the speaker "judge" the others. A judge without a verdict, or another
+    speaker whose reply is not an action, raises `SpeakerError`: nothing is scored.
 
     Args:
         rules: how scenes are played.
-        dimensions: those that are scored, of `evaluators.DIMENSIONS`; `goal` is one of them. If
+        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
             all are, `overall` is their mean.
         partner_sampling: how the speakers "partner" and "speaker" draw their replies.
-        strategies: whether the student is a strategist, and who else has one.
-        judges: the speakers that score what the scene's rules do not.
+        strategies: whether the student is a strategist, and the other strategists.
+        judges: the speakers that score the dimensions that the scene's rules do not.
         scored: "student": the student's seat; "all": every seat, for the record.
-        recorder: keeps the scenes that are played; None keeps none.
+        recorder: stores the played scenes; None stores none.
         options: those of `TaskEnvironment`.
     """
 
@@ -85,7 +84,7 @@ class SocialEnvironment(TaskEnvironment):
 
     @property
     def state(self) -> SceneState:
-        """The scene of the last `reset`, as it is now."""
+        """The present state of the scene."""
         return self._state
 
     def begin(self, instance: TaskInstance) -> Generator[Ask, str, Conversation]:
@@ -130,7 +129,7 @@ class SocialEnvironment(TaskEnvironment):
         if self._record is not None:
             self._record.ended(state)
         scores = yield from self._scores(problem, state)
-        self._state = state  # only now: a speaker that fails leaves it as it was
+        self._state = state  # only now: if a speaker fails, the state is unchanged
         goal = scores["goal"]
         return Outcome(
             messages,
@@ -149,7 +148,7 @@ class SocialEnvironment(TaskEnvironment):
     def _until_student_acts(
         self, problem: SocialProblem, state: SceneState
     ) -> Generator[Ask, str, SceneState]:
-        """The scene when it is the student's turn, or over for it."""
+        """Play until it is the student's turn, or its scene is over."""
         seat = problem.seat
         while state.acting and seat in state.present and seat not in state.acting:
             state = yield from self._turn(problem, state, {}, {})
@@ -164,7 +163,7 @@ class SocialEnvironment(TaskEnvironment):
         students: Mapping[int, Action],
         notes: Mapping[int, str],
     ) -> Generator[Ask, str, SceneState]:
-        """The scene after a turn in which the others act, too, where it is their turn."""
+        """The scene after a turn in which the others act, too, if it is their turn."""
         actions = dict(students)
         for seat in state.acting:
             if seat == problem.seat:
@@ -188,7 +187,7 @@ class SocialEnvironment(TaskEnvironment):
         return strategies.advised(state, seat, reply)
 
     def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, str, Action]:
-        """What a speaker does for the seat."""
+        """The action of a speaker for the seat."""
         text = yield Ask(who, seat_conversation(state, seat), self._partner_sampling)
         try:
             return read_action(text, self._rules.kinds)
@@ -196,7 +195,7 @@ class SocialEnvironment(TaskEnvironment):
             raise SpeakerError(f"{who}: invalid action: {error}") from None
 
     def _told(self, state: SceneState, seat: int, new: Sequence[Event]) -> tuple[Message, ...]:
-        """What the student hears; nothing if the scene is over and nothing happened."""
+        """The messages to the student; empty if the scene is over and there are no events."""
         lines = self._strategies.students_lines(state.cast, seat, new)
         is_news = any(role == "user" for role, _ in lines)
         if not is_news and (state.ending is not None or seat not in state.present):
@@ -206,7 +205,7 @@ class SocialEnvironment(TaskEnvironment):
     def _scores(
         self, problem: SocialProblem, state: SceneState
     ) -> Generator[Ask, str, dict[str, float]]:
-        """The dimensions of the student's seat; what is scored goes into the record.
+        """The dimensions of the student's seat; the scores are also stored in the scene's record.
 
         Raises:
             SpeakerError: if the judges give no verdict.
@@ -222,7 +221,7 @@ class SocialEnvironment(TaskEnvironment):
 def make_default(
     instances: Sequence[TaskInstance] | None = None, **options: Any
 ) -> SocialEnvironment:
-    """What `gymnasium.make("dataenvgym/Social-v0")` makes: by default, negotiations (validation).
+    """Make `dataenvgym/Social-v0`: by default, with negotiations (validation).
 
     Args:
         options: those of `SocialEnvironment`.

@@ -24,12 +24,12 @@ GREEDY = SamplingParameters(max_tokens=32)
 
 
 class PocketSocialTask(Task):
-    """Scenes of pocket social, the skills in equal shares, with scripted partners.
+    """Scenes of pocket social, with equal shares of the skills and scripted partners.
 
     Args:
-        n_train, n_validation, n_test: how many scenes each split has.
-        seed: which scenes. The default evaluation sets are those of the published figures.
-        turn_limit: of all seats together.
+        n_train, n_validation, n_test: number of scenes in each split.
+        seed: selects the scenes. The published figures use the default.
+        turn_limit: for all seats together.
         role, strategists, strategy_max_words, strategy_format, strategy_sampling: who writes
             strategies (see `strategies.Strategies`).
         partner_sampling: how the speaker "speaker" draws its replies.

@@ -1,7 +1,8 @@
-"""Scenes without end: small negotiations, trades, favors and secrets, drawn by skill.
+"""Generated scenes: small negotiations, trades, favors and secrets, drawn by skill.
 
-`task=pocket_social` puts them in one line each, and `task=social task.scenes=procedural` with the
-usual introduction. The outcome is scored by rule, and the others are scripted (`villagers`).
+`task=pocket_social` poses them in one line each, `task=social task.scenes=procedural` with the
+usual introduction. The outcome is scored by rule, and the other characters are scripted
+(`villagers`).
 
 Training, validation and test never share operands: things, places, people and digits.
 """
@@ -40,8 +41,8 @@ class ProceduralScenes(OperandFamily[ProceduralProblem]):
 
     Args:
         name: of its task.
-        terse: whether its scenes are put in one line.
-        is_scripted: whether the others in its instances are, or the speaker "partner".
+        terse: whether its scenes are posed in one line.
+        is_scripted: whether the other characters are scripted, or played by the speaker "partner".
     """
 
     pools = POOLS
@@ -68,7 +69,7 @@ class ProceduralScenes(OperandFamily[ProceduralProblem]):
         return question, partial(self.instance_fields, problem, question)
 
     def instance_fields(self, problem: ProceduralProblem, question: str) -> Mapping[str, Any]:
-        """The fields of the instance of a question, beside it."""
+        """The fields of a question's instance, except the question."""
         data = problem.problem(question, terse=self.terse)
         if not self.is_scripted:
             data = data.model_copy(update={"partner": MODEL})
@@ -78,13 +79,13 @@ class ProceduralScenes(OperandFamily[ProceduralProblem]):
         }
 
     def steps(self, problem: ProceduralProblem) -> Conversation:
-        """What is said before the student's last message; others' opening words come first."""
+        """The messages before the student's last one, beginning with others' opening words."""
         return problem.lesson[:-1]
 
     def practice(self, skill: str, rng: np.random.Generator, *, symbols: bool) -> Exercise:
-        """A gold exercise, or one with a bad habit, or in which strategies are followed or written.
+        """A gold exercise, or one that shows a bad habit, or that follows or writes strategies.
 
-        Habits are practiced in plain words alone, and so do not spoil what is known in symbols.
+        Habits are practiced only in plain words, so they do not affect skills in symbols.
         """
         has_habit, drawn = bool(SKILLS[skill].habit), rng.random()
         if drawn < _GOLD and not (symbols and has_habit and drawn < _HABIT):
@@ -119,7 +120,7 @@ class ProceduralScenes(OperandFamily[ProceduralProblem]):
         return record
 
     def _opening(self, exercise: Exercise) -> str:
-        """What the student reads before anybody has said anything."""
+        """The first message of the student's prompt."""
         found = None if self.terse else self.find(exercise.question)
         if found is None:
             return exercise.question
@@ -133,10 +134,10 @@ _IN_WORDS = 0.7  # of the rows with strategies of skills in symbols
 
 
 def _advised(problem: ProceduralProblem, rng: np.random.Generator, *, writes: bool) -> Conversation:
-    """A scene in which strategies drawn at random are followed, from others' opening words on.
+    """A scene from others' opening words on, in which random strategies are followed.
 
     Args:
-        writes: whether the student is the strategist, and not the one who follows.
+        writes: whether the student is the strategist, not the one who follows.
     """
     known = problem.skill.strategies
     drawn = (known[int(rng.integers(len(known)))] for _ in count())

@@ -25,10 +25,10 @@ _LONG = re.compile(r"(?:^|\n\n)([^\n]+)\n\nYour goal: ([^\n]+)(?:\n|$)")
 
 
 class ProceduralDomain(SocialDomain):
-    """Scenes of a family, which it can play by itself, so that it judges records on them.
+    """Scenes of a family that it can play by itself, so that it can judge records on them.
 
     Args:
-        family: that the scenes belong to.
+        family: of the scenes.
         rules, options: see `SocialDomain`.
     """
 
@@ -38,16 +38,16 @@ class ProceduralDomain(SocialDomain):
 
     @property
     def family(self) -> ProceduralScenes:
-        """Whose exercises can be written."""
+        """The family of the exercises."""
         return self._family
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
-        """What earns the whole goal score."""
+        """The messages that earn the whole goal score."""
         found = self._family.find(instance.instruction)
         yield from super().gold_replies(instance) if found is None else found[0].replies
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
-        """All that the student said."""
+        """All messages of the student."""
         said = [m.content for m in completed.transcript if m.role == "assistant"]
         return "\n".join(said) or None
 
@@ -59,12 +59,12 @@ class ProceduralDomain(SocialDomain):
         return problem.model_copy(update={"id": id}) if problem and id else problem
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
-        """Whether what a record has the student say reaches the goal; None if that is unknown."""
+        """Whether the student's messages in a record reach the goal; None if that is unknown."""
         return all_hold([claim.holds(self._reaches_goal(claim)) for claim in claims_of(record)])
 
     def overlap_key(self, text: str) -> str:
         """Two scenes on the same operands are the same; without any, the same words."""
-        if text.startswith(("[", "(")):  # something that happens in a scene
+        if text.startswith(("[", "(")):  # an event in a scene
             return super().overlap_key(text)
         found = self._family.operands_in(self._question_in(text))
         return " ".join(sorted(found)) or super().overlap_key(text)
@@ -96,7 +96,7 @@ class ProceduralDomain(SocialDomain):
         )
 
     def _question_in(self, text: str) -> str:
-        """The question in a user message, without what has happened in the scene."""
+        """The question in a user message, without the events of the scene."""
         opening = self.prompt_template.instruction_in(text)
         if found := _LONG.search(opening):
             return f"{found[1]} {found[2]}"

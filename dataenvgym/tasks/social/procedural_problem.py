@@ -1,6 +1,6 @@
-"""A procedural scene: a skill and its operands, as a scene to be played, and how its student plays.
+"""A procedural scene: a skill and its operands, their scene, and the student's gold messages.
 
-Its scripted partners are always the same, so that what follows on a message is known beforehand.
+Its scripted partners always act the same, so the response to a message is known beforehand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LAST_SENTENCE = re.compile(r"(.+[.]) ([^.]+[.])")
 
 @dataclass(frozen=True)
 class ProceduralProblem(OperandProblem[ProceduralSkill]):
-    """A scene to be played, and how it is played well."""
+    """A scene to be played, and how to play it well."""
 
     @property
     def output(self) -> str:
@@ -41,12 +41,12 @@ class ProceduralProblem(OperandProblem[ProceduralSkill]):
 
     @property
     def seat(self) -> int:
-        """The student's."""
+        """The student's seat."""
         return int(self.skill.opens)
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """What the student says that earns the whole goal score, message by message."""
+        """The student's messages that earn the whole goal score, in order."""
         return tuple(message.content for message in self.lesson if message.role == "assistant")
 
     @cached_property
@@ -55,17 +55,17 @@ class ProceduralProblem(OperandProblem[ProceduralSkill]):
         return self.spoken(self.followed(self.skill.gold))
 
     def followed(self, plan: Sequence[str]) -> SceneState:
-        """The scene after the student followed strategies in turn; the last one goes on."""
+        """The scene after the student followed strategies in turn; the last one is repeated."""
         return followed_in(self, chain(plan, repeat(plan[-1])))
 
     def spoken(self, state: SceneState) -> Conversation:
-        """What was said, from others' opening words to the student's last message."""
+        """The conversation from others' opening words to the student's last message."""
         lines = speaker_lines(state.cast, self.seat, state.events)
         return self.after_opening(conversation_of(self.opening, lines))
 
     @cached_property
     def plain(self) -> SocialProblem:
-        """The scene in the first phrasing: what happens does not depend on it."""
+        """The scene in the first phrasing; its events do not depend on the phrasing."""
         return self.problem(self.opening)
 
     @property
@@ -74,13 +74,13 @@ class ProceduralProblem(OperandProblem[ProceduralSkill]):
         return self.worded(self.skill.phrasings[0])
 
     def after_opening(self, conversation: Conversation) -> Conversation:
-        """What follows on `opening`, up to the student's last message."""
+        """The messages after `opening`, up to the student's last one."""
         first, *others, _ = conversation
         told = first.content.removeprefix(self.opening).strip()
         return (*([Message(role="user", content=told)] if told else []), *others)
 
     def problem(self, question: str, *, terse: bool = True) -> SocialProblem:
-        """The scene as a question in plain words puts it."""
+        """The scene for a question in plain words."""
         parts = _LAST_SENTENCE.fullmatch(question)
         scenario, goal = parts.groups() if parts else (question, _NO_GOAL)
         rules = self.skill.rules(self.operands)
@@ -111,7 +111,7 @@ def _begun(problem: SocialProblem) -> SceneState:
 
 
 def _after_turn(problem: SocialProblem, state: SceneState, text: str) -> SceneState:
-    """The scene after a message of the student's, when it is its turn again, or over for it."""
+    """The scene after a message of the student, when it is its turn again or its scene is over."""
     try:
         state = state.after({problem.seat: read_action(text)})
     except InvalidActionText as error:
@@ -129,7 +129,7 @@ def _until_turn(problem: SocialProblem, state: SceneState) -> SceneState:
 def followed_in(
     problem: ProceduralProblem, plan: Iterator[str], *, advised: bool = False
 ) -> SceneState:
-    """The scene after the student followed strategies, which it may have been advised in words."""
+    """The scene after the student followed strategies; they may be part of a conversation."""
     state, seat = _begun(problem.plain), problem.seat
     while seat in state.acting:
         strategy = next(plan)

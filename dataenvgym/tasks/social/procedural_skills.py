@@ -1,11 +1,11 @@
-"""The skills of the procedural scenes: what one wants in them, what gets it, and who is there.
+"""The skills of the procedural scenes: the goals, the strategies that reach them, the partners.
 
 A phrasing names its operands: `{a}`, `{b}`, `{c}` are things, `{x}` is a place, `{p}` and `{q}` are
 people, `{k}` and `{m}` are digits. Its last sentence is the goal, the rest is the situation. It has
-at most twelve words, so that two problems never share a long run of them.
+at most twelve words, so two problems never share a long run of words.
 
-What the situation does not say (what the others offer, which thing they need) depends on the
-operands alone.
+Facts that the situation does not state (the others' offers, the thing that they need) depend only
+on the operands.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ Rules = dict[str, Any]
 
 @dataclass(frozen=True)
 class ProceduralSkill(OperandSkill):
-    """What one may want in a scene.
+    """A goal in a scene, and how to reach it.
 
     Attributes:
         gold: the strategies (see `moves`) that earn the whole goal score, turn by turn.
         others: strategies that can be followed in such a scene, and earn less.
-        scene: the outcomes that score it, from the operands and a generator that they seed.
-        partner: the manner of the others (see `villagers`).
+        scene: the outcomes that score it, from the operands and a generator seeded by them.
+        partner: the manner of the other characters (see `villagers`).
         opens: whether another character speaks first.
-        habit: the strategies of a student that knows no better; empty if it has no bad habit.
-        digits: all pairs (k, m) that may occur; one of a digit alone has it twice.
+        habit: the strategies of a student with a bad habit; empty if the skill has none.
+        digits: all possible pairs (k, m); a single digit is twice in its pair.
     """
 
     gold: tuple[str, ...]
@@ -70,7 +70,7 @@ class ProceduralSkill(OperandSkill):
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """Those that can be followed in its scenes."""
+        """All strategies that can be followed in its scenes."""
         return tuple(dict.fromkeys((*self.gold, *self.others)))
 
     def draw(self, rng: np.random.Generator) -> Operands:
@@ -92,7 +92,7 @@ class ProceduralSkill(OperandSkill):
         }
 
     def rules(self, operands: Operands) -> Rules:
-        """The fields of the scene that its operands decide."""
+        """The fields of the scene that depend on its operands."""
         rng = derive_rng(0, "procedural scenes", self.name, *operands.values())
         return self.scene(rng, **operands)
 

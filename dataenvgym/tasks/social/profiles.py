@@ -119,7 +119,7 @@ class AgeRange(Model):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.least > self.most:
-            raise ValueError(f"from {self.least} to {self.most} is no age at all")
+            raise ValueError(f"from {self.least} to {self.most} is not a range of ages")
         return self
 
 

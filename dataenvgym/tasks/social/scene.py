@@ -1,7 +1,7 @@
-"""The state of a scene in progress: who is there, and what each seat has seen.
+"""The state of a scene in progress: its characters, and the events that each seat has seen.
 
-States are values: `after` gives the next one and leaves the state as it is. Nothing here asks a
-model.
+States are values: `after` returns the next one and does not change the state. No model is asked
+here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Cast:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The true name of each seat; those of the same name are told apart by their seats."""
+        """The true name of each seat; equal names are numbered."""
         return _told_apart(character.name for character in self.characters)
 
     @cached_property
@@ -51,11 +51,11 @@ class Cast:
             yield character.name if seat == viewer else seen.get("name", f"Person {seat + 1}")
 
     def label(self, seat: int, viewer: int) -> str:
-        """What a viewer calls a seat: its name, or "Person 2" if they are strangers."""
+        """The viewer's name for a seat: its name, or "Person 2" if they are strangers."""
         return self._labels[viewer][seat]
 
     def seat_called(self, label: str, viewer: int) -> int | None:
-        """The seat that a viewer calls so (in any case); None if there is none."""
+        """The seat that a viewer calls by this name (in any case); None if there is none."""
         wanted = " ".join(label.casefold().split())
         labels = self._labels[viewer]
         return next((seat for seat in self.seats if labels[seat].casefold() == wanted), None)
@@ -63,15 +63,15 @@ class Cast:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a scene.
+    """An event in a scene.
 
     Attributes:
         turn: from 0.
-        seat: who did it, or whom a note is for.
-        to: the seats that it was for; empty for everybody.
+        seat: the actor, or the receiver of a note.
+        to: the recipients; empty for everybody.
         gone: the seats that had left before this turn.
-        note: what the scene tells this seat alone; "" for an action.
-        strategist: of a note: "wrote", it is a strategy for this seat; "reads", it is for the
+        note: a message from the scene to this seat alone; "" for an action.
+        strategist: of a note: "wrote" is a strategy for this seat; "reads" is a message for the
             strategist of this seat alone (see `strategies`).
     """
 
@@ -85,11 +85,11 @@ class Event:
 
     @property
     def is_said(self) -> bool:
-        """Whether it is words, those of a seat that leaves included."""
+        """Whether it is words, also the words of a seat that leaves."""
         return not self.note and self.action.kind in (ActionKind.SPEAK, ActionKind.LEAVE)
 
     def reaches(self, seat: int) -> bool:
-        """Whether a seat notices it: its own actions, and others' if it is there and may."""
+        """Whether a seat notices it: it acts itself, or it is present and a recipient."""
         if self.note:
             return seat == self.seat and self.strategist != "reads"
         if seat == self.seat:
@@ -98,7 +98,7 @@ class Event:
 
 
 class InvalidRecipient(DataEnvGymError):
-    """Recipients that cannot be; the message is meant for the speaker."""
+    """Invalid recipients; the message is meant for the speaker."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class SceneState:
 
     Attributes:
         seed: of the random order of turns.
-        events: what happened, in order; `none` is not recorded.
+        events: in order; `none` is not recorded.
         present: the seats that have not left, in ascending order.
-        n_turns: that are over.
+        n_turns: number of finished turns.
         n_stale: stale turns in a row.
-        last: the seat whose turn was the last one.
+        last: the seat of the last turn.
     """
 
     cast: Cast
@@ -125,7 +125,7 @@ class SceneState:
 
     @classmethod
     def begin(cls, cast: Cast, rules: Rules | None = None, *, seed: int = 0) -> SceneState:
-        """The scene before anybody has done anything."""
+        """The scene before any action."""
         return cls(cast, rules or Rules(), seed, present=tuple(cast.seats))
 
     @cached_property
@@ -145,12 +145,12 @@ class SceneState:
     ) -> SceneState:
         """The scene one turn later.
 
-        The action of a seat whose turn it is not is not recorded. An action with recipients that
-        cannot be is not recorded either: its seat gets a note.
+        The action of a seat whose turn it is not is not recorded. An action with invalid recipients
+        is not recorded either: its seat gets a note.
 
         Args:
-            actions: of the seats; one that is not named does nothing.
-            notes: what the scene tells a seat in this turn.
+            actions: of the seats; seats without an action do nothing.
+            notes: messages from the scene to single seats in this turn.
 
         Raises:
             ValueError: if the scene is over.
@@ -198,7 +198,7 @@ class SceneState:
 
 
 def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
-    """The names without markup of the scene, no two alike: "Ann Lee", "Ann Lee (2)"."""
+    """The names without markup of the scene, all different: "Ann Lee", "Ann Lee (2)"."""
     found: list[str] = []
     for seat, name in enumerate(names):
         plain = " ".join(name.replace("[", "(").replace("]", ")").replace(";", ",").split())

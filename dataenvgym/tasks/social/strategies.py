@@ -125,7 +125,7 @@ class Strategies:
         idle = [who for who in others if who not in judges and not asked.get(who)]
         if idle:
             warn_run(
-                f"task.others has {', '.join(idle)}, which nobody asks with partner={partner!r}, "
+                f"task.others has {', '.join(idle)}, never asked with partner={partner!r}, "
                 f"role={self.role!r} and strategists={list(self.strategists)}: change that, or "
                 "leave them out"
             )

@@ -177,7 +177,7 @@ def _warn_if_greedy(
     sampling: SamplingParameters,
     partner_sampling: SamplingParameters,
 ) -> None:
-    """Warn of another trial whose scenes have no seeds, if nobody in them draws what to say."""
+    """Warn of another trial that may repeat trial 0: its scenes use no seeds, nor do replies."""
     used = [sampling]
     if partner == MODEL or strategies.student_advises:
         used.append(partner_sampling)
@@ -185,9 +185,8 @@ def _warn_if_greedy(
         used.append(strategies.sampling)
     if not any(SamplingParameters.model_validate(each).temperature for each in used):
         warn_run(
-            f"trial is {trial}, and nobody draws what to say (every temperature is 0), so scenes "
-            "may go as in trial 0: set task.sampling.temperature or "
-            "task.partner_sampling.temperature"
+            f"trial is {trial}, and every temperature is 0, so its scenes may repeat those of "
+            "trial 0: set task.sampling.temperature or task.partner_sampling.temperature"
         )
 
 

@@ -65,7 +65,7 @@ def score(
         for name in problem.basis
     }
     if not parts:
-        raise EvaluationError("the basis is empty, expected one component at least")
+        raise EvaluationError("the basis is empty, expected at least one component")
     return prod(parts.values()), parts
 
 

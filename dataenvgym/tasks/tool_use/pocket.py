@@ -1,8 +1,8 @@
 """Pocket tools: the small, seeded, procedural family of the tool-use domain.
 
-A request in plain words, one to three calls that change the village or look into it, a short final
-answer: 20 skills in 5 categories. What the village is like in a problem depends on the problem's
-operands alone, so that a question can be read back.
+The student gets a request in plain words, makes one to three calls that change or inspect the
+village, and gives a short final answer: 20 skills in 5 categories. The state of the village in a
+problem depends only on the problem's operands, so a question can be parsed.
 
 Training, validation and test never share operands: goods, places and digits.
 """
@@ -44,11 +44,11 @@ GREEDY = SamplingParameters(max_tokens=64)
 
 
 class PocketToolsTask(Task):
-    """Problems of pocket tools, the skills in equal shares.
+    """Problems of pocket tools, with equal shares of the skills.
 
     Args:
-        n_train, n_validation, n_test: how many problems each split has.
-        seed: which problems. The default evaluation sets are those of the published figures.
+        n_train, n_validation, n_test: number of problems in each split.
+        seed: selects the problems. The published figures use the default.
         max_turns, max_errors, count_errors, system_prompt, template: see `ToolUseDomain`.
         sampling: how the student answers. The pocket student's longest message takes nine tokens, a
             call as JSON about 40.
@@ -88,7 +88,7 @@ class PocketToolsTask(Task):
 
 
 class PocketToolsDomain(ToolUseDomain):
-    """Problems of the village that it can solve by itself, so that it judges records on them."""
+    """Problems of the village that it can solve by itself, so that it can judge records on them."""
 
     @property
     def family(self) -> PocketTools:
@@ -130,11 +130,11 @@ class PocketToolsDomain(ToolUseDomain):
 
 @dataclass(frozen=True)
 class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
-    """What is to be done in the village, and how the village is before."""
+    """A task in the village, and the state of the village before it."""
 
     @property
     def output(self) -> str:
-        """The student's last message: the answer, or `done` where none has to be given."""
+        """The student's last message: the answer, or `done` if none is required."""
         return DONE if self._solution[1] is None else f"#### {self._solution[1]}"
 
     @property
@@ -153,7 +153,7 @@ class PocketToolsProblem(OperandProblem[PocketToolsSkill]):
 
     @cached_property
     def _changes(self) -> dict[str, Any]:
-        """How the village differs from its initial state: where the goods are, and offers."""
+        """The differences of the village from its initial state: places of goods, and offers."""
         goods = [v for v in self.operands.values() if v in GOODS]
         places = [v for v in self.operands.values() if v in PLACES]
         rng = derive_rng(0, "pocket-tools", *self.operands.values())

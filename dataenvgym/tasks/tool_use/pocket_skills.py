@@ -2,7 +2,7 @@
 
 A phrasing names its operands: `{a}`, `{b}`, `{c}` are goods, `{x}` and `{y}` places, `{k}`, `{m}`
 and `{n}` digits. A solution is a generator: it yields calls, receives their results, and returns
-the final answer, or None if nothing has to be said.
+the final answer, or None if no answer is required.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Solving = Generator[ToolCall, str, str | None]
 
 @dataclass(frozen=True)
 class PocketToolsSkill(OperandSkill):
-    """What is asked for in the village, and the calls that do it."""
+    """A request in the village, and the calls that fulfill it."""
 
     solve: Callable[..., Solving]
 
@@ -72,7 +72,7 @@ def _rung(k: int, m: int, n: int) -> Solving:
     return None
 
 
-# --- questions: what a call returns is the answer, or is compared ---------------------------------
+# --- questions: the result of a call is the answer, or is compared --------------------------------
 
 
 def _counted(a: str, x: str) -> Solving:
@@ -107,7 +107,7 @@ def _cheapest(a: str, x: str, y: str) -> Solving:
     return str(min(int(first), int(second)))
 
 
-# --- chains: what a call returns is an argument of the next one -----------------------------------
+# --- chains: the result of a call is an argument of the next one ----------------------------------
 
 
 def _joined(a: str, b: str) -> Solving:

@@ -117,7 +117,7 @@ def test_a_failed_start_may_be_tried_again(make, stand_in):
 
 
 def test_a_command_that_is_no_program_is_refused_by_name(make):
-    with pytest.raises(ConfigurationError, match="'no-such-vllm' is no program"):
+    with pytest.raises(ConfigurationError, match="'no-such-vllm' is not a program"):
         ask(make(command="no-such-vllm serve"))
 
 

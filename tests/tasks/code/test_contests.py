@@ -204,7 +204,7 @@ class Boom:
         (packed(Boom()), "it names builtins.print"),
         (packed([1, 2]), "a pickle of list, expected a text"),
         (packed("[1,"), "no JSON"),
-        (base64.b64encode(zlib.compress(b"garbage")).decode(), "unpacked|no pickle"),
+        (base64.b64encode(zlib.compress(b"garbage")).decode(), "unpacked|not a pickle"),
         (base64.b64encode(b"garbage").decode(), "cannot be unpacked"),
         ("no base64 at all!", "cannot be unpacked"),
     ],

@@ -132,7 +132,7 @@ def test_speakers_that_are_never_asked_are_named(options, idle, caplog):
     who = ("partner", "speaker", "strategist", "partner_strategist", "judge", "jury", "nobody")
     others = {name: ScriptedPredictor(lambda conversation: "Hm.") for name in who}
     SocialTask(**options, judges=("jury",), others=others)
-    assert f"task.others has {idle}, which nobody asks" in caplog.text
+    assert f"task.others has {idle}, never asked" in caplog.text
 
 
 def test_speakers_that_are_asked_need_no_warning(caplog):
@@ -153,7 +153,7 @@ def test_another_trial_in_which_nothing_draws_is_warned_of(options, caplog):
     SocialTask(**options)
     assert "trial" not in caplog.text
     SocialTask(**options, trial=1)
-    assert "trial is 1, and nobody draws" in caplog.text
+    assert "trial is 1, and every temperature is 0" in caplog.text
 
 
 @pytest.mark.parametrize(

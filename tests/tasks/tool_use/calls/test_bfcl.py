@@ -235,7 +235,7 @@ def test_a_bad_row_is_refused_naming_file_line_and_field(bfcl_files, file, chang
 def test_a_line_that_is_no_json_is_refused_naming_file_and_line(bfcl_files):
     with (bfcl_files / "BFCL_v4_parallel.json").open("a") as stream:
         stream.write("{oops\n")
-    with pytest.raises(InvalidInstanceError, match=r"BFCL_v4_parallel.json:5: no valid JSON"):
+    with pytest.raises(InvalidInstanceError, match=r"BFCL_v4_parallel.json:5: not valid JSON"):
         _ = whole(bfcl_files).instances
 
 

@@ -1,11 +1,11 @@
-"""Writes the problems that come with the worlds.
+"""Writes the problems of the shipped worlds.
 
     python -m dataenvgym.tasks.tool_use.worlds.writing
 
-writer    what the three have in common: phrases are taken in turn, rows are checked
+writer    shared by the three: takes phrases in turn, checks rows
 shop      the requests of a shop's customers
-calendar  what Mara wants of her calendar
-wallet    what Noor wants of her wallet
+calendar  Mara's requests to her calendar
+wallet    Noor's requests to her wallet
 
-The same code writes the same files. The audit (`dataenvgym worlds audit`) proves them.
+The same code writes the same files. The audit (`dataenvgym worlds audit`) checks them.
 """

@@ -26,7 +26,7 @@ def text_of(name: str) -> bytes:
 
 
 def main() -> None:
-    """Write the file of each world anew."""
+    """Write the file of each world again."""
     for name in WRITERS:
         write_bytes(Path(__file__).parents[1] / f"{name}.jsonl", text_of(name))
 

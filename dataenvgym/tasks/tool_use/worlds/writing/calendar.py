@@ -29,7 +29,7 @@ def write(w: Writer) -> None:
 
 
 def _at(day: int, clock: str) -> tuple[str, str]:
-    """A moment of January 2026, as tools take it and as Mara says it."""
+    """A time in January 2026, in the form of the tools and in Mara's words."""
     moment = datetime.fromisoformat(f"2026-01-{day:02}T{clock}")
     return moment.isoformat(), f"{moment:%A, %-d January at %-H:%M}"
 
@@ -225,7 +225,7 @@ def _facts(w: Writer) -> None:
 
 
 def _refuse(w: Writer) -> None:
-    """Forbidden by a rule: nothing changes, and the rule is named."""
+    """Requests that a rule forbids: nothing changes, and the answer names the rule."""
     requests = (
         (1, "Team breakfast", 'Take "Team breakfast" of this morning out of the calendar.'),
         (1, "Year-end closing", 'Add Lee Park to "Year-end closing" of last week.'),

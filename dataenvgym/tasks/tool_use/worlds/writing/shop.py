@@ -165,7 +165,7 @@ def _facts(w: Writer) -> None:
 
 
 def _refuse(w: Writer) -> None:
-    """Forbidden by a rule: nothing changes, and the rule is named."""
+    """Requests that a rule forbids: nothing changes, and the answer names the rule."""
     requests = (
         (1, 13, "I am Gus. Give my money back for the mirror, I return it today."),
         (1, 21, "Bob here. Cancel the kettle that you delivered in December."),

@@ -229,7 +229,7 @@ def _facts(w: Writer) -> None:
 
 
 def _refuse(w: Writer) -> None:
-    """Forbidden by a rule: nothing changes, and the rule is named."""
+    """Requests that a rule forbids: nothing changes, and the answer names the rule."""
     requests: tuple[tuple[int, str, tuple[Call, ...]], ...] = (
         (1, "Pay 1,450 to Hillside Rent.", (_find(3),)),
         (1, "Maple School gets 1,001 today.", (_find(14),)),

@@ -9,7 +9,7 @@ from typing import Any
 
 Call = tuple[str, Mapping[str, Any]]
 Options = dict[str, Any]
-"""Arguments of `Writer.add` that are passed on."""
+"""Further arguments of `Writer.add`."""
 
 
 class Writer:
@@ -46,7 +46,7 @@ class Writer:
             phrases: ways to ask, with `{words}` in braces; the problems of a skill take turns.
             gold: the calls.
             basis: of the score; by default the state, and the words if any are required.
-            assertions: check, arguments, and its expected result in the end.
+            assertions: check, arguments, and its expected result at the end.
         """
         number = self._counts[skill]
         self._counts[skill] += 1
@@ -71,9 +71,9 @@ class Writer:
 
 
 def answers(detail: str, *later: str) -> dict[str, Any]:
-    """A user who tells a detail when asked, then wants what comes later, one after the other.
+    """A user who tells a detail when asked, then makes further requests one after the other.
 
-    Every message without a question mark is taken for news that the last wish is fulfilled.
+    Every message without a question mark is taken to mean that the last request is fulfilled.
     """
     wishes = [detail, *later]
     states: dict[str, list[dict[str, Any]]] = {"start": [{"say": detail, "then": "wish 1"}]}
