@@ -39,6 +39,7 @@ from dataenvgym.evaluation_runs.directory import (
 )
 from dataenvgym.evaluation_runs.evaluated_run import Student, compose_for_run, student_of
 from dataenvgym.evaluation_runs.evaluation import Evaluation
+from dataenvgym.evaluation_runs.scene_lengths import refuse_long_scenes
 from dataenvgym.evaluation_runs.scenes import Scenes, episodes_of, scenes_of
 from dataenvgym.evaluation_runs.splits import default_split, on_split, problems_of
 from dataenvgym.format_version import raise_format
@@ -130,10 +131,11 @@ def run_evaluation(
     doubt = _doubt(files, task, config) if was_drawn else None
     if not was_drawn:
         instances = instances_of(task, samples, limit)
-        if scenes is not None:
-            scenes.check(task_of(task), instances or ())
         settings.problems = problems_of(task, limit)
         predictor = student.build(config)
+        if scenes is not None:
+            scenes.check(task_of(task), instances or ())
+            refuse_long_scenes(task_of(task), predictor, instances or ())
         with ExitStack() as stack:
             # they were made with the task, and nothing asks them after that
             stack.callback(close_speakers, getattr(task, "others", None) or {})

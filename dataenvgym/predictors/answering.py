@@ -27,6 +27,24 @@ class Answering:
     batch_size: int
     threads: int
 
+    def refusals(
+        self, student: AdaptedStudent, conversations: Sequence[Conversation]
+    ) -> list[Failure | None]:
+        """The failures of conversations that the student cannot answer; nothing is computed."""
+        return [
+            p if isinstance(p, Failure) else None for p in self._prompts(student, conversations)
+        ]
+
+    def _prompts(
+        self, student: AdaptedStudent, conversations: Sequence[Conversation]
+    ) -> list[list[int] | Failure]:
+        from dataenvgym.predictors.generation import context_length
+        from dataenvgym.predictors.prompts import encode_prompts
+
+        context = context_length(student.model)
+        tokenizer = student.base.tokenizer
+        return encode_prompts(tokenizer, conversations, self.tool_format, context=context)
+
     def replies(
         self,
         student: AdaptedStudent,
@@ -44,11 +62,9 @@ class Answering:
                 "leave it out, or use a predictor with a server"
             )
         from dataenvgym.predictors.generation import context_length
-        from dataenvgym.predictors.prompts import encode_prompts
 
         context = context_length(student.model)
-        tokenizer = student.base.tokenizer
-        prompts = encode_prompts(tokenizer, conversations, self.tool_format, context=context)
+        prompts = self._prompts(student, conversations)
         answered = [prompt for prompt in prompts if not isinstance(prompt, Failure)]
         limits = [
             sampling.max_tokens if context is None else min(sampling.max_tokens, context - n)

@@ -109,6 +109,14 @@ class InProcessPredictor(RemembersFormer):
         with self._lock:
             return self._answering.replies(self._student, conversations, sampling)
 
+    def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
+        """The failure of each conversation that could not be answered; None for the others.
+
+        Nothing is answered: it says before an evaluation that its problems are too long.
+        """
+        with self._lock:
+            return self._answering.refusals(self._student, conversations)
+
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, run the trainer, load the adapter.
 

@@ -296,3 +296,14 @@ def test_a_store_that_is_named_once_all_scenes_are_played_gets_nothing_and_that_
     again = scenes("--limit", "2", "name=e", "store=files")
     assert again.code == 0
     assert "store= keeps scenes as they are played, and all were" in again.out
+
+
+@pytest.mark.slow
+def test_the_pocket_math_student_has_no_room_for_scenes_and_is_told_what_to_choose(
+    dataenvgym, folder
+):
+    result = dataenvgym("eval", "task=social")
+    assert (result.code, result.out) == (2, "")
+    assert "scenes cannot begin with this student: the prompt has" in result.err
+    assert "Choose task=pocket_social" in result.err
+    assert not (folder / "evaluations").exists()

@@ -117,6 +117,14 @@ def test_a_reply_that_is_cut_off_says_so(predictor: InProcessPredictor) -> None:
     assert any(isinstance(reply, Reply) and reply.finish_reason == "stop" for reply in longer)
 
 
+def test_what_is_too_long_is_known_without_an_answer(predictor: InProcessPredictor) -> None:
+    long, short = ((Message(role="user", content="x" * n),) for n in (200, 20))
+    refused, accepted = predictor.refusals([long, short])
+    assert refused is not None
+    assert "leaves no room for a reply" in refused.reason
+    assert accepted is None
+
+
 def test_what_is_too_long_fails_alone(predictor: InProcessPredictor) -> None:
     long = (Message(role="user", content="x" * 200),)
     near = (Message(role="user", content="x" * 120),)  # 123 of 128 tokens: room for 5
