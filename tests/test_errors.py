@@ -7,5 +7,5 @@ from dataenvgym.errors import ConfigurationError, check_at_least
 
 def test_the_first_option_below_its_least_value_is_named():
     check_at_least(1, samples=1, tries=2.5)
-    with pytest.raises(ConfigurationError, match="^tries is 0, expected 1 or more$"):
+    with pytest.raises(ConfigurationError, match=r"^tries is 0, expected 1 or more$"):
         check_at_least(1, samples=1, tries=0, rounds=-1)
