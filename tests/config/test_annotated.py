@@ -25,8 +25,8 @@ def test_what_is_printed_reads_back_as_the_same_configuration(overrides):
 def test_it_keeps_the_comments_of_the_files_above_and_behind_what_they_are_about():
     text = annotated_yaml(RICH)
     for line in (
-        "seed: 0  # every random choice derives from it",
-        "  model: ???  # its name there; on Azure, that of your deployment",
+        "seed: 0  # all random choices derive from it",
+        "  model: ???  # the model's name on the server; on Azure, your deployment",
         "      samples: 0  # tries besides the greedy answer",
         "  # agent/engine=llm: A language model writes the records: needs a teacher, such",
         "# trainer/devices=one_gpu: The first GPU",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dataenvgym.environments import SkillList
@@ -9,6 +11,8 @@ from dataenvgym.episodes import run_episode
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+
+from .killing import FilesLeft, Killed
 
 SKILLS = {"[red]shout": "loud", "whisper": "quiet", "hum": "quiet"}
 
@@ -137,3 +141,19 @@ def make_agent():
 @pytest.fixture
 def make_student_of_echo():
     return Student
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """Says how many files may still appear; the writer of the next one is killed."""
+    files, replace = FilesLeft(), Path.replace
+
+    def dying(self, target):
+        files.left -= 1
+        if files.left < 0:
+            raise Killed
+        files.seen.append(Path(target).name)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", dying)
+    return files

@@ -19,6 +19,8 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, read_jsonl, write_json
 from dataenvgym.workspace import locked
 
+from .killing import Killed
+
 
 def contents(folder: Path) -> dict[str, object]:
     """All files of a run, without the log and without times."""
@@ -133,35 +135,20 @@ def test_more_iterations_extend_a_finished_run(play, tmp_path):
     assert found == expected
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: after it no file is renamed into its place any more."""
-
-
-def test_killed_before_any_file_appears_a_run_goes_on_to_the_same_end(play, tmp_path, monkeypatch):
-    replace = Path.replace
-    left = 10**6
-
-    def dying(self, target):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Killed
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", dying)
+def test_killed_before_any_file_appears_a_run_goes_on_to_the_same_end(play, tmp_path, files):
     play(tmp_path / "whole", iterations=2)
     expected = contents(tmp_path / "whole")
-    n_files = 10**6 - left
+    n_files = len(files.seen)
     for survived in range(n_files):
         run = tmp_path / f"killed-{survived}"
-        left = survived
+        files.left = survived
         with pytest.raises(Killed):
             play(run, iterations=2)
-        left = survived // 2  # once more, in the resumed run
+        files.left = survived // 2  # once more, in the resumed run
         try:
             play(run, iterations=2)
         except Killed:
-            left = 10**6
+            files.allow_all()
             play(run, iterations=2)
         assert contents(run) == expected, f"killed before file {survived}"
     assert n_files > 20

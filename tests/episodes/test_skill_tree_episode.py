@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dataenvgym.agents import Agent, AlternatingPolicy, PocketEngine, RandomPolicy, TreeAgent
@@ -15,6 +13,8 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.storage import read_json
 from dataenvgym.tasks.math.pocket import PocketMathTask
+
+from .killing import Killed
 
 AGENTS = ("skill_tree", "skill_tree_fill_balanced", "skill_tree_random", "skill_tree_configurable")
 
@@ -75,40 +75,24 @@ class CountingEngine(PocketEngine):
         self.written = state["written"]
 
 
-class Killed(BaseException):
-    """Ends a run like a kill: no handler catches it."""
-
-
-def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(
-    tmp_path, monkeypatch
-):
-    replace, left, seen = Path.replace, 10**6, []
-
-    def dying(self, target):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Killed
-        seen.append(Path(target).name)
-        return replace(self, target)
-
+def test_killed_before_any_file_of_an_iteration_a_run_resumes_to_the_same_end(tmp_path, files):
     def forests(folder):
         names = ("action", "plan", "engine", "forest")
         files = [folder / "iterations/001" / f"{name}.json" for name in names]
         files += [folder / "iterations/001" / f"{name}.jsonl" for name in ("records", "trained")]
         return [file.read_bytes() for file in files]
 
-    monkeypatch.setattr(Path, "replace", dying)
     play(tmp_path / "whole", engine=CountingEngine(PocketMathTask()), iterations=1)
     expected = forests(tmp_path / "whole")
+    seen = [*files.seen]
     first, last = seen.index("action.json"), len(seen) - seen[::-1].index("iteration.json")
     assert last - first > 8
     for survived in range(first, last):
         run = tmp_path / f"killed-{survived}"
-        left = survived
+        files.left = survived
         with pytest.raises(Killed):
             play(run, engine=CountingEngine(PocketMathTask()), iterations=1)
-        left = 10**6
+        files.allow_all()
         play(run, engine=CountingEngine(PocketMathTask()), iterations=1)
         assert forests(run) == expected, f"killed before {seen[survived]}"
 

@@ -19,9 +19,7 @@ from dataenvgym.errors import BrokenFileError, EvaluationError, RunDirectoryErro
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, read_jsonl
 
-
-class Killed(BaseException):
-    """Stands for SIGKILL: after it no file is renamed into its place any more."""
+from .killing import Killed
 
 
 def contents(folder: Path) -> dict[str, object]:
@@ -130,28 +128,17 @@ def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
 
 @pytest.mark.slow
 def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
-    play, tmp_path, monkeypatch, noisy
+    play, tmp_path, files, noisy
 ):
-    replace = Path.replace
-    left = 10**6
-
-    def dying(self, target):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Killed
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", dying)
     play(tmp_path / "whole", iterations=2, **noisy())
     expected = contents(tmp_path / "whole")
     assert "warnings.jsonl" in expected
-    for survived in range(10**6 - left):
+    for survived in range(len(files.seen)):
         run = tmp_path / f"killed-{survived}"
-        left = survived
+        files.left = survived
         with pytest.raises(Killed):
             play(run, iterations=2, **noisy())
-        left = 10**6
+        files.allow_all()
         play(run, iterations=2, **noisy())
         assert contents(run) == expected, f"killed before file {survived}"
 

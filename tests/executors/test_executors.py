@@ -24,6 +24,8 @@ from dataenvgym.executors.errors import CarriedError
 from dataenvgym.executors.worker import Order, WorkerContext, _ending_without, run_order
 from dataenvgym.storage import read_json
 
+from ..waiting import wait_for
+
 RAY = pytest.param("ray", marks=pytest.mark.slow)
 FRAGILE = "agent._target_=my_students.Fragile"
 ENDLESS = "agent._target_=my_students.Endless"
@@ -32,13 +34,6 @@ elsewhere = pytest.mark.parametrize("executor", ["processes", RAY], indirect=Tru
 
 def status_of(episode):
     return read_json(episode.directory / "summary.json")["status"]
-
-
-def wait_for(condition, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def test_it_is_an_executor(executor):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from multiprocessing import Pipe
 from threading import Thread
 
@@ -19,6 +18,8 @@ from dataenvgym.executors import ProcessExecutor
 from dataenvgym.executors.worker import Relay
 from dataenvgym.progress import ProgressMessage, listening, tell
 from dataenvgym.storage import read_json
+
+from ..waiting import wait_for
 
 
 def test_workers_are_as_many_as_there_are_cores_for_the_students():
@@ -107,14 +108,6 @@ class Sleepy(Agent):
         Path(f"pid-{os.getpid()}").touch()
         time.sleep(300)
 """
-
-
-def wait_for(condition, seconds: float = 60.0):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-    return value
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.storage import hash_files, read_json, read_jsonl
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+
+from ..waiting import wait_for
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
@@ -309,10 +310,3 @@ def is_running(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-
-
-def wait_for(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} seconds"
-        time.sleep(0.05)

@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -19,6 +17,8 @@ from dataenvgym.external.processes import (
     is_alive,
     last_lines,
 )
+
+from ..waiting import wait_for
 
 STUBBORN = (
     "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
@@ -37,13 +37,6 @@ def is_gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def wait_for(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} seconds"
-        time.sleep(0.02)
 
 
 def started(*command: str) -> tuple[subprocess.Popen[str], int]:

@@ -9,7 +9,8 @@ import pytest
 
 from dataenvgym.sandbox import Sandbox, open_sandbox
 
-from .waiting import eventually, processes_with
+from ..waiting import eventually
+from .watching import processes_with
 
 
 @pytest.fixture(scope="session")

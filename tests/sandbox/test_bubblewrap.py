@@ -23,7 +23,8 @@ import pytest
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
 
-from .waiting import eventually, once, processes_with
+from ..waiting import eventually
+from .watching import once, processes_with
 
 BOMB = "import os\nwhile True: os.fork()"
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,7 +70,7 @@ def is_zygote(process: psutil.Process) -> bool:
 
 def settled(count: int, *, within: float = 30.0) -> bool:
     """Whether by some moment we have no more than so many descendants."""
-    return eventually(lambda: len(descendants()) <= count, within=within)
+    return eventually(lambda: len(descendants()) <= count, seconds=within)
 
 
 def is_burning(zygote: psutil.Process) -> bool:

@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
@@ -16,6 +15,8 @@ import pytest
 from dataenvgym.scoring.pool import WorkerPool, shared_pool
 from dataenvgym.scoring.process import WorkerRequest
 from dataenvgym.scoring.worker import MEMORY_LIMIT, _reply
+
+from ..waiting import wait_for
 
 LN = WorkerRequest(r"\ln 4", r"2\ln 2")
 HANGING = WorkerRequest("5", "9^{9^{9^{9}}}+1")
@@ -49,15 +50,6 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-def _eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def _at_work(pool: WorkerPool) -> int:
     """How many workers are lent to a caller."""
     return len(pool._workers) - len(pool._idle)
@@ -80,7 +72,7 @@ def test_a_hanging_worker_is_killed_and_holds_up_no_neighbor(pool: WorkerPool) -
     done = threading.Event()
     hanging = threading.Thread(target=lambda: (pool.run([HANGING], 3.0), done.set()))
     hanging.start()
-    assert _eventually(lambda: _at_work(pool) == 1)
+    wait_for(lambda: _at_work(pool) == 1)
     replies = pool.run(_logs(6), LIMIT)
     assert not done.is_set()
     assert [reply.value for reply in replies] == _expected(6)
@@ -102,7 +94,7 @@ def test_a_worker_that_died_while_idle_is_replaced(pool: WorkerPool) -> None:
     pids = pool.worker_pids()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    assert _eventually(lambda: not any(map(_is_running, pids)))
+    wait_for(lambda: not any(map(_is_running, pids)))
     assert pool.run([LN], LIMIT)[0].value is True
 
 
@@ -111,7 +103,7 @@ def test_a_worker_that_dies_at_work_fails_its_request_only(pool: WorkerPool) -> 
     results = []
     thread = threading.Thread(target=lambda: results.extend(pool.run([HANGING, HANGING], LIMIT)))
     thread.start()
-    assert _eventually(lambda: _at_work(pool) == 2)
+    wait_for(lambda: _at_work(pool) == 2)
     for pid in pool.worker_pids():
         os.kill(pid, signal.SIGKILL)
     thread.join(60)
@@ -143,7 +135,7 @@ def test_a_long_batch_does_not_keep_a_short_one_waiting(pool: WorkerPool) -> Non
 
     long = threading.Thread(target=grade, args=("long", 100))
     long.start()
-    assert _eventually(lambda: _at_work(pool) == 2)
+    wait_for(lambda: _at_work(pool) == 2)
     grade("short", 1)
     long.join()
     assert finished == ["short", "long"]
@@ -199,7 +191,7 @@ def test_no_worker_outlives_a_script(then: str, last: str) -> None:
     process, pids = _start_script(then, last)
     process.communicate(timeout=60)
     assert pids
-    assert _eventually(lambda: not any(map(_is_running, pids)))
+    wait_for(lambda: not any(map(_is_running, pids)))
 
 
 @pytest.mark.parametrize("then", ["pass", _HANG_IN_THREAD])
@@ -208,7 +200,7 @@ def test_no_worker_outlives_a_killed_parent(then: str) -> None:
     assert pids
     process.kill()
     process.communicate()
-    assert _eventually(lambda: not any(map(_is_running, pids)))
+    wait_for(lambda: not any(map(_is_running, pids)))
 
 
 def test_a_script_needs_no_main_guard_and_its_output_stays_its_own() -> None:

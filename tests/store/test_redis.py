@@ -5,25 +5,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.store import FileStore, MemoryStore, RedisSettings, RedisStore, open_store
 
+from ..waiting import wait_for
+
 
 def keys(url: str) -> list[bytes]:
     from redis import Redis
 
     return sorted(Redis.from_url(url).keys())
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_importing_and_opening_reach_no_server():
@@ -65,9 +59,9 @@ def test_documents_that_expire_leave_nothing_behind(redis_url, people, person):
     store = open_store(redis_url, expires_s=0.05)
     store.put(people, "ann", person(name="Ann", likes=("tea",)))
     store.add_event("scene", {"turn": 0})
-    wait_until(lambda: store.get(people, "ann") is None)
+    wait_for(lambda: store.get(people, "ann") is None)
     assert store.find(people, name="Ann") == store.find(people, likes="tea") == []
-    wait_until(lambda: store.events("scene") == [])
+    wait_for(lambda: store.events("scene") == [])
     assert keys(redis_url) == []
 
 
@@ -76,7 +70,7 @@ def test_a_document_that_is_written_again_stays(redis_url, people, person):
     open_store(redis_url, expires_s=0.05).put(people, "bob", person(name="Bob"))
     lasting = open_store(redis_url)
     lasting.put(people, "ann", person(name="Ann", age=2))
-    wait_until(lambda: lasting.get(people, "bob") is None)
+    wait_for(lambda: lasting.get(people, "bob") is None)
     assert lasting.ids(people) == lasting.find(people, age=2) == ["ann"]
     lasting.delete(people, "ann")
     assert keys(redis_url) == []
@@ -132,7 +126,7 @@ def test_an_episode_is_resumed_on_a_server_that_died_and_came_back(own_redis, pe
     server = Redis.from_url(url)
     server.config_set("appendonly", "yes")
     server.config_set("appendfsync", "always")
-    wait_until(lambda: not server.info("persistence")["aof_rewrite_in_progress"])
+    wait_for(lambda: not server.info("persistence")["aof_rewrite_in_progress"])
     store = open_store(url)
 
     def play(turns: int) -> None:
@@ -149,7 +143,7 @@ def test_an_episode_is_resumed_on_a_server_that_died_and_came_back(own_redis, pe
         [*process.args, "--appendonly", "yes"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
     )
     try:
-        wait_until(lambda: _answers(server))
+        wait_for(lambda: _answers(server))
         play(6)
         assert [e.event["turn"] for e in store.events("scene")] == list(range(6))
         assert store.find(people, age=5, likes="tea") == ["ann"]

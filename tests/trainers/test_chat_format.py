@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tool_formats import LLAMA_FACTORY
 from dataenvgym.trainers.chat_format import ChatFormat
-from dataenvgym.trainers.student import load_tokenizer
 
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
@@ -38,11 +36,6 @@ CHAT = (
     Message(role="assistant", content="2 'two'"),
 )
 SYSTEM = Message(role="system", content="Be brief.")
-
-
-@pytest.fixture
-def tokenizer(tiny_student: Path) -> Any:
-    return load_tokenizer(str(tiny_student))
 
 
 def with_template(tokenizer: Any, template: str | None) -> Any:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +21,6 @@ from dataenvgym.trainers.examples import (
     supervised_examples,
     text_examples,
 )
-from dataenvgym.trainers.student import load_tokenizer
-
-
-@pytest.fixture
-def tokenizer(tiny_student: Path) -> Any:
-    return load_tokenizer(str(tiny_student))
 
 
 def learned(example: Example, tokenizer: Any) -> str:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,25 +23,8 @@ from dataenvgym.trainers.examples import (
     supervised_examples,
 )
 from dataenvgym.trainers.objectives import DPO, KTO, CrossEntropy, Objective, padder
-from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture
-def tokenizer(tiny_student: Path) -> Any:
-    return load_tokenizer(str(tiny_student))
-
-
-@pytest.fixture
-def model(tiny_student: Path) -> Any:
-    return load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
-
-
-@pytest.fixture(scope="module")
-def other_model(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = make_student(tmp_path_factory.mktemp("other"), seed=1)
-    return load_base_model(str(folder), device=CPU, dtype=torch.float32)
 
 
 def whole(objective: Objective, model: Any, batch: list[int], parts: int = 1) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,6 @@ from dataenvgym.trainers.compute import workers
 from dataenvgym.trainers.examples import IGNORED, Example, Scored, scored_examples
 from dataenvgym.trainers.objectives import padder
 from dataenvgym.trainers.scored import ScoredTurns
-from dataenvgym.trainers.student import load_base_model, load_tokenizer
 
 CPU = torch.device("cpu")
 
@@ -33,22 +31,6 @@ DIALOGUES = [
     dialogue("a longer question", "no", weights=(1.0,)),
     dialogue("z", "zz", "y", "y", "x", "xxxxx", weights=(-1.0, None, 0.2), system="s"),
 ]
-
-
-@pytest.fixture
-def tokenizer(tiny_student: Path) -> Any:
-    return load_tokenizer(str(tiny_student))
-
-
-@pytest.fixture
-def model(tiny_student: Path) -> Any:
-    return load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
-
-
-@pytest.fixture(scope="module")
-def other_model(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = make_student(tmp_path_factory.mktemp("other"), seed=1)
-    return load_base_model(str(folder), device=CPU, dtype=torch.float32)
 
 
 class Uniform:

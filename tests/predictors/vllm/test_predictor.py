@@ -6,7 +6,6 @@ import copy
 import pickle
 import shutil
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,8 @@ from dataenvgym.tasks.math.pocket import PocketMathTask
 from dataenvgym.tool_formats import HERMES
 from dataenvgym.trainers import InProcessTrainer
 
+from ...waiting import wait_for
+
 SAMPLING = SamplingParameters()
 DATA = [SupervisedDatum(instruction="1", output="2")]
 
@@ -46,13 +47,6 @@ def who(predictor):
 def run(folder: Path, **options) -> TrainingRun:
     folder.mkdir(parents=True, exist_ok=True)
     return TrainingRun(directory=folder, **options)
-
-
-def until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 # --- answering ---
@@ -209,7 +203,7 @@ def test_a_swap_waits_for_questions_on_their_way_and_answers_are_never_mixed(
     tell(f"{url}/questions", n=8)
     swap = threading.Thread(target=predictor.load, args=(adapter("new"),))
     swap.start()
-    until(lambda: traffic._is_stopped)
+    wait_for(lambda: traffic._is_stopped)
     after: list = []
 
     def ask() -> None:

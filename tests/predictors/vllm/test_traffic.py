@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 
 from dataenvgym.predictors.vllm.traffic import Traffic, traffic_to
 
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+from ...waiting import wait_for
 
 
 def in_thread(function: Callable[[], object]) -> threading.Thread:
@@ -39,7 +33,7 @@ def test_a_change_waits_for_questions_and_goes_before_those_that_come_after_it()
     traffic.enter()
     traffic.enter()
     threads = [in_thread(change)]
-    until(lambda: traffic._is_stopped)
+    wait_for(lambda: traffic._is_stopped)
     threads.append(in_thread(ask))
     for _ in range(2):
         order.append("answered")

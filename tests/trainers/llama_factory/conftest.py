@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,19 +75,6 @@ def hanging(tmp_path: Path) -> Callable[[], list[int]]:
         return []
 
     return hanging
-
-
-@pytest.fixture
-def wait_for() -> Callable[..., None]:
-    """Returns as soon as the condition holds; fails if it does not within some time."""
-
-    def wait_for(condition: Callable[[], object], *, seconds: float = 30.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, f"not within {seconds} seconds"
-            time.sleep(0.02)
-
-    return wait_for
 
 
 @pytest.fixture

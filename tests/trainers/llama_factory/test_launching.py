@@ -15,6 +15,8 @@ from dataenvgym.errors import TrainingError
 from dataenvgym.storage import read_json
 from dataenvgym.trainers.llama_factory.launching import CommandLine, WarmWorker
 
+from ...waiting import wait_for
+
 
 @pytest.fixture(params=["fresh", "warm"])
 def launcher(request: pytest.FixtureRequest, command: str) -> Any:
@@ -109,7 +111,7 @@ if kind == "warm":
 
 @pytest.mark.parametrize("kind", ["fresh", "warm"])
 def test_who_is_killed_takes_everything_along(
-    command: str, write_training, hanging, wait_for, is_gone, kind: str
+    command: str, write_training, hanging, is_gone, kind: str
 ) -> None:
     words = [sys.executable, "-c", DRIVER, kind, command, str(write_training()), "hangs"]
     with subprocess.Popen(words) as driver:
@@ -121,7 +123,7 @@ def test_who_is_killed_takes_everything_along(
 
 
 def test_a_program_that_ends_without_closing_ends_its_worker(
-    command: str, write_training, wait_for, is_gone
+    command: str, write_training, is_gone
 ) -> None:
     words = [sys.executable, "-c", DRIVER, "warm", command, str(write_training()), "train"]
     told = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
@@ -189,9 +191,7 @@ def test_an_environment_without_llama_factory_says_what_is_missing(
         run(worker, write_training())
 
 
-def test_a_worker_ends_with_the_last_who_holds_it(
-    command: str, tmp_path: Path, wait_for, is_gone
-) -> None:
+def test_a_worker_ends_with_the_last_who_holds_it(command: str, tmp_path: Path, is_gone) -> None:
     worker = WarmWorker(Path(command).with_name("python"))
     worker.start(tmp_path / "worker.log")
     assert worker.pid is not None

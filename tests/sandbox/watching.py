@@ -1,11 +1,12 @@
-"""Waiting for events of processes, without fixed delays."""
+"""Processes of the host, and acting as soon as a condition holds."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
+
+from ..waiting import eventually
 
 
 def processes_with(word: str) -> list[int]:
@@ -20,16 +21,6 @@ def processes_with(word: str) -> list[int]:
             if word.encode() in text:
                 found.append(int(folder.name))
     return found
-
-
-def eventually(condition: Callable[[], bool], *, within: float = 30.0) -> bool:
-    """Whether the condition comes to hold; so much time only a busy machine takes."""
-    deadline = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def once(condition: Callable[[], bool], action: Callable[[], object]) -> None:

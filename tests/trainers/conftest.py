@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataenvgym.trainers.student import load_base_model, load_tokenizer
+
+
+@pytest.fixture
+def tokenizer(tiny_student: Path) -> Any:
+    return load_tokenizer(str(tiny_student))
+
+
+@pytest.fixture
+def model(tiny_student: Path) -> Any:
+    return load_base_model(str(tiny_student), device=torch.device("cpu"), dtype=torch.float32)
+
+
+@pytest.fixture(scope="module")
+def other_model(make_student: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = make_student(tmp_path_factory.mktemp("other"), seed=1)
+    return load_base_model(str(folder), device=torch.device("cpu"), dtype=torch.float32)
