@@ -95,13 +95,16 @@ class SocialDomain(DialogueDomain):
         return self._strategies.students_introduction(problem.cast, problem.seat, self._kinds)
 
     def tried_text(self, completed: CompletedTaskInstance) -> str | None:
-        """The conversation from the student's first message on."""
+        """The conversation after the introduction of `text_of`, which others may have begun."""
         said = [m for m in completed.transcript if m.role in ("assistant", "user")]
         first = next((i for i, m in enumerate(said) if m.role == "assistant"), None)
         if first is None:
             return None
+        heard = self.prompt_template.instruction_in(said[0].content) if first else ""
+        heard = heard.removeprefix(self.text_of(completed.instance)).strip()
         names = {"assistant": "You", "user": "Scene"}
-        return "\n".join(f"{names[m.role]}: {m.content}" for m in said[first:])
+        lines = [f"{names[m.role]}: {m.content}" for m in said[min(first, 1) :]]
+        return "\n".join([*([f"Scene: {heard}"] if heard else []), *lines])
 
     def asks_model(self, instance: TaskInstance) -> bool:
         """Whether another model takes part: in another seat, as strategist, or as speaker."""
