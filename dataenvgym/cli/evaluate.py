@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.environments.jsonl_files import write_completed
 from dataenvgym.episodes.texts import counts, plain, several
-from dataenvgym.evaluation_runs.running import Evaluation, run_evaluation
+from dataenvgym.evaluation_runs import Evaluation, run_evaluation
 from dataenvgym.evaluation_runs.splits import ALL
 
 if TYPE_CHECKING:

@@ -166,12 +166,13 @@ class StudyProgress:
         """How far it is, in a line."""
         elapsed = self._clock() - self._began
         number = self._done_before + self._ended
-        parts = [f"{number}/{self._total} episodes done", f"{len(self._running)} running"]
+        running = f"{len(self._running)} running" if self._running or self._ended else "starting"
+        parts = [f"{number}/{self._total} episodes done", running]
         if self._failed:
             parts.append(f"{self._failed} failed")
         parts.append(f"{minutes(elapsed)} so far")
         if self._expected is not None:
-            parts.append(self._expected.short())
+            parts.append(self._expected.short().replace(self._prefix, ""))
         return ", ".join(filter(None, parts))
 
     def _render(self) -> RenderableType:

@@ -126,8 +126,8 @@ def _from_json(text: str) -> Action:
         fields = orjson.loads(text)
     except orjson.JSONDecodeError:
         raise InvalidActionText("it begins with '{' and is not one JSON object") from None
-    kind, argument = fields.get("action_type"), fields.get("argument", "")
-    to = fields.get("to")
+    kind, argument, to = (fields.get(name) for name in ("action_type", "argument", "to"))
+    argument = "" if argument is None else argument
     to = [] if to is None else to
     if kind not in list(ActionKind):
         raise InvalidActionText(

@@ -45,7 +45,7 @@ class SceneRecorder:
             "judge": ...}; also "strategist", "partner_strategist" and "speaker", if they exist.
 
     Attributes:
-        is_lost: whether a store could not be written.
+        is_lost: whether the last write to a store failed.
     """
 
     def __init__(self, models: Mapping[str, str] | None = None) -> None:
@@ -89,6 +89,8 @@ class SceneRecorder:
                 f"the store of episodes cannot be written: {error}. Once it can, the same command "
                 "continues"
             ) from error
+        else:
+            self.is_lost = False
 
     def record(
         self, instance_id: str, problem: SocialProblem, seed: int | None

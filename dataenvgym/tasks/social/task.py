@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import LONG_REPLIES, Task, TaskOptions
 from dataenvgym.tasks.procedural import ProceduralSource
@@ -103,6 +104,9 @@ class SocialTask(Task):
         strategies.warn_of_idle(options.get("others") or {}, partner, judges)
         if trial < 0:
             raise ConfigurationError(f"trial is {trial}, expected 0 or more")
+        has_seeds = scenes != "procedural" and (partner != MODEL or order == "random")
+        if trial and not has_seeds:
+            _warn_if_greedy(trial, strategies, partner, sampling, partner_sampling)
         how: dict[str, Any] = {
             "dimensions": dimensions,
             "partner_sampling": partner_sampling,
@@ -164,6 +168,27 @@ def _check_procedural(
     if casts_per_scene != 1:
         raise ConfigurationError(
             f"casts_per_scene is {casts_per_scene}, and a procedural scene has one: leave it out"
+        )
+
+
+def _warn_if_greedy(
+    trial: int,
+    strategies: Strategies,
+    partner: str,
+    sampling: SamplingParameters,
+    partner_sampling: SamplingParameters,
+) -> None:
+    """Warn of another trial whose scenes have no seeds, if nobody in them draws what to say."""
+    used = [sampling]
+    if partner == MODEL or strategies.student_advises:
+        used.append(partner_sampling)
+    if strategies.strategists:
+        used.append(strategies.sampling)
+    if not any(SamplingParameters.model_validate(each).temperature for each in used):
+        warn_run(
+            f"trial is {trial}, and nobody draws what to say (every temperature is 0), so scenes "
+            "may go as in trial 0: set task.sampling.temperature or "
+            "task.partner_sampling.temperature"
         )
 
 
