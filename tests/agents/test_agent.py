@@ -30,7 +30,7 @@ def test_each_iteration_writes_other_records():
     assert agent([], None) != first
 
 
-def test_a_restored_agent_goes_on_where_the_other_was():
+def test_a_restored_agent_continues_like_the_original():
     agent, other = make(), make()
     agent.step()
     other.load_state_dict(agent.state_dict())
@@ -44,6 +44,6 @@ def test_records_are_signed_with_agent_and_skill():
     assert None not in {r.provenance.skill for r in records}
 
 
-def test_no_records_at_all_is_no_configuration():
+def test_a_configuration_of_zero_records_is_refused():
     with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
         make(records_per_iteration=0)

@@ -79,7 +79,7 @@ class Killed(BaseException):
     """Ends a run like a kill: no handler catches it."""
 
 
-def test_killed_before_any_file_of_an_iteration_a_run_goes_on_to_the_same_end(
+def test_killed_before_any_file_of_an_iteration_a_run_resumes_to_the_same_end(
     tmp_path, monkeypatch
 ):
     replace, left, seen = Path.replace, 10**6, []
@@ -147,7 +147,7 @@ def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
     assert not (tmp_path / "summary.json").exists()
 
 
-def test_an_agent_of_ones_own_needs_an_engine_of_ones_own():
+def test_your_own_agent_needs_your_own_engine():
     overrides = ["agent=custom", "agent._target_=x.Y", "environment=skill_tree"]
     with pytest.raises(ConfigurationError, match=r"environment\.engine"):
         build_environment(compose(overrides), predictor=Student())
