@@ -60,7 +60,7 @@ def test_the_page_has_commands():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_composes_and_names_classes_that_there_are(command):
+def test_each_command_composes_and_names_existing_classes(command):
     config = OmegaConf.to_container(compose(shlex.split(command)), resolve=True)
     for path in targets(config):
         module, _, name = path.rpartition(".")
@@ -72,13 +72,13 @@ def test_each_command_composes_and_names_classes_that_there_are(command):
 
 
 @pytest.mark.parametrize("override", OVERRIDES)
-def test_each_option_that_the_tables_name_is_there(override):
+def test_each_option_in_the_tables_exists(override):
     more = VALUES.get(override, ["student.path=x"] if override == "student=hf" else [])
     needs_model = override == "teacher=openai"
     compose([override, *more, *(["teacher.model=x"] if needs_model else [])])
 
 
-def test_a_skill_file_that_dataenvgym_published_is_refused_by_what_is_read(tmp_path):
+def test_a_skill_file_published_by_dataenvgym_is_refused(tmp_path):
     published = tmp_path / "skills.json"
     skill = {"name": "adding", "reason_for_skill": None}
     asked = {"instance_id": "1", "instruction": "1 + 1", "skill": skill}

@@ -35,7 +35,7 @@ def test_each_cell_has_its_output_and_no_path_of_the_machine_that_ran_it(stored)
 
 
 @pytest.mark.slow
-def test_the_notebook_runs_and_prints_what_is_stored(stored, tmp_path, monkeypatch):
+def test_the_notebook_runs_and_prints_its_stored_output(stored, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     paths = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))

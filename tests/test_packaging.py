@@ -95,7 +95,7 @@ def test_the_wheel_holds_each_file_of_the_package_its_configuration_and_its_pins
     assert shipped == expected
 
 
-def test_the_sdist_holds_what_contributors_need(packages: Path) -> None:
+def test_the_sdist_has_the_files_that_contributors_need(packages: Path) -> None:
     (path,) = packages.glob("*.tar.gz")
     with tarfile.open(path) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}

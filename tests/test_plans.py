@@ -29,7 +29,7 @@ from dataenvgym.tasks.math.pocket import PocketMathTask
 TASK = PocketMathTask(n_train=20)
 
 
-def test_what_says_nothing_of_itself_plans_with_examples_and_needs_a_skill():
+def test_by_default_a_policy_plans_with_examples_and_an_engine_needs_a_skill():
     assert policy_fit(object()) == PolicyFit(tells="examples")
     assert engine_fit(object()) == EngineFit(needs="skills", writes=True)
 
@@ -51,14 +51,14 @@ def test_a_fit_of_another_kind_is_refused_in_place_of_the_default(fit, shown):
         engine_fit(FreePolicy())
 
 
-def test_what_no_plan_can_tell_is_refused_with_the_nearest_word():
+def test_unknown_parts_of_a_plan_are_refused_with_the_closest_word():
     with pytest.raises(ConfigurationError, match=r"tells is 'exmaples'.* mean 'examples'"):
         PolicyFit(tells="exmaples")
     with pytest.raises(ConfigurationError, match=r"needs is 'count'.* mean 'counts'"):
         EngineFit(needs="count")
 
 
-def test_who_is_told_more_is_told_enough():
+def test_extra_information_is_sufficient():
     for less, more in pairwise(get_args(PlanDetail)):
         assert EngineFit(needs=less).is_told_enough(PolicyFit(tells=more))
         assert EngineFit(needs=more).is_told_enough(PolicyFit(tells=more))
@@ -66,7 +66,7 @@ def test_who_is_told_more_is_told_enough():
 
 
 @pytest.mark.parametrize("inner", [SkillListPolicy(), RandomPolicy(), FreePolicy()])
-def test_a_policy_around_another_one_needs_what_that_needs(inner):
+def test_a_policy_around_another_one_has_the_same_needs(inner):
     assert BlindPolicy(RetentionPolicy(inner)).fit == inner.fit
 
 
@@ -79,7 +79,7 @@ def test_a_policy_around_another_one_needs_what_that_needs(inner):
         (GoldEngine(TASK), "counts"),  # which alone follows no plan
     ],
 )
-def test_preference_pairs_need_what_the_engine_of_their_problems_needs(engine, needs):
+def test_preference_pairs_have_the_needs_of_the_engine_of_their_problems(engine, needs):
     assert engine_fit(PreferenceEngine(engine, TASK)) == EngineFit(needs=needs)
 
 

@@ -9,7 +9,7 @@ import pytest
 from dataenvgym.progress import ProgressMessage, counting, listening, tell
 
 
-def test_what_is_told_is_heard_in_any_thread_until_the_block_ends() -> None:
+def test_events_reach_listeners_in_any_thread_until_the_block_ends() -> None:
     heard: list[ProgressMessage] = []
     with listening(heard.append):
         tell("50 % done")
@@ -43,7 +43,7 @@ def heard():
         yield messages
 
 
-def test_a_count_says_how_much_of_what_is_done(heard) -> None:
+def test_a_count_has_a_total_and_a_unit(heard) -> None:
     with counting("training steps", 3) as count:
         count.add()
         count.add(2, note="loss 0.500")
@@ -65,7 +65,7 @@ def test_a_part_counts_into_the_whole_that_counts_the_same(heard) -> None:
     assert not any("of 2" in message for message in heard)
 
 
-def test_something_else_within_a_count_is_told_with_it_and_numbers_are_the_wholes(heard) -> None:
+def test_other_events_within_a_count_are_shown_with_it_and_its_numbers(heard) -> None:
     with counting("problems", 4) as whole:
         whole.add()
         with counting("replies", 3) as count:
@@ -87,7 +87,7 @@ def test_the_numbers_are_a_parts_as_long_as_the_whole_has_not_begun(heard) -> No
     assert (heard[-1], heard[-1].done, heard[-1].total) == ("0 of 4 problems, 2 of 3 replies", 2, 3)
 
 
-def test_what_others_have_counted_is_not_counted_twice(heard) -> None:
+def test_items_counted_by_others_are_not_counted_twice(heard) -> None:
     with counting("replies", 4) as count:
         with counting("replies", 2) as part:
             part.add(2)
@@ -97,7 +97,7 @@ def test_what_others_have_counted_is_not_counted_twice(heard) -> None:
     assert heard == ["0 of 4 replies", "2 of 4 replies", "4 of 4 replies"]
 
 
-def test_what_was_there_before_is_counted_and_said_to_be_so(heard) -> None:
+def test_earlier_items_are_counted_and_marked(heard) -> None:
     with counting("problems", 4) as count:
         count.skip(0)
         count.skip(2)
@@ -106,7 +106,7 @@ def test_what_was_there_before_is_counted_and_said_to_be_so(heard) -> None:
     assert [message.skipped for message in heard] == [0, 2, 2]
 
 
-def test_after_an_error_another_count_begins_anew(heard) -> None:
+def test_after_an_error_another_count_starts_over(heard) -> None:
     with pytest.raises(ValueError, match="no"), counting("problems", 2):
         raise ValueError("no")
     with counting("problems", 3):

@@ -29,7 +29,7 @@ def imported_for_type_checkers() -> dict[str, str]:
     }
 
 
-def test_each_public_name_is_what_type_checkers_take_it_for():
+def test_each_public_name_has_the_type_that_type_checkers_see():
     modules = imported_for_type_checkers()
     assert {*modules, "register_environments"} == set(dataenvgym.__all__)
     for name, module in modules.items():

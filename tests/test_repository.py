@@ -22,7 +22,7 @@ def read(name: str) -> str:
     return (ROOT / name).read_text()
 
 
-def test_the_workflow_calls_targets_that_there_are():
+def test_the_workflow_calls_existing_targets():
     jobs = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"]
     steps = [step.get("run", "") for job in jobs.values() for step in job["steps"]]
     called = {target for text in steps for target in re.findall(r"^make ([\w-]+)$", text, re.M)}
@@ -30,7 +30,7 @@ def test_the_workflow_calls_targets_that_there_are():
     assert {"lint", "test", "docs", "test-slow"} <= called <= TARGETS
 
 
-def test_targets_modules_and_extras_that_the_pages_name_are_there():
+def test_targets_modules_and_extras_that_the_pages_name_exist():
     text = "\n".join(path.read_text() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
     targets = set(re.findall(r"(?:`|^ {4})make ([a-z][\w-]*)", text, re.MULTILINE))
     assert len(targets) > 10
@@ -52,7 +52,7 @@ def test_each_make_target_of_a_guide_is_one(name):
     assert targets <= TARGETS
 
 
-def test_the_folders_and_modules_that_the_guide_for_agents_names_are_there():
+def test_the_folders_and_modules_that_the_guide_for_agents_names_exist():
     table = read("AGENTS.md").partition("## Where things are")[2].partition("## Invariants")[0]
     cells = [line.split(" | ")[0] for line in table.splitlines()]
     names = re.findall(r"`([\w./]+)`", "\n".join(cells))

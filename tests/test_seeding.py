@@ -17,6 +17,6 @@ def test_a_number_and_its_text_are_different_names():
     assert derive_seed(0, 1) != derive_seed(0, "1")
 
 
-def test_seeds_fit_into_63_bits_and_stay_what_they_were():
+def test_seeds_fit_into_63_bits_and_do_not_change():
     assert derive_seed(0, 1, "train") == 6819339578631130998
     assert all(0 <= derive_seed(seed, "x") < 2**63 for seed in range(100))

@@ -85,7 +85,7 @@ def test_several_threads_may_write_the_same_file(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_removed_folder_is_gone_and_so_is_what_a_killed_removal_left(tmp_path):
+def test_a_removed_folder_is_gone_and_so_are_leftovers_of_a_killed_removal(tmp_path):
     (tmp_path / ".run.removed" / "old").mkdir(parents=True)
     (tmp_path / "run" / "deep").mkdir(parents=True)
     (tmp_path / "run" / "deep" / "file").write_text("x")
@@ -94,7 +94,7 @@ def test_a_removed_folder_is_gone_and_so_is_what_a_killed_removal_left(tmp_path)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_with_the_file_that_it_had_no_room_for(tmp_path, monkeypatch, number):
+def test_a_full_disk_is_reported_with_the_file(tmp_path, monkeypatch, number):
     def full(descriptor):
         raise OSError(number, os.strerror(number))
 

@@ -99,7 +99,7 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(
         (EnvironmentOptions, TeachingEnvironment),
     ],
 )
-def test_what_a_class_passes_on_by_name_is_all_that_the_class_above_it_takes(
+def test_options_that_a_class_passes_on_are_all_arguments_of_its_base(
     options: Any, kind: Any
 ) -> None:
     parameters = inspect.signature(kind.__init__).parameters.values()

@@ -64,16 +64,14 @@ def test_a_refused_evaluation_changes_no_file_of_a_running_one(tmp_path):
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_run_that_was_killed_before_its_first_file_was_whole_begins_anew(
-    config_of, tmp_path, fresh
-):
+def test_a_run_killed_before_its_first_complete_file_starts_over(config_of, tmp_path, fresh):
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / ".config.yaml.4711-140.tmp").write_text("seed: ")
     with open_run(config_of(), fresh=fresh) as directory:
         assert sorted(p.name for p in directory.iterdir()) == ["config.yaml"]
 
 
-def test_what_kills_have_left_is_removed_and_nothing_else(config_of, tmp_path):
+def test_only_leftovers_of_kills_are_removed(config_of, tmp_path):
     with open_run(config_of()) as directory:
         pass
     iteration = directory / "iterations" / "001"

@@ -32,7 +32,7 @@ def test_each_iteration_writes_other_records():
     assert agent([], None) != first
 
 
-def test_a_restored_agent_goes_on_where_the_other_was():
+def test_a_restored_agent_continues_like_the_original():
     agent, other = make(), make()
     agent.step()
     other.load_state_dict(agent.state_dict())
@@ -65,6 +65,6 @@ def test_an_engine_that_writes_fewer_records_than_planned_is_warned_of(needs, ex
     assert told == expected
 
 
-def test_no_records_at_all_is_no_configuration():
+def test_a_configuration_of_zero_records_is_refused():
     with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
         make(records_per_iteration=0)

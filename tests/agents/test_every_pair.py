@@ -140,7 +140,7 @@ def test_a_chosen_skill_gets_all_records(setting, choice, build_part):
         *(("random", "gold"), ("tree_alternating", "self_consistency")),
     ],
 )
-def test_what_fits_and_what_does_not(math, policy, engine, build_part):
+def test_pairs_that_fit_and_pairs_that_do_not(math, policy, engine, build_part):
     check_pair(math, policy, engine, build_part)
 
 

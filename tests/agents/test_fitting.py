@@ -95,7 +95,7 @@ def test_the_embedded_agents_fit_the_embedded_task(policy):
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(task, policy, engine, shows_skills, expected):
+def test_misfits_are_refused(task, policy, engine, shows_skills, expected):
     with pytest.raises(ConfigurationError, match=expected):
         check_fit(task, agent(policy, engine), shows_skills=shows_skills)
 
@@ -133,7 +133,7 @@ def test_a_tree_agents_engine_is_judged_too():
         ),
     ],
 )
-def test_what_could_never_write_a_record_is_refused(misfit, expected):
+def test_pairs_that_could_never_write_a_record_are_refused(misfit, expected):
     with pytest.raises(ConfigurationError, match=expected):
         check_fit(POCKET, misfit, shows_skills=True)
 

@@ -61,7 +61,7 @@ def made(overrides: str):
 
 
 @pytest.mark.parametrize("overrides", [*(f"agent={s}" for s in STRATEGIES), *COMBINATIONS])
-def test_a_strategy_writes_its_records_and_goes_on_after_a_restart_as_without(overrides):
+def test_a_strategy_continues_after_a_restart_as_without_one(overrides):
     agent, completed, student = made(overrides)
     first = agent(completed, student)
     assert 30 <= len(first) <= 40
@@ -81,7 +81,7 @@ def test_a_strategy_writes_its_records_and_goes_on_after_a_restart_as_without(ov
 
 
 @pytest.mark.parametrize("name", ["bandit_ucb", "skill_list", "retention", "edge", "preference"])
-def test_an_informed_strategy_spends_little_on_what_the_student_knows(name):
+def test_an_informed_strategy_writes_few_records_for_known_skills(name):
     agent, completed, student = made(f"agent={name}")
     skills = Counter(record.provenance.skill for record in agent(completed, student))
     assert skills["sum"] + skills["odds"] + skills["length"] <= 3

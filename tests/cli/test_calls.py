@@ -79,7 +79,7 @@ def folder(folder: Path, monkeypatch) -> Path:
     return folder
 
 
-def test_eval_shows_the_score_of_each_subset_and_what_went_wrong(dataenvgym, folder):
+def test_eval_shows_the_score_of_each_subset_and_the_errors(dataenvgym, folder):
     arguments = ("task=bfcl", "task.sources=bfcl", *STUDENT)
     result = dataenvgym("eval", *arguments, "+predictor.wit=100", "--split", "all")
     assert (result.code, result.err) == (0, "")

@@ -44,7 +44,7 @@ def dry(dataenvgym, folder, monkeypatch):
     return run
 
 
-def test_it_names_what_would_run_and_the_students_first_prompt(dry):
+def test_it_shows_the_plan_and_the_students_first_prompt(dry):
     result = dry("episode.iterations=2")
     assert (result.code, result.err) == (0, "")
     for words in (
@@ -71,7 +71,7 @@ def test_it_shows_the_teachers_first_prompt(dry, agent):
     assert "(the student's answer)" in result.out
 
 
-def test_it_shows_as_many_prompts_of_the_teacher_as_asked_for_in_words_of_ones_own(dry, folder):
+def test_it_shows_the_requested_number_of_prompts_from_your_own_prompt_file(dry, folder):
     (folder / "own" / "prompt").mkdir(parents=True)
     text = "user: |\n  Mine: {count} records of {skill}.\n\n  {examples}\n"
     (folder / "own" / "prompt" / "strict.yaml").write_text(text)
@@ -110,7 +110,7 @@ def test_code_that_is_not_ours_is_not_called(dry, folder):
     )
 
 
-def test_what_could_not_run_is_refused_as_by_the_run_itself(dry):
+def test_an_impossible_run_is_refused_with_the_same_error_as_the_run(dry):
     assert "Did you mean 'skill_list'?" in dry("agent=skil_list").err
     assert "concurrency is 0, expected 1 or more" in dry(*TEACHER, "teacher.concurrency=0").err
 
@@ -140,7 +140,7 @@ def test_an_engine_that_follows_no_plan_has_no_limit_of_records(dry):
     assert "iterations   5\n" in re.sub(" +\n", "\n", dry("agent=gold").out)
 
 
-def test_it_says_where_a_run_stands(dry, dataenvgym):
+def test_it_shows_the_progress_of_an_existing_run(dry, dataenvgym):
     small = ("agent.records_per_iteration=20", "episode.iterations=1", "name=r")
     assert dataenvgym("run", *MY_STUDENT, *small).code == 0
     assert "finished already" in dry(*small).out

@@ -50,7 +50,7 @@ def test_the_student_of_a_run_answers_as_it_did_there(dataenvgym, small, folder)
     assert overall(dataenvgym("eval", *small, "--adapter", str(adapter)).out) == scores[1]
 
 
-def test_the_student_of_a_run_may_be_put_to_another_task(dataenvgym, small, folder):
+def test_the_student_of_a_run_can_be_evaluated_on_another_task(dataenvgym, small, folder):
     dataenvgym("run", *small, "name=r")
     (folder / "own.jsonl").write_text('{"question": "Who?", "answer": "#### 1"}\n')
     task = ("task=math_jsonl", "task.sources={validation: own.jsonl}", "task.name=own")
@@ -71,7 +71,7 @@ def test_the_student_of_a_run_may_be_put_to_another_task(dataenvgym, small, fold
         (["--run", "a", "--adapter", "b"], "not allowed with"),
     ],
 )
-def test_what_cannot_be_is_a_users_error(dataenvgym, small, arguments, expected):
+def test_impossible_options_are_users_errors(dataenvgym, small, arguments, expected):
     result = dataenvgym("eval", *small, *arguments)
     assert result.code == 2
     assert expected in result.err
@@ -353,13 +353,13 @@ def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy
         assert settings.task.sampling.temperature == temperature
 
 
-def test_samples_are_no_option_of_a_run(dataenvgym):
+def test_samples_are_not_an_option_of_a_run(dataenvgym):
     result = dataenvgym("run", "samples=3")
     assert result.code == 2
     assert "there is no option 'samples'" in result.err
 
 
-def test_a_killed_evaluation_goes_on_and_ends_with_the_same_files(dataenvgym, talkative):
+def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, talkative):
     command = ("eval", *DRAWN, "samples=3", "name=killed")
     (talkative / "kill").write_text("5")
     with subprocess.Popen([sys.executable, "-m", "dataenvgym.cli.main", *command]) as process:
@@ -432,7 +432,7 @@ def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_only_what_is_drawn_can_be_extended(dataenvgym, talkative, temperature):
+def test_only_sampled_replies_can_be_extended(dataenvgym, talkative, temperature):
     command = ("eval", *DRAWN, f"task.sampling.temperature={temperature}", "name=e")
     assert dataenvgym(*command).code == 0
     again = dataenvgym(*command)

@@ -143,7 +143,7 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, ser
     assert all(row.fault is None for row in read_rows(folder / "evaluations/e/episodes.jsonl"))
 
 
-def test_a_killed_evaluation_goes_on_and_ends_as_an_undisturbed_one(scenes, server, folder):
+def test_a_killed_evaluation_resumes_and_ends_like_an_undisturbed_one(scenes, server, folder):
     scenes("name=e", "chunk=8", "--limit", "24")
     path = folder / "evaluations" / "e" / "episodes.jsonl"
     whole = path.read_text()
@@ -157,7 +157,9 @@ def test_a_killed_evaluation_goes_on_and_ends_as_an_undisturbed_one(scenes, serv
     assert len(server.requests) == 12  # two from a first seat, one from a second one
 
 
-def test_a_finished_one_asks_nobody_and_another_trial_is_another_evaluation(scenes, server, folder):
+def test_a_finished_evaluation_sends_no_requests_and_another_trial_is_another_evaluation(
+    scenes, server, folder
+):
     first = scenes("--limit", "4")
     server.requests.clear()
     again = scenes("--limit", "4")
@@ -285,7 +287,7 @@ def test_scenes_that_lack_an_answer_of_the_student_have_no_new_table(scenes, dat
         ({"partner": "openai/"}, "partner is 'openai/'"),
     ],
 )
-def test_what_cannot_be_is_a_users_error(scenes, options, expected):
+def test_impossible_options_are_users_errors(scenes, options, expected):
     result = scenes(**options)
     assert result.code == 2
     assert expected in result.err

@@ -76,7 +76,7 @@ def test_the_score_of_a_judge_is_a_row_with_its_interval():
     assert judge_lines([judged()]) == []
 
 
-def test_failed_verdicts_and_the_agreement_of_judges_are_told():
+def test_failed_verdicts_and_the_agreement_of_judges_are_shown():
     two = {"failed": {"a": 1, "b": 0}, "means": {"a": 3.0, "b": 10.0}, "agreement": -0.25}
     assert judge_lines([judged(n_unscored=1, **two)]) == [
         "judge: 1 of 10 samples without a score (no verdict by: a 1); the same command asks again",

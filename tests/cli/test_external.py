@@ -40,7 +40,7 @@ def test_an_environment_is_installed_in_the_variant_that_is_asked_for(dataenvgym
     assert built == [("llamafactory", "cpu"), ("vllm", "cuda")]
 
 
-def test_the_list_says_what_is_installed_and_how_to_install_the_rest(dataenvgym, built, cache):
+def test_the_list_shows_installed_parts_and_how_to_install_the_rest(dataenvgym, built, cache):
     dataenvgym("external", "install", "llamafactory")
     first, second = dataenvgym("external", "list").out.splitlines()
     assert first.startswith(f"llamafactory  cpu   0.9.5, in {cache}")
@@ -67,7 +67,7 @@ def test_a_trainer_that_is_not_installed_ends_a_run_with_1_and_says_how_to(datae
     assert not (folder / "runs").exists()
 
 
-def test_the_doctor_says_what_is_there_and_what_to_run_next(dataenvgym, built):
+def test_the_doctor_lists_installed_parts_and_the_next_command(dataenvgym, built):
     before = dataenvgym("doctor")
     assert (before.code, before.err) == (0, "")
     assert "pocket student  loads" in before.out
@@ -91,7 +91,7 @@ def test_the_doctor_ends_with_1_if_not_even_the_default_episode_can_run(dataenvg
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_what_the_doctor_says_fits_the_terminal(dataenvgym, monkeypatch, built, width):
+def test_the_output_of_the_doctor_fits_the_terminal(dataenvgym, monkeypatch, built, width):
     monkeypatch.setenv("COLUMNS", str(width))
     dataenvgym("external", "install", "llamafactory")
     lines = dataenvgym("doctor").out.splitlines()

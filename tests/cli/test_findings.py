@@ -26,7 +26,7 @@ def nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return write
 
 
-def test_each_gpu_is_told_with_its_memory(nvidia_smi) -> None:
+def test_each_gpu_is_listed_with_its_memory(nvidia_smi) -> None:
     nvidia_smi("0, NVIDIA H100, 81559, 1024\n1, NVIDIA GB10, [N/A], [N/A]")
     assert list(findings.gpu_findings()) == [
         Finding("gpu 0", "ok", "NVIDIA H100, 80 GiB, 1 of them in use"),
@@ -39,7 +39,7 @@ def test_without_a_gpu_everything_runs_on_the_cpu(tmp_path: Path, monkeypatch) -
     assert [finding.state for finding in findings.gpu_findings()] == ["ok"]
 
 
-def test_a_broken_driver_is_told(nvidia_smi) -> None:
+def test_a_broken_driver_is_reported(nvidia_smi) -> None:
     nvidia_smi("NVIDIA-SMI has failed", code=9)
     (finding,) = findings.gpu_findings()
     assert finding.state == "missing"
@@ -56,7 +56,7 @@ def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path: Path)
     assert not missing.exists()
 
 
-def test_next_comes_what_is_there_or_how_to_get_it() -> None:
+def test_the_next_step_uses_installed_parts_or_installs_missing_ones() -> None:
     there = Finding("llamafactory", "ok", "")
     missing = Finding("vllm", "missing", "", "install it")
     commands = [command for command, _ in what_next([there, missing])]

@@ -43,7 +43,7 @@ def test_redis_is_started_asked_and_ended() -> None:
     assert servers() == before
 
 
-def test_a_redis_that_ends_at_once_is_told_with_what_it_said(only) -> None:
+def test_a_redis_that_ends_at_once_is_reported_with_its_output(only) -> None:
     only("redis-server", "echo no memory; exit 1")
     finding = redis_finding()
     assert (finding.state, finding.text) == ("missing", "starts, and does not answer: no memory")
@@ -67,7 +67,7 @@ def test_programs_that_are_not_there_are_missing_with_a_way_out(only) -> None:
     assert "apt-get install bubblewrap" in str(finding.way_out)
 
 
-def test_a_bubblewrap_that_makes_no_sandbox_is_told_with_its_complaint(only) -> None:
+def test_a_bubblewrap_that_cannot_make_a_sandbox_is_reported_with_its_message(only) -> None:
     only("bwrap", "echo no namespaces >&2; exit 1")
     finding = sandbox_finding()
     assert finding.state == "missing"

@@ -20,7 +20,7 @@ def test_a_run_is_named_by_its_name_or_its_path(dataenvgym, run):
     assert "skill_list" in by_path.out
 
 
-def test_show_has_records_and_transcripts_of_what_is_asked_for(dataenvgym, run):
+def test_show_prints_the_selected_records_and_transcripts(dataenvgym, run):
     everything = dataenvgym("show", "r", "--limit", "50")
     wrong = dataenvgym("show", "r", "--wrong", "--iteration", "1", "--skill", "sum")
     assert everything.code == wrong.code == 0
@@ -35,14 +35,14 @@ def test_export_writes_records_and_adapter_to_new_folders(dataenvgym, run, folde
     assert again.code == 2
 
 
-def test_a_run_that_there_is_not_is_answered_with_the_closest(dataenvgym, run):
+def test_an_unknown_run_is_answered_with_the_closest_name(dataenvgym, run):
     for command in (["report"], ["show"], ["export", "--output", "x"]):
         result = dataenvgym(*command, "rr")
         assert result.code == 2
         assert "there is no run 'rr'. Did you mean 'r'?" in result.err
 
 
-def test_config_prints_what_the_overrides_compose_and_can_be_read_back(dataenvgym, folder):
+def test_config_prints_the_composed_configuration_which_can_be_read_back(dataenvgym, folder):
     from omegaconf import OmegaConf
 
     from dataenvgym.config import compose
@@ -57,7 +57,7 @@ def test_config_prints_what_the_overrides_compose_and_can_be_read_back(dataenvgy
     assert "Did you mean 'agent'?" in wrong.err
 
 
-def test_the_teachers_calls_are_shown_or_it_is_said_that_there_are_none(dataenvgym, small, folder):
+def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, small, folder):
     assert dataenvgym("run", *small, "episode.iterations=1", "name=r").code == 0
     none = dataenvgym("show", "r", "--calls")
     assert (none.code, none.out) == (2, "")
@@ -67,7 +67,7 @@ def test_the_teachers_calls_are_shown_or_it_is_said_that_there_are_none(dataenvg
     assert "--iteration cannot go with it" in both.err
 
 
-def test_a_damaged_summary_is_written_anew_by_the_same_command(dataenvgym, run, small, folder):
+def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small, folder):
     path = folder / "runs" / "r" / "summary.json"
     whole = path.read_text()
     path.write_text("")

@@ -22,7 +22,7 @@ def test_the_version_is_the_packages(dataenvgym):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("run", "--help"), ("eval", "--help")])
-def test_help_is_there_and_no_error(dataenvgym, arguments):
+def test_help_exits_without_an_error(dataenvgym, arguments):
     result = dataenvgym(*arguments)
     assert (result.code, result.err) == (0, "")
     assert "usage: dataenvgym" in result.out
@@ -56,7 +56,7 @@ def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, mon
         (["external", "list", "vllm"], "takes no name, found 'vllm'"),
     ],
 )
-def test_a_typo_ends_with_2_and_says_what_was_meant(dataenvgym, arguments, expected):
+def test_a_typo_exits_with_2_and_a_suggestion(dataenvgym, arguments, expected):
     result = dataenvgym(*arguments)
     assert (result.code, result.out) == (2, "")
     assert expected in result.err
@@ -123,7 +123,7 @@ def test_the_command_starts_without_torch_and_ends_with_its_code():
     assert done.stderr.startswith("dataenvgym: there is no agent=x.")
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_closed_output_pipe_is_not_an_error():
     done = subprocess.run(
         f"{' '.join(MODULE)} list | head -n 1",
         shell=True,
@@ -135,7 +135,7 @@ def test_a_reader_that_goes_away_is_no_error():
     assert (done.stdout, done.stderr) == ("task=\n", "")
 
 
-def test_what_an_error_quotes_moves_no_cursor(dataenvgym, small, folder):
+def test_control_characters_in_an_error_are_escaped(dataenvgym, small, folder):
     (folder / "red.py").write_text(
         "from dataenvgym.errors import AgentError\n\n"
         "class Red:\n"

@@ -70,7 +70,7 @@ def test_a_name_that_cannot_be_is_refused(dataenvgym, folder, arguments, expecte
     assert sorted(folder.iterdir()) == before
 
 
-def test_what_is_there_is_not_overwritten(dataenvgym, folder):
+def test_existing_files_are_not_overwritten(dataenvgym, folder):
     assert dataenvgym("new", "agent", "mine_own").code == 0
     module = folder / "mine_own" / "mine_own.py"
     module.write_text("changed")

@@ -34,7 +34,7 @@ def test_a_terminal_gets_a_bar_with_a_count_and_the_time_left():
     assert max(map(len, pictures)) <= 80
 
 
-def test_before_anything_is_counted_it_is_said_what_is_done():
+def test_before_the_first_count_the_phase_is_shown():
     console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"})
     with showing_progress(console, "the student answers"):
         pass

@@ -61,7 +61,7 @@ def _echo(folder, monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "rather", raising=False)
 
 
-def test_a_milder_scorer_changes_what_it_should(dataenvgym, folder):
+def test_a_more_lenient_scorer_changes_the_expected_scores(dataenvgym, folder):
     assert dataenvgym("eval", *ECHO, *SAYER, "name=e").code == 0
     samples = (folder / "evaluations" / "e" / "samples" / "000-0000.jsonl").read_bytes()
     same = dataenvgym("rescore", "--trust", "e")
@@ -81,7 +81,7 @@ def test_a_milder_scorer_changes_what_it_should(dataenvgym, folder):
     assert (folder / "evaluations" / "e" / "samples" / "000-0000.jsonl").read_bytes() == samples
 
 
-def test_other_metrics_are_made_of_the_samples_that_are_there(dataenvgym, folder):
+def test_other_metrics_are_computed_from_existing_samples(dataenvgym, folder):
     drawn = ("+task.sampling.temperature=1.0", "samples=3", "metrics=pass@1")
     assert dataenvgym("eval", *ECHO, *SAYER, *drawn, "name=e").code == 0
     result = dataenvgym("rescore", "--trust", "e", "metrics=[pass^3,majority@3]")
@@ -92,7 +92,7 @@ def test_other_metrics_are_made_of_the_samples_that_are_there(dataenvgym, folder
     assert list(kept.metrics) == ["pass^3", "majority@3"]
 
 
-def test_what_cannot_be_is_a_users_error(dataenvgym, folder):
+def test_impossible_options_are_users_errors(dataenvgym, folder):
     assert dataenvgym("eval", *ECHO, *SAYER, "name=mine").code == 0
     (folder / "evaluations" / "half").mkdir()
     for arguments, expected in (

@@ -37,7 +37,7 @@ def test_a_run_shows_how_the_student_gets_better_and_where_the_files_are(dataenv
     assert not (directory / "log.txt").exists()
 
 
-def test_options_may_stand_between_overrides(dataenvgym, small):
+def test_options_may_be_typed_between_overrides(dataenvgym, small):
     result = dataenvgym("run", *small[:3], "--plain", *small[3:], "name=a")
     assert result.code == 0
     assert "runs/a" in result.out
@@ -59,7 +59,7 @@ def test_a_finished_run_gets_a_report_that_a_kill_prevented(dataenvgym, small, f
     assert (only_run(folder) / "curve.png").exists()
 
 
-def test_a_damaged_file_of_a_finished_run_is_named_and_an_empty_summary_is_made_anew(
+def test_a_damaged_file_of_a_finished_run_is_named_and_an_empty_summary_is_written_again(
     dataenvgym, small, folder
 ):
     dataenvgym("run", *small)
@@ -103,7 +103,7 @@ def test_more_iterations_extend_a_run(dataenvgym, small, folder):
     assert "has done 3 iterations already" in result.err
 
 
-def test_a_changed_configuration_is_refused_and_fresh_starts_anew(dataenvgym, small, folder):
+def test_a_changed_configuration_is_refused_and_fresh_starts_over(dataenvgym, small, folder):
     dataenvgym("run", *small, "name=r")
     result = dataenvgym("run", *small, "name=r", "+predictor.wit=50")
     assert result.code == 2
@@ -170,7 +170,7 @@ def continues(directory: Path, command: str = "the same command") -> str:
     return f"dataenvgym: interrupted. What is done is in {folder}; {command} continues it\n"
 
 
-def test_an_interrupted_run_says_so_and_the_same_command_goes_on(dataenvgym, small, folder):
+def test_an_interrupted_run_says_so_and_the_same_command_resumes_it(dataenvgym, small, folder):
     command = ("run", *small, *own_agent("Impatient"))
     result = dataenvgym(*command)
     assert result.code == 130
@@ -226,7 +226,7 @@ def test_an_agents_malformed_record_fails_the_run_in_one_line(dataenvgym, small,
     assert read_json(only_run(folder) / "summary.json")["status"] == "failed"
 
 
-def test_a_mistake_in_ones_own_code_is_shown_with_its_place(dataenvgym, small):
+def test_a_mistake_in_your_own_code_is_shown_with_its_place(dataenvgym, small):
     result = dataenvgym("run", *small, *own_agent("Buggy"))
     assert result.code == 1
     assert "return 1 // 0" in result.err
@@ -269,7 +269,7 @@ def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(
         (("eval", "evaluations_dir=runs"), "(evaluations_dir=..., --output)"),
     ],
 )
-def test_a_full_disk_is_told_by_the_file_and_with_another_place(
+def test_a_full_disk_error_names_the_file_and_suggests_another_place(
     dataenvgym, small, monkeypatch, command, way
 ):
     def full(descriptor):

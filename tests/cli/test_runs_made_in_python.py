@@ -67,7 +67,9 @@ def test_report_show_and_export_take_it(dataenvgym, teach, folder):
     assert "Did you mean 'mine'?" in dataenvgym("report", "mien").err
 
 
-def test_compare_takes_several_and_beside_a_run_of_the_command_line(dataenvgym, teach, small):
+def test_compare_takes_several_runs_also_together_with_one_of_the_command_line(
+    dataenvgym, teach, small
+):
     for seed in (0, 1):
         teach(f"one-{seed}", agent="one", seed=seed)
         teach(f"two-{seed}", agent="two", seed=seed)

@@ -28,9 +28,7 @@ def test_the_scenes_of_each_evaluation_of_a_run_are_kept(dataenvgym, folder):
     assert len(store.events("r")) == before  # a finished run plays nothing again
 
 
-def test_a_store_that_is_lost_ends_the_run_and_the_same_command_goes_on(
-    dataenvgym, folder, own_redis
-):
+def test_a_lost_store_ends_the_run_and_the_same_command_resumes_it(dataenvgym, folder, own_redis):
     url, process = own_redis
     process.kill()
     process.wait()

@@ -28,7 +28,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
         ([], "WORLD"),
     ],
 )
-def test_what_cannot_be_served_is_refused_by_name(dataenvgym, arguments, said):
+def test_worlds_that_cannot_be_served_are_refused_by_name(dataenvgym, arguments, said):
     result = dataenvgym("serve-world", *arguments)
     assert result.code == 2
     assert said in result.err
@@ -57,7 +57,7 @@ PROBLEM = """{"id": "p", "instruction": "Switch it off.", "skill": "s", "state":
 
 
 @pytest.mark.slow
-def test_a_problem_of_ones_own_world_is_served_over_http_until_a_signal(tmp_path):
+def test_a_problem_of_your_own_world_is_served_over_http_until_a_signal(tmp_path):
     from mcp import Client
 
     (tmp_path / "rooms.py").write_text(WORLD)

@@ -45,7 +45,7 @@ def test_an_evaluation_of_one_file_is_about_all_its_rows(dataenvgym, own):
     assert "0 of 20 samples changed" in again.out
 
 
-def test_an_evaluation_warns_of_what_is_odd_in_its_data(dataenvgym, folder):
+def test_an_evaluation_warns_about_odd_data(dataenvgym, folder):
     row = f"{json.dumps({'question': '1 + 1 = ?', 'answer': '#### 2'})}\n"
     (folder / "own.jsonl").write_text(row * 3)
     result = dataenvgym("eval", *OWN, *MY_STUDENT, "name=e")
@@ -61,7 +61,7 @@ def test_an_evaluation_without_problems_says_so(dataenvgym, folder):
         assert "task 'Empty' evaluated no problem" in result.err
 
 
-def test_a_split_of_one_file_says_what_part_it_is_then_and_later(dataenvgym, own):
+def test_a_split_of_one_file_shows_its_share_then_and_later(dataenvgym, own):
     for _ in range(2):
         result = dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "validation", "name=e")
         assert n_evaluated(result.out) == 2
@@ -72,7 +72,7 @@ def test_a_split_of_one_file_says_what_part_it_is_then_and_later(dataenvgym, own
     assert "the first 3 of 20 problems" in limited.out
 
 
-def test_a_run_says_what_part_its_splits_are_and_its_student_is_not_asked_what_it_learned(
+def test_a_run_shows_the_shares_of_its_splits_and_training_problems_are_not_evaluated(
     dataenvgym, own
 ):
     run = ("run", *OWN, *MY_STUDENT, "agent=none", "episode.iterations=1", "name=r")
@@ -109,7 +109,7 @@ def test_a_run_on_a_task_without_a_test_split_ends_without_a_test_score(dataenvg
     assert read_json(own / "runs" / "r" / "summary.json")["test_score_after"] is None
 
 
-def test_a_split_that_there_is_not_is_refused(dataenvgym, small, own):
+def test_an_unknown_split_is_refused(dataenvgym, small, own):
     assert (
         "--split is 'al', expected one of"
         in dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "al").err
@@ -120,6 +120,6 @@ def test_a_split_that_there_is_not_is_refused(dataenvgym, small, own):
 
 
 @pytest.mark.parametrize("text", ["a={b: 1, c: [2, 3]}", "a=[1, 2]"])
-def test_what_a_shell_took_apart_is_put_together(text):
+def test_an_override_that_the_shell_split_is_joined(text):
     arguments = parse_arguments(["eval", "task=x", *text.split(), "d={e", "--split", "test", "f=1"])
     assert arguments.overrides == ["task=x", text, "d={e", "f=1"]

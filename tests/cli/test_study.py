@@ -38,7 +38,7 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
         (("agent=random", "--name", "a/b"), "--name is 'a/b'"),
     ],
 )
-def test_what_is_typed_wrong_is_said_before_anything_is_touched(
+def test_typing_errors_are_reported_before_any_file_changes(
     dataenvgym, small, folder, arguments, message
 ):
     result = dataenvgym("study", *small, *arguments)
@@ -58,7 +58,7 @@ def test_a_failed_episode_is_named_and_the_exit_code_is_1(dataenvgym, small, fol
     assert [one["status"] for one in states] == ["finished", "unfinished"]
 
 
-def test_an_interrupted_study_says_so_and_the_same_command_goes_on(dataenvgym, small, folder):
+def test_an_interrupted_study_says_so_and_the_same_command_resumes_it(dataenvgym, small, folder):
     impatient = ("--strategy", "impatient: agent=random agent._target_=my_students.Impatient")
     command = ("study", *impatient, *small, *OPTIONS, "--allow-unequal", "records")
     result = dataenvgym(*command)

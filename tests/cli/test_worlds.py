@@ -55,12 +55,12 @@ def test_a_world_that_comes_with_the_package_passes(dataenvgym):
     assert result.out.split()[-1] == "0"
 
 
-def test_a_world_of_ones_own_passes(dataenvgym, own_world):
+def test_your_own_world_passes(dataenvgym, own_world):
     result = dataenvgym("worlds", "audit", *own_world(GOOD))
     assert (result.code, result.err) == (0, "")
 
 
-def test_what_does_not_hold_is_shown_and_ends_with_1(dataenvgym, own_world):
+def test_violations_are_shown_and_the_exit_code_is_1(dataenvgym, own_world):
     result = dataenvgym("worlds", "audit", *own_world(GOOD, IDLE))
     assert result.code == 1
     assert "worlds failed: 1 violation" in result.err
@@ -78,7 +78,7 @@ def test_what_does_not_hold_is_shown_and_ends_with_1(dataenvgym, own_world):
         (("audit", "counting.Count", "--tasks", "nowhere.jsonl"), "nowhere.jsonl"),
     ],
 )
-def test_what_cannot_be_audited_is_refused(dataenvgym, own_world, arguments, complaint):
+def test_worlds_that_cannot_be_audited_are_refused(dataenvgym, own_world, arguments, complaint):
     own_world(GOOD)
     result = dataenvgym("worlds", *arguments)
     assert result.code == 2

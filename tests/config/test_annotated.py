@@ -17,12 +17,12 @@ RICH = (
 
 
 @pytest.mark.parametrize("overrides", [(), RICH, ("task.sampling.seed=7", 'name="a # b: c"')])
-def test_what_is_printed_reads_back_as_the_same_configuration(overrides):
+def test_the_printed_configuration_reads_back_as_the_same(overrides):
     text = annotated_yaml(overrides)
     assert OmegaConf.create(text) == compose(overrides, allow_missing=True)
 
 
-def test_it_keeps_the_comments_of_the_files_above_and_behind_what_they_are_about():
+def test_comments_of_the_files_stay_above_and_after_their_keys():
     text = annotated_yaml(RICH)
     for line in (
         "seed: 0  # all random choices derive from it",

@@ -55,7 +55,7 @@ class Made(Base):
         {"count": object(), "label": "for the base class"},
     ],
 )
-def test_what_the_annotations_allow_passes(arguments):
+def test_values_that_fit_the_annotations_pass(arguments):
     check_arguments(Made, arguments, "thing")
 
 

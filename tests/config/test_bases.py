@@ -46,7 +46,7 @@ def test_two_files_of_a_group_repeat_few_lines_beyond_their_base():
 
 
 @pytest.mark.parametrize(("group", "name"), BASES)
-def test_a_base_is_no_option_but_is_the_base_of_some(group, name):
+def test_a_base_is_not_an_option_but_options_extend_it(group, name):
     assert name not in options_by_group()[group]
     texts = [file.read_text() for file in FILES[group].values()]
     assert any(re.search(rf"^  - (/\S+/)?{name}(@\S+)?$", text, re.MULTILINE) for text in texts)
@@ -70,7 +70,7 @@ def own(tmp_path: Path) -> Path:
     return tmp_path / "own"
 
 
-def test_a_task_of_ones_own_is_laid_over_our_bases_and_ones_own(own):
+def test_your_own_task_can_extend_our_bases_and_your_own(own):
     task = compose(["task=mine", "name=x"], config_dir=own).task
     assert (task._target_, task.limit, task.sampling.max_tokens) == ("mine.Task", 5, 7)
     assert (task.sources, task.sampling.temperature, task.chunk_size) == ("x.jsonl", 0.0, 128)
@@ -107,7 +107,7 @@ def test_comments_of_bases_that_are_put_elsewhere_are_printed(own):
     assert OmegaConf.create(text).trainer.deepspeed.bf16 == {"enabled": "auto"}
 
 
-def test_classes_in_a_base_of_ones_own_need_no_trust(own, tmp_path):
+def test_classes_in_your_own_base_need_no_trust(own, tmp_path):
     config = compose(["task=custom", "task._target_=mine.Task", f"runs_dir={tmp_path}", "name=r"])
     with open_run(config) as run:
         with pytest.raises(ConfigurationError, match=r"task\._target_"):

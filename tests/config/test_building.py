@@ -52,7 +52,7 @@ def test_a_task_gets_its_other_speakers_from_predictors_and_teachers(tmp_path):
         ("{user: {_target_: collections.Counter}}", "the speaker 'user' is a Counter"),
     ],
 )
-def test_what_cannot_be_a_speaker_is_refused(others, message):
+def test_objects_that_cannot_be_speakers_are_refused(others, message):
     with pytest.raises(ConfigurationError, match=message):
         build_task(compose([f"+task.others={others}"]))
 
@@ -78,7 +78,7 @@ def test_the_predictor_gets_the_trainer_with_its_options():
     assert student.trainer.config.lora_rank == 3
 
 
-def test_a_math_task_reads_ones_own_file(tmp_path: Path):
+def test_a_math_task_reads_your_own_file(tmp_path: Path):
     rows = [{"question": f"{i} + 1?", "answer": f"so #### {i + 1}"} for i in range(20)]
     path = tmp_path / "problems.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -114,7 +114,9 @@ def test_values_that_cannot_be_are_configuration_errors(overrides, expected):
     assert expected in str(caught.value)
 
 
-def test_the_environment_is_limited_to_the_iterations_and_writes_where_it_is_told(tmp_path: Path):
+def test_the_environment_is_limited_to_the_iterations_and_writes_to_the_given_folder(
+    tmp_path: Path,
+):
     config = compose(["episode.iterations=2", "environment.replay=7", "task.n_validation=20"])
     student = ScriptedPredictor(lambda conversation: "#### 1")
     environment = build_environment(config, tmp_path / "run", predictor=student)
@@ -127,7 +129,7 @@ def test_the_environment_is_limited_to_the_iterations_and_writes_where_it_is_tol
 
 
 @pytest.mark.parametrize("make", [make_open_ended, make_skill_list])
-def test_an_environment_made_bare_takes_what_it_is_given_and_the_rest_from_the_files(make):
+def test_an_environment_made_alone_takes_given_values_and_other_defaults_from_the_files(make):
     task = PocketMathTask(n_validation=20)
     student = ScriptedPredictor(lambda conversation: "#### 1")
     environment = make(task, student, replay=3)

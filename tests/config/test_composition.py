@@ -76,7 +76,7 @@ OWN_OPTIONS = (
         ("full", {"finetuning_type": "full", "learning_rate": 1e-5}),
     ],
 )
-def test_a_method_changes_what_it_is_about_and_an_override_that(method, expected):
+def test_a_method_sets_its_own_options_and_an_override_wins(method, expected):
     plain = compose(["trainer=llama_factory"]).trainer
     chosen = compose(["trainer=llama_factory", f"trainer/method={method}"]).trainer
     assert {name: chosen[name] for name in chosen if chosen[name] != plain[name]} == expected
@@ -85,7 +85,7 @@ def test_a_method_changes_what_it_is_about_and_an_override_that(method, expected
     assert (changed.lora_rank, changed.learning_rate) == (3, 0.5)
 
 
-def test_deepspeed_and_gpus_are_what_the_trainer_takes():
+def test_deepspeed_and_gpus_are_options_of_the_trainer():
     choices = ["trainer/deepspeed=zero3", "trainer/devices=eight_gpus"]
     trainer = OmegaConf.to_container(compose(["trainer=llama_factory", *choices]).trainer)
     assert trainer["gpus"] == list(range(8))
@@ -125,7 +125,7 @@ PLACES = {"speaker": "+speaker@task.others.partner"}  # of groups that have no p
 @pytest.mark.parametrize(
     "choice", [f"{g}={o}" for g, options in options_by_group().items() for o in options]
 )
-def test_every_option_composes_and_says_what_it_is_in_its_first_line(choice, monkeypatch):
+def test_every_option_composes_and_its_first_line_describes_it(choice, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     group, option = choice.split("=")
     override = f"{PLACES.get(group, group)}={option}"
@@ -177,7 +177,7 @@ def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_pa
         ("task=gsm8k", "DATAENVGYM_DATA is not set"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_way_out(override, expected, monkeypatch):
+def test_impossible_configurations_are_refused_with_a_solution(override, expected, monkeypatch):
     monkeypatch.delenv("DATAENVGYM_DATA", raising=False)
     with pytest.raises(ConfigurationError) as caught:
         compose([override])
@@ -200,7 +200,7 @@ def test_a_whole_number_will_do_where_a_number_is_expected(value):
     assert compose([f"trainer.learning_rate={value}"]).trainer.learning_rate == float(value)
 
 
-def test_ones_own_files_stand_beside_ours(tmp_path: Path):
+def test_your_own_files_are_listed_with_ours(tmp_path: Path):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "mine.yaml").write_text("# Mine\n_target_: my.Agent\nsize: 3\n")
     config = compose(["agent=mine", "agent.size=4"], config_dir=tmp_path)

@@ -54,14 +54,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("override", "expected"), CASES, ids=[case[0] for case in CASES])
-def test_it_is_said_what_was_found_and_what_to_do(override, expected):
+def test_errors_give_the_value_and_a_solution(override, expected):
     with pytest.raises(ConfigurationError, match=expected) as info:
         compose([override])
     for word in ("Interpolation", "full_key", "defaults list", "object_type", "Hydra", "hydra"):
         assert word not in str(info.value)
 
 
-def test_what_was_taken_away_and_is_needed_later_is_named(capsys, tmp_path, monkeypatch):
+def test_a_removed_value_that_is_needed_later_is_named(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--dry", "~episode.iterations"]) == 2
     said = capsys.readouterr().err
@@ -95,7 +95,7 @@ def test_a_key_is_an_option_of_those_choices_alone_that_have_it():
         ),
     ],
 )
-def test_a_file_of_ones_own_that_is_wrong_is_named(tmp_path, text, expected):
+def test_your_own_malformed_file_is_named(tmp_path, text, expected):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "own.yaml").write_text(text)
     with pytest.raises(ConfigurationError, match=expected) as info:

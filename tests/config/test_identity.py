@@ -16,12 +16,12 @@ def test_a_run_is_named_after_task_agent_seed_and_configuration():
     assert run_name(compose(["name=mine"])) == "mine"
 
 
-def test_the_name_of_ones_own_class_is_told_from_the_class():
+def test_the_default_name_of_your_own_class_comes_from_the_class():
     config = compose(["agent=custom", "agent._target_=my_module.MyBestAgent"])
     assert run_name(config).startswith("pocket_math-my_best_agent-seed0-")
 
 
-def test_the_name_follows_what_determines_results_and_nothing_else():
+def test_the_name_depends_only_on_options_that_determine_results():
     name = run_name(compose([]))
     for free in ("episode.iterations=9", "episode.metrics=tensorboard", "runs_dir=x"):
         assert run_name(compose([free])) == name
@@ -66,7 +66,7 @@ def test_where_a_speaker_is_asked_does_not_name_a_run_and_who_it_is_does():
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", ""])
-def test_a_name_that_is_no_plain_folder_is_refused(name):
+def test_a_name_that_is_not_a_plain_folder_is_refused(name):
     with pytest.raises(ConfigurationError, match="expected the plain name of a folder"):
         run_name(compose([f"name={name}"]))
 

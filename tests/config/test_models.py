@@ -21,7 +21,7 @@ from dataenvgym.errors import ConfigurationError
         ('hf/a "b"\\c\\', "InProcessPredictor", 'a "b"\\c\\', None),
     ],
 )
-def test_a_name_stands_for_predictor_student_and_adapter(text, predictor, path, adapter):
+def test_a_name_sets_predictor_student_and_adapter(text, predictor, path, adapter):
     config = compose([f"model={text}"])
     assert config.predictor._target_ == f"dataenvgym.predictors.{predictor}"
     assert (config.student.path, config.student.adapter) == (path, adapter)
@@ -37,7 +37,7 @@ def test_a_model_behind_an_api_keeps_its_whole_name():
 @pytest.mark.parametrize(
     "text", ["", "pocket", "hf/", "hf/pocket:", "vllm/:adapter", "transformers/pocket", "openai/"]
 )
-def test_what_is_no_name_is_refused_with_the_forms_that_are(text):
+def test_invalid_names_are_refused_with_the_valid_forms(text):
     with pytest.raises(ConfigurationError, match="expected vllm/BASE, vllm/BASE:ADAPTER, hf/BASE"):
         model_overrides(text)
 
@@ -47,7 +47,7 @@ def test_a_slip_is_guessed():
         compose(["model=vlm/pocket"])
 
 
-def test_what_comes_later_wins():
+def test_later_overrides_win():
     assert compose(["model=hf/some/one:a", "model=hf/pocket"]).student == {
         "path": "pocket",
         "adapter": None,
@@ -56,7 +56,7 @@ def test_what_comes_later_wins():
     assert compose(["student.path=other", "model=hf/pocket"]).student.path == "pocket"
 
 
-def test_it_counts_as_what_it_stands_for():
+def test_it_counts_as_the_options_that_it_sets():
     assert {o.section for o in parse_overrides(["model=hf/pocket"])} == {"student", "predictor"}
 
 
@@ -140,7 +140,7 @@ def test_a_trial_is_an_option_of_the_task():
         ("strategist=openai/", "strategist is 'openai/'"),
     ],
 )
-def test_what_is_not_the_name_of_a_speaker_is_refused(text, expected):
+def test_invalid_names_of_speakers_are_refused(text, expected):
     with pytest.raises(ConfigurationError) as refused:
         compose(["task=social", text])
     assert expected in str(refused.value)

@@ -211,7 +211,7 @@ def test_a_typo_in_the_name_of_an_offered_option_finds_it(package):
         compose(["agent=fancyy"])
 
 
-def test_what_packages_offer_is_listed(package, capsys):
+def test_options_of_packages_are_listed(package, capsys):
     from dataenvgym.cli.main import main
 
     assert main(["list", "agent"]) == 0

@@ -65,7 +65,7 @@ def test_a_check_of_strict_can_be_left_out_and_its_options_changed():
         checks_of("quality=strict", "quality.checks.wrong_answer.samples=0")
 
 
-def test_wrong_answer_needs_somebody_who_judges_and_strict_does_without():
+def test_wrong_answer_needs_a_judge_and_strict_does_not():
     with pytest.raises(ConfigurationError, match="'mute' has no judge_record"):
         checks_of("quality=wrong_answer", task=Mute())
     assert list(checks_of("quality=strict", task=Mute())) == ["wrong_answer", "already_known"]

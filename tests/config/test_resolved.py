@@ -30,6 +30,6 @@ def test_so_is_any_text_of_the_characters_that_mean_something():
         assert OmegaConf.to_container(OmegaConf.create(literal([text])), resolve=True) == [text]
 
 
-def test_what_refers_to_another_value_becomes_that_value():
+def test_a_reference_becomes_the_value_it_refers_to():
     config = OmegaConf.create({"seed": 3, "agent": {"seed": "${seed}", "name": "of ${seed}"}})
     assert OmegaConf.create(resolved_yaml(config)).agent == {"seed": 3, "name": "of 3"}

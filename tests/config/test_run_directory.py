@@ -81,7 +81,7 @@ def test_a_changed_configuration_is_refused_by_the_name_of_the_key(config_of):
     assert "trainer.lora_rank: 16 -> 4" in str(caught.value)
 
 
-def test_a_key_that_only_follows_another_is_not_named_beside_it(config_of):
+def test_a_key_that_only_follows_another_is_not_named_with_it(config_of):
     begin(opened(config_of("name=r")))
     with pytest.raises(ConfigChangedError) as caught:
         check_run(config_of("name=r", "seed=1"))
@@ -147,7 +147,7 @@ def test_a_run_that_reached_its_aim_is_done_early(config_of, stop):
     assert is_done(config)
 
 
-def test_fresh_removes_what_the_run_had(config_of):
+def test_fresh_removes_the_files_of_the_run(config_of):
     directory = opened(config_of("name=r"))
     begin(directory)
     opened(config_of("name=r", "seed=2"), fresh=True)
@@ -201,7 +201,7 @@ def test_one_process_at_a_time_writes_a_run(config_of):
         pass
 
 
-def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(config_of):
+def test_text_that_looks_like_a_reference_in_a_prompt_is_kept(config_of):
     options = ["task=math_jsonl", "task.sources=p.jsonl", "name=r"]
     config = config_of(*options, r'task.system_prompt="costs \${five}"')
     directory = opened(config)
@@ -215,7 +215,7 @@ def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(config_of):
     assert caught.value.keys == ("seed", "task.system_prompt")
 
 
-def test_a_run_of_a_newer_format_is_refused_by_that_and_can_be_started_anew(config_of, tmp_path):
+def test_a_run_of_a_newer_format_is_refused_and_can_be_started_over(config_of, tmp_path):
     config = config_of("name=r")
     directory = opened(config)
     begin(directory)

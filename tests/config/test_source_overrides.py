@@ -48,7 +48,7 @@ def test_sources_of_a_composed_configuration_are_changed_in_the_same_way():
         ("task.n_test=1", "there is no option 'task.n_test'"),
     ],
 )
-def test_what_cannot_be_a_source_is_refused(override, expected):
+def test_invalid_sources_are_refused(override, expected):
     with pytest.raises(ConfigurationError, match=expected.replace("[", r"\[")):
         compose(["task=math_jsonl", "task.sources=a", override])
 

@@ -56,20 +56,20 @@ def custom(group: str, target: str, *more: str):
     return compose([f"{group}=custom", f"{group}._target_={target}", *more])
 
 
-def test_ones_own_predictor_gets_the_trainer_only_if_it_takes_one(own_module):
+def test_your_own_predictor_gets_the_trainer_only_if_it_takes_one(own_module):
     student = build_predictor(custom("predictor", f"{own_module}.Student", "+predictor.wit=5"))
     assert student.wit == 5
     trained = build_predictor(custom("predictor", f"{own_module}.Trained"))
     assert trained.trainer.config.lora_rank == 16
 
 
-def test_ones_own_agent_gets_the_seed_of_the_run_unless_it_sets_one(own_module):
+def test_your_own_agent_gets_the_seed_of_the_run_unless_it_sets_one(own_module):
     seeds = [build_agent(custom("agent", "my_students.Agent", f"seed={s}")).seed for s in (0, 7)]
     assert seeds == [0, 7]
     assert build_agent(custom("agent", "my_students.Agent", "+agent.seed=3", "seed=7")).seed == 3
 
 
-def test_ones_own_agent_sees_skills_unless_it_asks_not_to(own_module):
+def test_your_own_agent_sees_skills_unless_it_asks_not_to(own_module):
     assert custom("agent", "my_students.Agent").environment.id == "dataenvgym/SkillList-v0"
     hidden = custom("agent", "my_students.Agent", "environment=open_ended")
     assert hidden.environment.id == "dataenvgym/OpenEnded-v0"
@@ -106,7 +106,7 @@ def test_arguments_that_a_target_does_not_take_are_refused(override, expected):
     assert expected in str(caught.value)
 
 
-def test_what_is_given_goes_where_there_is_a_parameter_for_it_and_yields_to_the_section(own_module):
+def test_given_objects_are_passed_by_parameter_name_unless_the_section_sets_them(own_module):
     student = {"_target_": f"{own_module}.Student"}
     value = {"a": [student], "b": {**student, "wit": 2}, "c": {"wit": 3}}
     made = build_value(value, "things", {"wit": 7, "speed": 1})

@@ -83,7 +83,7 @@ def test_a_folder_names_no_code_program_or_server_of_its_own(evaluation, tmp_pat
     refuse_untrusted(config, sections, file, parse_overrides([f"{key}=..."]))
 
 
-def test_what_was_typed_is_the_users_own_choice(run_with):
+def test_typed_values_are_trusted(run_with):
     run = run_with("task=custom", "task._target_=mine.Task", "predictor=vllm",
                    "predictor.base_url=http://mine")  # fmt: skip
     typed = ["task._target_=mine.Task", "predictor.base_url=http://mine"]

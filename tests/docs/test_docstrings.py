@@ -105,7 +105,7 @@ def test_aligned_columns_become_a_literal_block(module):
     assert with_columns(tree) == "    " + tree.replace("\n", "\n    ")
 
 
-def test_a_page_that_a_docstring_names_is_linked_and_is_there():
+def test_a_page_that_a_docstring_names_exists_and_is_linked():
     assert with_links("See docs/store.md.") == "See [docs/store.md](../../store.md)."
     root = Path(__file__).parents[2]
     code = "\n".join(file.read_text() for file in (root / "dataenvgym").rglob("*.py"))

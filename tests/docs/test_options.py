@@ -64,7 +64,7 @@ def test_defaults_are_shown_as_yaml():
     )
 
 
-def test_an_option_links_the_bases_that_it_builds_on_and_names_what_it_chooses():
+def test_an_option_links_its_bases_and_names_its_choices():
     text = section("agent", "skill_list")
     assert "Builds on [`_agent`](#agent-_agent)." in text
     assert "[`agent/policy=skill_list`](agent.md#agent-policy-skill_list)" in text

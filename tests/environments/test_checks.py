@@ -43,12 +43,12 @@ def test_the_same_text_up_to_case_and_punctuation_is_a_duplicate():
     assert reasons(checks, record("Add 3, 4!"), record("add 3 4")) == {"duplicate": 1}
 
 
-def test_a_record_that_differs_in_a_number_or_the_answer_is_no_duplicate():
+def test_a_record_that_differs_in_a_number_or_the_answer_is_not_a_duplicate():
     checks = RecordChecks()
     assert not reasons(checks, record("Add 3 4"), record("Add 3 5"), record("Add 3 4", "#### 7"))
 
 
-def test_what_was_accepted_is_remembered_and_what_was_only_checked_is_not():
+def test_accepted_records_are_remembered_and_merely_checked_ones_are_not():
     checks = RecordChecks()
     checks.check([record("Add 3 4")])
     assert not reasons(checks, record("Add 3 4"))
@@ -141,7 +141,7 @@ def test_the_same_answer_judged_otherwise_is_another_record():
     assert RecordChecks().check(pair).reasons == {}
 
 
-def test_preferences_for_the_same_turn_are_told_apart_by_the_calls_in_their_answers():
+def test_preferences_for_the_same_turn_differ_by_the_calls_in_their_answers():
     def call(n):
         called = ToolCall(name="f", arguments={"n": n})
         return (Message(role="assistant", content="", tool_calls=(called,)),)
@@ -165,7 +165,7 @@ def judge_by(reasons_of: dict[str, str]):
     return judge, asked
 
 
-def test_a_judge_is_asked_about_those_that_nothing_else_speaks_against():
+def test_a_judge_is_asked_only_about_records_that_pass_the_other_checks():
     task = PocketMathTask(n_validation=40, n_test=40)
     checks = RecordChecks.for_task(task)
     checks.accept([record("earlier")])
@@ -181,7 +181,7 @@ def test_a_judge_is_asked_about_those_that_nothing_else_speaks_against():
     ]
 
 
-def test_what_a_judge_drops_takes_no_room_in_the_budget_and_it_judges_no_more_than_may_fit():
+def test_records_that_a_judge_drops_use_no_budget_and_it_judges_only_as_many_as_fit():
     checks = RecordChecks(max_records=3)
     judge, asked = judge_by({"b": "already_known", "d": "wrong_answer"})
     checked = checks.check([record(letter) for letter in "abcdefg"], judge)
@@ -227,7 +227,7 @@ def test_records_accepted_with_their_bands_are_remembered_as_without_and_not_has
     assert checks.check(again).reasons == {"duplicate": 1, "near_duplicate": 1}
 
 
-def test_what_a_judge_fails_on_is_not_remembered():
+def test_records_that_a_judge_could_not_judge_are_not_remembered():
     checks = RecordChecks()
 
     def judge(records):

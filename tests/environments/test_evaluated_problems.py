@@ -118,7 +118,7 @@ def test_unknown_test_problems_are_warned_about_in_summary_and_report(tmp_path, 
     assert "the test problems of task 'minimal' are unknown" in texts[0]
 
 
-def test_problems_of_a_test_task_of_ones_own_are_not_trained_on(tmp_path):
+def test_problems_of_your_own_test_task_are_not_trained_on(tmp_path):
     task = MinimalTask()
     task.texts = ("Which river?",)
     environment = OpenEnded(task, student(), directory=tmp_path)

@@ -78,7 +78,7 @@ def test_problems_of_all_lengths_are_found_as_by_a_search_over_all_of_them():
     assert 10 < sum(found) < 390
 
 
-def test_answers_that_a_domain_keeps_out_of_the_check_are_no_overlap():
+def test_answers_that_a_domain_excludes_from_the_check_are_not_overlap():
     class Formal(MathDomain):
         def overlap_answer(self, instance):
             return None

@@ -51,9 +51,7 @@ def as_the_first_format(directory):
     write_json(directory / "environment.json", identity)
 
 
-def test_a_run_of_an_older_format_goes_on_and_has_the_new_one_from_then(
-    task, student, records, tmp_path
-):
+def test_a_run_of_an_older_format_continues_in_the_new_format(task, student, records, tmp_path):
     SkillList(task, student, directory=tmp_path).reset(seed=0)
     as_the_first_format(tmp_path)
     before = (tmp_path / "environment.json").read_bytes()
@@ -83,7 +81,7 @@ def test_a_format_that_this_program_does_not_know_is_a_newer_one(tmp_path, found
         read_identity(tmp_path)
 
 
-def test_the_format_is_no_part_of_what_a_run_is_about(tmp_path):
+def test_the_format_is_not_part_of_the_identity_of_a_run(tmp_path):
     identity = {"environment": "e", "task": "t"}
     write_json(tmp_path / "environment.json", {**identity, "format": 1})
     refuse_another(tmp_path, identity)

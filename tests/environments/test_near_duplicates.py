@@ -61,7 +61,7 @@ def test_texts_with_other_numbers_are_not_even_compared(monkeypatch):
     assert repeats(seen, TEXT) is None
 
 
-def test_what_is_forgotten_is_new_again_and_what_was_added_twice_is_forgotten_twice():
+def test_a_forgotten_text_is_new_again_and_one_added_twice_is_forgotten_twice():
     seen = seen_texts("first", TEXT, "short", TEXT)
     seen.forget_from(3)
     assert repeats(seen, TEXT) == repeats(seen, "short") == "duplicate"
@@ -129,7 +129,7 @@ def test_bands_of_other_texts_or_another_similarity_are_not_taken():
     assert SeenTexts(0.6).fingerprints_of(texts, bands) == {}
 
 
-def test_the_garbage_collector_does_not_walk_what_grows_with_the_texts():
+def test_the_garbage_collector_does_not_traverse_the_growing_index():
     before = len(gc.get_objects())
     seen = seen_texts(*variants(200, random.Random(2)))
     assert len(seen) == 200

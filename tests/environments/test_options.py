@@ -25,13 +25,13 @@ def result(score: float, n_records: int) -> IterationResult:
         ({"max_records": -1}, "max_records is -1, expected 0 or more, or None"),
     ],
 )
-def test_an_option_that_cannot_be_says_what_it_wanted(options, expected):
+def test_an_invalid_option_raises_with_the_expected_values(options, expected):
     with pytest.raises(ConfigurationError) as caught:
         TeachingOptions(**options)
     assert expected in str(caught.value)
 
 
-def test_an_episode_ends_at_its_target_score_or_its_budget_and_else_never():
+def test_an_episode_ends_only_at_its_target_score_or_its_budget():
     assert not TeachingOptions().end_at(result(1.0, 10**6))
     options = TeachingOptions(target_score=0.8, max_records=100)
     assert not options.end_at(result(0.79, 99))

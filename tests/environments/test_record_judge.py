@@ -54,7 +54,7 @@ def test_without_checks_everything_passes():
 
 
 @pytest.mark.parametrize("error", [BudgetSpentError("no money left"), ExternalError("gone")])
-def test_a_check_that_cannot_judge_passes_all_says_so_and_the_others_go_on(error):
+def test_a_check_that_cannot_judge_passes_all_with_a_warning_and_the_others_continue(error):
     warnings: list[str] = []
     judge = RecordJudge([Raising(error), Refusing("other", "c")], STUDENT)
     with listening(warnings.append):

@@ -51,7 +51,7 @@ def test_gymnasium_makes_it_with_a_render_mode(task, student):
     assert "reversed" in environment.render()
 
 
-def test_what_cannot_be_rendered_says_so(task, student, recwarn):
+def test_impossible_render_modes_raise(task, student, recwarn):
     with pytest.raises(ConfigurationError, match="render_mode is 'human', expected 'ansi'"):
         SkillList(task, student, render_mode="human")
     with pytest.raises(ResetNeeded, match="call reset"):

@@ -86,7 +86,7 @@ def test_a_resumed_episode_and_a_trial_know_the_former_student(tmp_path):
     assert said(resumed.step(batch(3))[0]) == ("3", "2")
 
 
-def test_a_real_students_former_self_says_what_the_student_said_one_iteration_before(
+def test_a_real_students_former_version_replies_as_it_did_one_iteration_before(
     tiny_student, tmp_path
 ):
     trainer = InProcessTrainer(threads=1, num_train_epochs=2, lora_rank=4, learning_rate=1e-2)

@@ -89,7 +89,7 @@ def test_the_episode_terminates_at_the_target_score(task, student, records):
     assert terminated
 
 
-def test_the_record_budget_drops_what_is_beyond_it_and_ends_the_episode(task, student, records):
+def test_the_record_budget_drops_excess_records_and_ends_the_episode(task, student, records):
     environment = OpenEnded(task, student, max_records=3)
     environment.reset(seed=0)
     _, _, terminated, _, info = environment.step(records)
@@ -149,7 +149,7 @@ def test_the_same_seed_gives_the_same_observations_and_files(task, student, reco
     }
 
 
-def test_a_resumed_episode_goes_on_where_it_was(task, student, records, tmp_path):
+def test_a_resumed_episode_continues_where_it_was(task, student, records, tmp_path):
     first = SkillList(task, student, directory=tmp_path)
     first.reset(seed=0)
     observation, *_ = first.step(records[:2])
@@ -182,7 +182,7 @@ def test_an_episode_of_a_version_without_bands_is_resumed_all_the_same(task, stu
     assert IterationFiles(tmp_path / "iterations", 2).read_bands() is None  # it has no records
 
 
-def test_somebody_elses_episode_is_not_overwritten_in_silence(task, student, tmp_path):
+def test_a_different_episode_in_the_folder_is_not_overwritten(task, student, tmp_path):
     SkillList(task, student, directory=tmp_path).reset(seed=0)
     other = SkillList(task, student, directory=tmp_path)
     with pytest.raises(RunDirectoryError, match="'fresh': True"):
@@ -201,7 +201,7 @@ def test_resuming_with_another_seed_or_student_is_refused_by_name(task, student,
         environment.reset(seed=0, options={"resume": True})
 
 
-def test_step_before_reset_says_so(task, student, records):
+def test_step_before_reset_raises(task, student, records):
     with pytest.raises(ResetNeeded):
         OpenEnded(task, student).step(records)
 
@@ -260,7 +260,7 @@ def test_records_are_stamped_with_id_and_iteration(task, student, records, tmp_p
 
 
 @pytest.mark.parametrize("action", [None, 3, "text", {"instruction": "a", "output": "b"}])
-def test_what_is_no_batch_is_refused(task, student, action):
+def test_values_that_are_not_a_batch_are_refused(task, student, action):
     environment = OpenEnded(task, student)
     environment.reset(seed=0)
     with pytest.raises(InvalidActionError, match="list of training records"):

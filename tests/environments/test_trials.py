@@ -61,7 +61,7 @@ def everything_below(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("mode", ["incremental", "accumulate"])
-def test_a_trial_reports_what_the_step_comes_to_and_leaves_all_as_before(
+def test_a_trial_gives_the_report_of_the_step_and_restores_everything(
     task, student, records, tmp_path, mode
 ):
     environment = SkillList(task, student, directory=tmp_path, mode=mode)
@@ -146,7 +146,7 @@ def test_an_agent_tries_two_batches_and_gives_the_better_one(task, student, tmp_
     assert [warning.iteration for warning in told] == [1, 2]
 
 
-def test_the_agent_of_the_docs_gives_what_teaches_more(task, student):
+def test_the_agent_of_the_docs_returns_the_better_batch(task, student):
     page = Path(__file__).parents[2] / "docs" / "trying_records.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
     exec(code, names := {})

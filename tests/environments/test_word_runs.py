@@ -15,7 +15,7 @@ def runs_of(text: list[str]) -> set[tuple[str, ...]]:
     return {tuple(text[i : i + RUN]) for i in range(len(text) - RUN + 1)}
 
 
-def test_it_finds_what_a_search_over_all_runs_finds():
+def test_it_finds_the_same_as_a_search_over_all_runs():
     rng = random.Random(0)
     texts = [words(rng, rng.randrange(60)) for _ in range(200)]
     held = set().union(*map(runs_of, texts))
@@ -42,7 +42,7 @@ def test_twelve_words_are_too_few():
     assert not WordRuns([ALPHABET[:30]]).has_run_of(["x", *ALPHABET[:12], "y"])
 
 
-def test_what_stands_in_many_texts_is_boilerplate():
+def test_words_that_are_in_many_texts_are_boilerplate():
     boilerplate = ALPHABET[:15]
     texts = [[*boilerplate, *ALPHABET[20 * i : 20 * i + 20]] for i in range(1, 12)]
     assert not WordRuns(texts).has_run_of(boilerplate)

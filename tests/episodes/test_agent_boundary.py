@@ -69,7 +69,7 @@ def test_an_agent_may_ask_the_student_and_look_at_it(play, tmp_path, make_agent)
     assert seen == [("1", 0, False), ("1", 3, False)]
 
 
-def test_a_report_with_a_score_that_is_no_number_is_refused(play, tmp_path, echo_task):
+def test_a_report_with_a_score_that_is_not_a_number_is_refused(play, tmp_path, echo_task):
     def with_report(make):
         class Odd(echo_task):
             def generate_performance_report(self, completed):
@@ -110,7 +110,7 @@ def test_another_version_on_resume_is_named_in_a_warning(play, tmp_path):
     assert read_json(path)["versions"] == old
 
 
-def test_what_a_student_offers_besides_answers_the_shown_one_offers_too(make_student_of_echo):
+def test_the_student_shown_to_agents_has_the_same_optional_methods(make_student_of_echo):
     class Remote(make_student_of_echo):
         def submit(self, conversation, sampling):
             raise AssertionError("not asked here")

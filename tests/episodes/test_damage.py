@@ -135,7 +135,7 @@ def test_a_damaged_file_is_healed_or_refused_by_its_name(begun, resume, tmp_path
     assert refused > 40
 
 
-def test_what_reads_a_damaged_run_names_the_file(finished_run, tmp_path):
+def test_commands_that_read_a_damaged_run_name_the_file(finished_run, tmp_path):
     path = finished_run / "iterations" / "001" / "records.jsonl"
     damage(path, "shortened")
     with pytest.raises(RunDirectoryError, match=r"001/records.jsonl is damaged: it has .* bytes"):
@@ -156,7 +156,7 @@ def test_the_way_out_of_a_damaged_iteration_leads_to_the_same_end(play, finished
     assert contents(finished_run) == expected
 
 
-def test_a_run_from_before_files_were_marked_goes_on(play, finished_run):
+def test_a_run_from_before_files_were_marked_can_be_resumed(play, finished_run):
     for path in finished_run.glob("iterations/*/iteration.json"):
         write_json(path, {k: v for k, v in read_json(path).items() if k != "files"})
     (finished_run / "files.json").unlink()

@@ -24,7 +24,7 @@ def clock():
     return Clock()
 
 
-def test_what_is_left_follows_from_what_was_counted_and_when(clock):
+def test_the_time_left_follows_from_counts_and_their_times(clock):
     pace = Pace(clock)
     pace.hear(count(10, 40))  # ten were there before
     clock.now += 4
@@ -36,7 +36,7 @@ def test_what_is_left_follows_from_what_was_counted_and_when(clock):
     assert pace.seconds_left() == 0
 
 
-def test_what_was_there_before_says_nothing_of_the_pace(clock):
+def test_items_done_before_do_not_count_in_the_pace(clock):
     pace = Pace(clock)
     pace.hear(count(0, 100))
     pace.hear(count(60, 100, skipped=60))
@@ -59,7 +59,7 @@ def test_nothing_is_said_before_there_is_a_pace(clock):
     assert pace.seconds_left() == pytest.approx(10)
 
 
-def test_a_count_of_something_else_starts_anew(clock):
+def test_a_count_of_other_items_starts_over(clock):
     pace = Pace(clock)
     for step in range(5):
         pace.hear(count(step, 5))

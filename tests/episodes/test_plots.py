@@ -26,7 +26,7 @@ def make_summary(n=4, skills=("a", "b"), **options):
     return Summary(**values)
 
 
-def test_the_same_scores_make_the_same_bytes_whatever_the_users_settings(tmp_path):
+def test_the_same_scores_make_the_same_bytes_with_any_user_settings(tmp_path):
     draw_curve(make_summary(), tmp_path / "a.png")
     with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 10, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)

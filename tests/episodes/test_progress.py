@@ -58,7 +58,7 @@ def test_a_long_phase_gets_a_plain_line_and_a_short_one_does_not():
     assert stream.getvalue() == "iteration 2: train took 61.2 s\n"
 
 
-def test_a_resumed_run_says_where_it_goes_on(play, tmp_path):
+def test_a_resumed_run_shows_where_it_continues(play, tmp_path):
     play(tmp_path / "run", iterations=1)
     stream = io.StringIO()
     play(tmp_path / "run", iterations=2, callbacks=[PlainProgress(Console(file=stream))])
@@ -109,7 +109,7 @@ def test_the_live_display_is_taken_down_after_an_exception(
     assert "no loss" not in written  # the error is raised, and its handler shows it
 
 
-def test_the_live_display_is_taken_down_when_nobody_says_that_it_is_over():
+def test_the_live_display_is_removed_even_without_an_end_event():
     console = terminal()
     progress = LiveProgress(console)
     progress.on_start(make_plan())
@@ -120,7 +120,7 @@ def test_the_live_display_is_taken_down_when_nobody_says_that_it_is_over():
     assert written.count(HIDE) == written.count(SHOW) == 2
 
 
-def test_how_far_a_phase_is_stands_below_the_bar_until_it_is_over():
+def test_the_progress_of_a_phase_is_below_the_bar_until_it_ends():
     console = terminal()
     progress = LiveProgress(console)
     progress.on_start(make_plan())
@@ -183,7 +183,7 @@ def test_the_time_left_of_the_episode_is_shown_once_an_iteration_has_ended(play,
     assert "so far, about 12 min left" in drawn(progress, console)
 
 
-def test_a_plain_line_on_a_count_says_what_is_left():
+def test_a_plain_line_on_a_count_shows_the_time_left():
     now = 0.0
     stream = io.StringIO()
     progress = PlainProgress(Console(file=stream), clock=lambda: now)

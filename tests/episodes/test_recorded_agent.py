@@ -38,7 +38,7 @@ def texts(summary):
     return [(w.iteration, w.text) for w in summary.warnings]
 
 
-def test_resuming_an_agent_without_a_state_warns_that_its_memory_starts_anew(play, tmp_path):
+def test_resuming_an_agent_without_a_state_warns_that_its_memory_is_lost(play, tmp_path):
     with pytest.raises(RuntimeError, match="stop"):
         play(tmp_path / "run", agent=Forgetful(fails_at=2), iterations=2)
     summary = play(tmp_path / "run", agent=Forgetful(), iterations=2)
@@ -64,7 +64,7 @@ def test_an_agent_that_returns_no_records_is_warned_about_each_time(play, tmp_pa
     assert [(n, text.startswith(told)) for n, text in texts(summary)[1:]] == [(1, True), (2, True)]
 
 
-def test_a_run_that_trained_nothing_says_so_first(play, tmp_path):
+def test_a_run_without_training_says_so_first(play, tmp_path):
     summary = play(tmp_path / "run", agent=Forgetful(gives=[]), iterations=2)
     assert texts(summary)[0] == (
         None, "nothing was trained in 2 iterations: there were no records"

@@ -12,7 +12,7 @@ from dataenvgym.errors import RunDirectoryError, SpeakerError
 from dataenvgym.tasks import Outcome, TaskEnvironment
 
 
-def test_the_report_says_what_ran_and_what_came_of_it(finished_run):
+def test_the_report_has_the_configuration_and_the_results(finished_run):
     text = write_report(finished_run).read_text()
     assert (
         "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3; "
@@ -42,7 +42,7 @@ def test_apart_from_the_timings_the_same_run_makes_the_same_report(play, tmp_pat
     ).read_bytes()
 
 
-def test_what_was_forgotten_is_named(play, tmp_path, make_student_of_echo):
+def test_forgotten_skills_are_named(play, tmp_path, make_student_of_echo):
     class Forgetting(make_student_of_echo):
         def _reply(self, conversation):
             reply = super()._reply(conversation)

@@ -135,7 +135,7 @@ def test_more_iterations_extend_a_finished_run(play, tmp_path):
     assert found == expected
 
 
-def test_killed_before_any_file_appears_a_run_goes_on_to_the_same_end(play, tmp_path, files):
+def test_killed_before_any_file_a_run_resumes_to_the_same_end(play, tmp_path, files):
     play(tmp_path / "whole", iterations=2)
     expected = contents(tmp_path / "whole")
     n_files = len(files.seen)
@@ -154,7 +154,7 @@ def test_killed_before_any_file_appears_a_run_goes_on_to_the_same_end(play, tmp_
     assert n_files > 20
 
 
-def test_a_failed_step_leaves_a_failed_summary_and_a_run_that_goes_on(
+def test_a_failed_step_leaves_a_failed_summary_and_a_resumable_run(
     play, tmp_path, make_student_of_echo
 ):
     class Failing(make_student_of_echo):
@@ -319,7 +319,7 @@ def test_a_task_without_splits_has_no_test_score(play, tmp_path, echo_task):
     assert with_test.test_score_after == 5 / 12
 
 
-def test_every_callback_hears_of_the_end_whatever_another_one_raises(play, tmp_path):
+def test_every_callback_gets_the_end_even_if_another_one_raises(play, tmp_path):
     class Broken(EpisodeCallback):
         def on_end(self, summary):
             raise OSError("tracker is gone")
@@ -385,7 +385,7 @@ def test_an_agent_without_step_is_refused_before_anything_runs(tmp_path, play):
     assert not (tmp_path / "run").exists()
 
 
-def test_what_utf_8_does_not_have_hides_no_error_and_loses_no_warning(tmp_path, play, make_agent):
+def test_text_that_utf_8_cannot_encode_hides_no_error_or_warning(tmp_path, play, make_agent):
     class Odd(make_agent):
         def __call__(self, completed, predictor):
             warn_run("odd \ud800 \x1b[31m")
@@ -402,7 +402,7 @@ def test_the_agents_state_is_saved_with_each_iteration(finished_run):
     assert read_json(finished_run / "agent" / "002.json") == {"calls": 2, "steps": 1}
 
 
-def test_an_environment_without_a_directory_is_given_one_and_goes_on_there(
+def test_an_environment_without_a_directory_gets_one_and_resumes_there(
     tmp_path, echo_task, make_agent, make_student_of_echo
 ):
     def run(iterations):

@@ -37,7 +37,7 @@ def test_text_is_shown_as_it_is_without_markup_or_control_characters(show):
     assert "\x1b" not in text
 
 
-def test_only_a_skill_only_wrong_ones_only_so_many(show):
+def test_filters_by_skill_by_wrong_answers_and_by_number(show):
     text = show(skill="whisper", wrong=True)
     assert "1 of 4 instances wrong" in text
     assert "accepted" not in text
@@ -47,7 +47,7 @@ def test_only_a_skill_only_wrong_ones_only_so_many(show):
     assert "... and 10 more" in show(limit=2)
 
 
-def test_the_base_student_stands_alone(show):
+def test_the_base_student_is_shown_alone(show):
     text = show(iteration=0)
     assert "base student on echo" in text
     assert "records" not in text

@@ -131,7 +131,7 @@ def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
     assert not (tmp_path / "summary.json").exists()
 
 
-def test_an_agent_of_ones_own_needs_an_engine_of_ones_own():
+def test_your_own_agent_needs_your_own_engine():
     overrides = ["agent=custom", "agent._target_=x.Y", "environment=skill_tree"]
     with pytest.raises(ConfigurationError, match=r"environment\.engine"):
         build_environment(compose(overrides), predictor=Student())

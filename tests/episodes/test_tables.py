@@ -29,12 +29,12 @@ def summary(ended: str | None = None, teacher: TeacherUsage | None = None) -> Su
     )
 
 
-def test_what_ended_an_episode_early_stands_in_its_outcome():
+def test_the_outcome_has_the_reason_of_an_early_end():
     assert "the budget is spent" in outcome(summary("the budget is spent"))
     assert "ended" not in outcome(summary())
 
 
-def test_what_the_teacher_did_not_deliver_stands_in_the_outcome():
+def test_the_outcome_has_unasked_questions_and_unusable_answers():
     short = outcome(summary(teacher=TeacherUsage(requests=2, unasked=1, malformed=3)))
     assert "budget left 1 question unasked" in short
     assert "3 answers of the teacher could not be used" in short

@@ -76,7 +76,7 @@ EXPECTED = [
 ]
 
 
-def test_each_warning_is_kept_with_its_iteration_and_stands_in_the_summary(play, tmp_path, noisy):
+def test_each_warning_is_kept_with_its_iteration_and_is_in_the_summary(play, tmp_path, noisy):
     summary = play(tmp_path / "run", iterations=2, **noisy())
     assert [(w.iteration, w.text) for w in summary.warnings] == EXPECTED
     assert read_warnings(tmp_path / "run") == summary.warnings == read_summary(

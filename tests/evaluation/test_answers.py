@@ -58,7 +58,7 @@ def test_the_most_frequent_answer_founds_its_class():
     assert classes_of([1, 2, 3, 3], close) == ([3, 1], [1, 0, 0, 0])
 
 
-def test_the_task_compares_what_differs_as_text(completed):
+def test_the_task_compares_answers_that_differ_as_text(completed):
     class Caseless(Reader):
         def same_answer(self, instance, one, other):
             assert instance.id == "i"

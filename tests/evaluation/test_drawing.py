@@ -35,14 +35,14 @@ def test_every_sample_is_written_by_seed_and_chunk(task, guesser, tmp_path):
     assert len({tuple(s.transcript for s in samples if s.sample == i) for i in range(3)}) == 3
 
 
-def test_the_first_sample_is_what_the_task_itself_draws(guess_task, guesser, tmp_path):
+def test_the_first_sample_equals_the_tasks_own_evaluation(guess_task, guesser, tmp_path):
     task = guess_task(8, sampling=SamplingParameters(temperature=1.0, seed=7))
     files = EvaluationFiles(tmp_path, chunk=3)
     draw_samples(files, task, guesser(), task.instances, 1)
     assert completed_of(files, 1) == task.evaluate(guesser())
 
 
-def test_what_is_there_is_not_drawn_again_and_more_samples_extend_it(task, guesser, tmp_path):
+def test_existing_samples_are_not_drawn_again_and_more_samples_extend_them(task, guesser, tmp_path):
     files, student = EvaluationFiles(tmp_path / "a", chunk=2), guesser()
     draw_samples(files, task, student, task.instances, 2)
     asked, before = student.asked, contents(files)
@@ -84,7 +84,7 @@ def test_failed_calls_are_kept_apart_and_drawn_again_when_asked_for(task, guesse
     assert list(files.read_samples(2)) == list(whole.read_samples(2))
 
 
-def test_greedy_answers_are_all_alike(guess_task, guesser, tmp_path):
+def test_greedy_answers_are_all_equal(guess_task, guesser, tmp_path):
     task = guess_task(sampling=SamplingParameters())
     files = EvaluationFiles(tmp_path, chunk=2)
     with pytest.raises(ConfigurationError, match=r"greedy .*task.sampling.temperature=1.0"):
@@ -133,7 +133,7 @@ def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesse
     assert completed_of(files, 1) == task.evaluate(guesser())
 
 
-def test_a_task_that_only_has_what_sampling_needs_is_sampled(task, guesser, tmp_path):
+def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp_path):
     own = types.SimpleNamespace(
         sampling=task.sampling,
         chunk_size=2,
@@ -275,7 +275,7 @@ def test_named_scores_are_written_with_each_sample_and_summed_up(guess_task, gue
     assert results.report.scores == {"tries": sum(tries) / 10}
 
 
-def test_all_samples_are_one_count_in_which_those_that_are_there_are_done(task, guesser, tmp_path):
+def test_all_samples_share_one_count_and_existing_ones_are_done(task, guesser, tmp_path):
     files, n = EvaluationFiles(tmp_path, chunk=2), len(task.instances)
     draw_samples(files, task, guesser(), task.instances, 1)
     heard = []

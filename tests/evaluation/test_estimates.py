@@ -24,7 +24,7 @@ def test_one_seed_has_a_mean_and_no_interval_and_none_has_nothing():
     assert estimate([]).mean is None
 
 
-def test_the_interval_holds_the_mean_as_often_as_it_says():
+def test_the_interval_contains_the_mean_as_often_as_promised():
     rng = np.random.default_rng(0)
     inside = 0
     for _ in range(2000):
@@ -56,7 +56,7 @@ def test_one_cluster_has_a_mean_and_no_interval():
     assert clustered_estimate([[], []]).mean is None
 
 
-def test_the_clustered_interval_holds_the_mean_as_often_as_it_says():
+def test_the_clustered_interval_contains_the_mean_as_often_as_promised():
     rng = np.random.default_rng(0)
     inside = 0
     for _ in range(1000):

@@ -71,7 +71,7 @@ def judged(files, judge, samples=2):
     return judge_samples(files, judge, completed_of(files, samples), samples)
 
 
-def test_the_metric_is_the_mean_over_instances_of_what_the_judge_gave(drawn, task):
+def test_the_metric_is_the_mean_of_the_judges_scores_over_instances(drawn, task):
     results = sum_up(drawn, task, METRICS, 2, judged(drawn, judge(Grader(last_guess))))
     first = {}
     for c in completed_of(drawn, 2):
@@ -88,7 +88,7 @@ def test_the_metric_is_the_mean_over_instances_of_what_the_judge_gave(drawn, tas
     assert (written["metrics"][1]["name"], "failed" in written["metrics"][0]) == ("judge", False)
 
 
-def test_verdicts_that_are_there_are_not_asked_for_again(drawn, task):
+def test_existing_verdicts_are_not_asked_for_again(drawn, task):
     first = judged(drawn, judge(grader := Grader()))
     assert (first.n_asked, len(grader.asked)) == (10, 10)
     again = judged(drawn, judge(grader := Grader(lambda text: 1)))
@@ -108,7 +108,7 @@ def test_a_kill_loses_the_verdicts_of_one_file_at_most(drawn):
     assert judged(drawn, judge(Grader())).n_asked == 10 - 5  # chunks of 3, 2, 3 and 2 samples
 
 
-def test_another_rubric_judge_or_range_judges_anew_and_keeps_the_old_verdicts(drawn):
+def test_another_rubric_judge_or_range_judges_again_and_keeps_the_old_verdicts(drawn):
     judged(drawn, judge(Grader()))
     for other in (
         judge(Grader(), rubric="Short?"),
@@ -165,7 +165,7 @@ def test_a_damaged_file_of_verdicts_is_named(drawn):
         judged(drawn, judge(Grader()))
 
 
-def test_judging_again_judges_what_was_said_and_shows_the_verdict_before(drawn, task):
+def test_rescoring_judges_the_same_conversations_and_shows_the_old_verdict(drawn, task):
     sum_up(drawn, task, METRICS, 2, judged(drawn, judge(Grader(lambda t: 2))))
     outcome = rescore_folder(
         drawn, task, METRICS, 2, judge=judge(Grader(lambda t: 9), rubric="New")

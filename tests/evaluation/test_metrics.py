@@ -41,7 +41,7 @@ def test_a_metric_is_the_mean_over_instances_with_its_interval():
     assert found.half_width == pytest.approx(3.18245 * 0.5 / math.sqrt(4), abs=1e-5)  # t(.975, 3)
 
 
-def test_where_all_instances_agree_there_is_no_interval():
+def test_equal_results_of_all_instances_give_no_interval():
     assert parse_metric("pass@1").of([tally("+"), tally("+")]).half_width is None
 
 
@@ -84,7 +84,7 @@ def test_the_average_of_k_goes_sample_by_sample():
         ("pass@-1", "no such metric"),
     ],
 )
-def test_a_metric_that_there_is_not_is_refused(name, expected):
+def test_an_unknown_metric_is_refused(name, expected):
     with pytest.raises(ConfigurationError, match=expected):
         parse_metric(name)
 
@@ -129,6 +129,6 @@ def test_names_get_the_quotes_that_hydra_wants(typed, expected):
 
 
 @pytest.mark.parametrize("names", [["pass@1", 3], [None], [["pass@1"]], 3, "pass@1", {"pass@1": 1}])
-def test_what_is_no_list_of_names_is_refused(names):
+def test_values_that_are_not_a_list_of_names_are_refused(names):
     with pytest.raises(ConfigurationError, match=r"^metrics (has|is) .*, expected a (name|list)"):
         parse_metrics(names, 1)

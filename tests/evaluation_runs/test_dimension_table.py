@@ -47,7 +47,7 @@ def test_every_seat_counts_where_the_student_has_all():
     assert found.mean == 4.0
 
 
-def test_hard_scenes_stand_beside_all_and_alone_where_there_are_no_others():
+def test_hard_scenes_are_shown_next_to_all_scenes_or_alone():
     hard, easy = row("a", 2.0, None, subsets=("hard",)), row("b", 8.0, None)
     table = dimension_table([hard, easy], {})
     assert [(c.scenes, c.dimensions["goal"].mean) for c in table.columns] == [

@@ -25,7 +25,7 @@ def name_of(*overrides: str, split: str = "test", limit=None, adapter: Path | No
     return evaluation_directory(config, settings).as_posix()
 
 
-def test_the_name_follows_who_answers_what_and_nothing_else(tmp_path):
+def test_the_name_depends_only_on_options_that_determine_samples(tmp_path):
     name = name_of()
     assert name.startswith("evaluations/pocket_math-test-")
     for free in ("samples=4", "metrics=[pass@1]", "agent=random", "seed=3", "episode.iterations=9"):
@@ -75,7 +75,7 @@ def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
         EVALUATIONS.find("mine", tmp_path)
 
 
-def test_somebody_elses_folder_is_not_removed(tmp_path):
+def test_other_folders_are_not_removed(tmp_path):
     (tmp_path / "letters").write_text("dear")
     settings = evaluation_settings(compose(name="eval"), split="test", limit=None, adapter=None)
     refused = pytest.raises(RunDirectoryError, match="is not the folder of an evaluation")
@@ -85,7 +85,7 @@ def test_somebody_elses_folder_is_not_removed(tmp_path):
 
 
 @pytest.mark.parametrize("typed", [r"\${five}", r"\\\${five}"])
-def test_what_looks_like_a_reference_in_a_prompt_is_kept_as_it_is(tmp_path, typed):
+def test_text_that_looks_like_a_reference_in_a_prompt_is_kept(tmp_path, typed):
     options = ["task=math_jsonl", "task.sources=p.jsonl", f'task.system_prompt="costs {typed}"']
     config = compose([*options, "name=d", f"evaluations_dir={tmp_path}"], name="eval")
     prompt = config.task.system_prompt

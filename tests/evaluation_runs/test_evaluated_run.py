@@ -48,7 +48,7 @@ def test_other_speakers_need_a_task_that_is_chosen(run):
     assert config.task.others.partner.model == "NAME"
 
 
-def test_what_only_looks_like_a_reference_is_none(tmp_path):
+def test_text_that_only_looks_like_a_reference_is_kept(tmp_path):
     options = [r'student.path="\${odd}"', "student=hf", f"runs_dir={tmp_path}", "name=r"]
     config, _ = compose_for_run(opened(compose(options)), [])
     assert config.predictor.student == "${odd}"

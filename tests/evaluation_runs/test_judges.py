@@ -41,7 +41,7 @@ def judge_of(evaluation):
     return found
 
 
-def test_the_teacher_judges_every_sample_and_a_second_run_asks_only_what_failed(
+def test_the_teacher_judges_every_sample_and_a_second_run_repeats_only_failures(
     small, server, tmp_path
 ):
     server.say = lambda messages: 500 if len(server.requests) <= 2 else verdict(9)

@@ -71,16 +71,16 @@ def test_weights_are_the_same_with_the_same_adapter():
     assert not prepared(*overrides, adapter=Path("c"))[1].are_seats_alike
 
 
-def test_the_student_as_its_own_partner_leaves_the_seats_alike():
+def test_the_student_as_its_own_partner_makes_the_seats_equal():
     assert prepared("task=social", "model=hf/A", "partner=student")[1].are_seats_alike
 
 
-def test_the_same_strategist_on_both_sides_leaves_the_seats_alike():
+def test_the_same_strategist_on_both_sides_makes_the_seats_equal():
     both = ("strategist=openai/S", "partner_strategist=openai/S")
     assert prepared(*SAME, *both)[1].are_seats_alike
 
 
-def test_one_seat_that_was_asked_for_is_the_one_that_is_played():
+def test_only_the_requested_seat_is_played():
     config, scenes = prepared(*SAME, "task.seats=second")
     assert not scenes.are_seats_alike
     assert (config.task.seats, config.task.scored) == ("second", "student")

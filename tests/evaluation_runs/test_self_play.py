@@ -46,7 +46,7 @@ def played(adapter, *, number=None, folder=None, overrides=(), **options):
     return evaluation
 
 
-def test_what_the_former_student_was_is_part_of_who_an_evaluation_is_about(run):
+def test_the_former_student_is_part_of_the_identity_of_an_evaluation(run):
     folders = {played("former", number=n).directory for n in (0, 1, 2)}
     assert len(folders) == 3
     again = played("former", number=2)
@@ -56,7 +56,7 @@ def test_what_the_former_student_was_is_part_of_who_an_evaluation_is_about(run):
     assert current.directory not in folders
 
 
-def test_without_a_run_it_is_not_known_what_the_student_was(run):
+def test_without_a_run_the_former_student_is_unknown(run):
     student = "student=simulated"
     with pytest.raises(ConfigurationError, match="not known what the student was before"):
         played("former", folder=run / "002" / "adapter", overrides=[student])

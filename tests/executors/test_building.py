@@ -41,7 +41,7 @@ def test_a_number_that_cannot_be_is_refused(override, message):
         build_executor(compose(["executor=ray", override]))
 
 
-def test_a_cluster_that_there_is_has_its_own_cpus():
+def test_an_existing_cluster_has_its_own_cpus():
     with pytest.raises(ConfigurationError, match="have to be null"):
         build_executor(compose(["executor=ray", "executor.address=auto", "executor.num_cpus=2"]))
 

@@ -48,7 +48,7 @@ def test_a_class_that_is_not_known_here_keeps_its_name():
     assert str(arrived) == "Local: hm"
 
 
-def test_what_cannot_travel_stays():
+def test_parts_of_an_error_that_cannot_be_pickled_are_left_out():
     error = ValueError(lambda: 0)
     error.lock = lambda: 0
     arrived = carried(error)

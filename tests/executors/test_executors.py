@@ -135,7 +135,7 @@ def test_an_interrupt_of_the_episode_itself_ends_all(executor, scripted):
     assert status_of(hasty) == "interrupted"
 
 
-def test_fresh_starts_anew(executor, scripted):
+def test_fresh_starts_over(executor, scripted):
     executor.run([scripted("name=a", "episode.iterations=1")])
     again = scripted("name=a", "seed=1", "episode.iterations=1", fresh=True)
     (outcome,) = executor.run([again])
@@ -171,7 +171,7 @@ class Doubtful(PocketMathTask):
 """
 
 
-def test_what_is_warned_about_while_an_episode_is_built_is_kept_with_the_run(
+def test_warnings_while_an_episode_is_built_are_kept_with_the_run(
     executor, scripted, listener, folder
 ):
     (folder / "doubtful.py").write_text(DOUBTFUL)
@@ -231,7 +231,7 @@ def test_ray_replaces_a_lost_process_by_one_that_continues(
 
 
 @pytest.mark.slow
-def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_what_it_knew(
+def test_a_student_that_dies_while_it_answers_or_learns_is_replaced_with_its_adapter(
     executor_of, scripted, folder, comparable, undisturbed
 ):
     kind = "predictor._target_=my_students.Mortal"

@@ -31,7 +31,7 @@ def test_workers_are_as_many_as_there_are_cores_for_the_students():
         ProcessExecutor(workers=0)
 
 
-def test_what_a_child_said_last_is_in_the_error_of_its_loss(scripted, folder):
+def test_the_error_of_a_lost_child_has_its_last_output(scripted, folder):
     (folder / "loud.py").write_text(
         "import os\n"
         "from dataenvgym.agents import Agent\n"
@@ -59,7 +59,7 @@ def test_a_child_tells_of_warnings_from_all_threads():
     assert {t.arguments[0] for t in told} == set(warnings)
 
 
-def test_how_far_an_episode_is_elsewhere_is_told_here_with_its_numbers(scripted):
+def test_progress_of_an_episode_in_another_process_is_reported_here(scripted):
     heard: list[ProgressMessage] = []
     with listening(heard.append):
         (outcome,) = ProcessExecutor().run([scripted()])

@@ -44,17 +44,17 @@ def test_every_pin_is_an_exact_version(name: str, variant) -> None:
     assert [line for line in packages if "==" not in line] == []
 
 
-def test_a_name_that_there_is_not_is_refused() -> None:
+def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="Did you mean 'llamafactory'"):
         external_environment("llama_factory")
 
 
-def test_a_variant_that_there_is_not_is_refused() -> None:
+def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="variant is 'rocm', expected cpu or cuda"):
         external_environment("vllm", "rocm")
 
 
-def test_the_variant_is_what_the_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variant_fits_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: True)
     assert external_environment("vllm").variant == "cuda"
     monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: False)
@@ -122,7 +122,7 @@ def test_a_failed_installation_says_pips_last_words_and_is_not_installed(
     assert not environment.is_installed
 
 
-def test_an_interrupted_installation_is_built_anew(make: MakeEnvironment, monkeypatch) -> None:
+def test_an_interrupted_installation_is_built_again(make: MakeEnvironment, monkeypatch) -> None:
     environment = make()
     environment.folder.mkdir(parents=True)
     (environment.folder / "half").touch()

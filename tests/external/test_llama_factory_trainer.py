@@ -185,7 +185,7 @@ SCORED = [
 
 
 @pytest.mark.parametrize("scored_as", ["sft", "kto", "dpo"])
-def test_scored_records_train_as_what_they_become(train: Train, scored_as: Any) -> None:
+def test_scored_records_train_as_converted(train: Train, scored_as: Any) -> None:
     output = train(records=without_weights(SCORED, scored_as))
     assert (output / "adapter_model.safetensors").is_file()
     assert len(losses(output)) == 2
@@ -199,14 +199,14 @@ def test_llama_factory_itself_refuses_a_file_of_stage_scored(command: str, tmp_p
     assert not (tmp_path / "adapter" / "adapter_model.safetensors").exists()
 
 
-def test_a_training_goes_on_from_an_adapter(train: Train) -> None:
+def test_a_training_continues_from_an_adapter(train: Train) -> None:
     first = train("first", max_steps=20, learning_rate=1e-2)
     second = train("second", adapter_name_or_path=first, learning_rate=1e-5)
     assert losses(second)[0] < 0.7 * losses(first)[0]
     assert hash_files(second) != hash_files(first)
 
 
-def test_an_interrupted_training_goes_on_from_its_last_checkpoint(
+def test_an_interrupted_training_continues_from_its_last_checkpoint(
     trainer: LlamaFactoryTrainer, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {
@@ -231,7 +231,7 @@ def test_an_interrupted_training_goes_on_from_its_last_checkpoint(
     assert hash_files(resumed) == hash_files(whole)
 
 
-def test_a_failed_training_says_why_and_the_worker_goes_on(
+def test_a_failed_training_gives_its_reason_and_the_worker_continues(
     trainer: LlamaFactoryTrainer, tmp_path: Path
 ) -> None:
     bad = write_training(tmp_path / "bad", SUPERVISED, lora_target="no_such_layer")
@@ -248,9 +248,7 @@ def test_a_failed_training_says_why_and_the_worker_goes_on(
 # --- nothing leaks from one training into the next ------------------------------------------------
 
 
-def test_the_worker_has_imported_and_done_nothing_else(
-    trainer: LlamaFactoryTrainer, train: Train
-) -> None:
+def test_the_worker_has_only_imported_modules(trainer: LlamaFactoryTrainer, train: Train) -> None:
     train()
     assert trainer.worker is not None
     ready = trainer.worker.ready

@@ -63,7 +63,7 @@ def test_a_guarded_command_has_the_standard_streams() -> None:
     assert subprocess.run(command, check=True, input=b"text", stdout=-1).stdout == b"text"
 
 
-def test_what_a_guarded_command_leaves_behind_ends_with_it() -> None:
+def test_processes_of_a_guarded_command_end_with_it() -> None:
     leaves = (
         "import subprocess\n"
         "print(subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3).pid)"
@@ -74,7 +74,7 @@ def test_what_a_guarded_command_leaves_behind_ends_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_guard_ends_all_when_it_is_told_to_also_what_does_not_mind() -> None:
+def test_a_guard_ends_all_processes_even_those_that_ignore_signals() -> None:
     process, stubborn = started(*guarded([sys.executable, "-c", FAMILY]))
     process.terminate()
     process.wait(30)
@@ -107,7 +107,7 @@ def test_a_command_ends_when_its_guard_is_killed() -> None:
     wait_for(lambda: is_gone(command))
 
 
-def test_a_process_tree_ends_with_what_does_not_mind() -> None:
+def test_a_process_tree_ends_including_processes_that_ignore_signals() -> None:
     process, stubborn = started(sys.executable, "-c", FAMILY)
     end_process_tree(process.pid, grace=0.3)
     assert is_gone(stubborn)
@@ -136,7 +136,7 @@ def test_a_message_never_announces_the_end_of_a_log_that_has_none(tmp_path: Path
     assert end_of_log(log) == f"Its log is {log}.\nThe log ends with:\na\nb"
 
 
-def test_the_last_lines_of_a_log_are_what_bars_said_last(tmp_path: Path) -> None:
+def test_the_last_lines_of_a_log_have_the_last_state_of_progress_bars(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     assert last_lines(log) == "(no log)"
     log.write_bytes(b"one\n\n 1%\r 50%\r100%\nthr\xffee\n")

@@ -148,14 +148,16 @@ def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
     assert abs(there.accuracy - here.accuracy) <= 0.02
 
 
-def test_a_limit_above_the_context_leaves_what_the_prompt_leaves(
+def test_a_limit_above_the_context_is_the_room_after_the_prompt(
     predictor: VllmPredictor, asked: list[Conversation], expected: dict[str, list[str]]
 ) -> None:
     replies = predictor.predict(asked[:20], SamplingParameters(max_tokens=10**6))
     assert agreement(texts(replies), expected[""][:20]) >= 0.95
 
 
-def test_what_is_too_long_fails_alone(predictor: VllmPredictor, asked: list[Conversation]) -> None:
+def test_a_prompt_that_is_too_long_fails_alone(
+    predictor: VllmPredictor, asked: list[Conversation]
+) -> None:
     long = (Message(role="user", content="What is 3 + 4? " * 300),)
     failed, answered = predictor.predict([long, asked[0]], GREEDY)
     assert isinstance(failed, Failure)
@@ -191,7 +193,7 @@ def test_drawn_replies_depend_on_the_seed(
 # --- adapters ---
 
 
-def test_an_adapter_never_answers_from_what_another_left_in_the_cache(
+def test_an_adapter_never_answers_from_another_adapters_cache(
     predictor: VllmPredictor,
     asked: list[Conversation],
     adapters: dict[str, Path],
@@ -327,7 +329,7 @@ def session(leader: int) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize("what", ["server", "engine"])
-def test_what_dies_under_an_evaluation_is_started_again_and_no_answer_is_lost_or_wrong(
+def test_a_server_that_dies_in_an_evaluation_is_restarted_and_no_answer_is_lost_or_wrong(
     predictor: VllmPredictor,
     task: PocketMathTask,
     adapters: dict[str, Path],
@@ -348,7 +350,7 @@ def test_what_dies_under_an_evaluation_is_started_again_and_no_answer_is_lost_or
     assert not session(pid)  # nothing of the old server is left, or holds memory
 
 
-def test_an_attached_server_that_was_restarted_while_nobody_asked_gets_its_adapter_again(
+def test_an_attached_server_restarted_while_idle_gets_its_adapter_again(
     predictor: VllmPredictor,
     make: Callable[..., VllmPredictor],
     asked: list[Conversation],

@@ -44,7 +44,7 @@ def test_verdicts_come_in_the_order_of_the_questions(server):
     ("first", "reason"),
     [("Splendid!", "no whole JSON object"), (verdict(11), "less than or equal to 10, found 11")],
 )
-def test_what_cannot_be_read_is_shown_to_the_judge_with_the_reason(server, first, reason):
+def test_an_unreadable_verdict_is_shown_to_the_judge_with_the_reason(server, first, reason):
     server.say = lambda messages: first if len(messages) == 1 else verdict(4)
     teacher = server.teacher()
     (judged,) = Judge({"a": teacher}, Score).ask(asked("?"))
@@ -117,7 +117,7 @@ def test_verdicts_are_cached_and_written_down(server, tmp_path):
     assert [(c.purpose, c.cached) for c in calls] == [("judge", c) for c in (0, 0, 1, 1)]
 
 
-def test_what_cannot_judge_is_refused(server):
+def test_invalid_judges_are_refused(server):
     with pytest.raises(ConfigurationError, match="teachers is empty"):
         Judge({}, Score)
     with pytest.raises(ConfigurationError, match="the judge 'a' is a str, expected a teacher"):

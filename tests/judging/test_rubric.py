@@ -26,7 +26,7 @@ def completed(reply="4", answer="4"):
     )
 
 
-def test_a_conversation_is_scored_within_the_range_by_a_rubric_of_ones_own(server, tmp_path):
+def test_a_conversation_is_scored_within_the_range_by_your_own_rubric(server, tmp_path):
     (tmp_path / "rubric.md").write_text("Is it short?\n")
     judge = RubricJudge(
         {"a": server.teacher()}, rubric_file=tmp_path / "rubric.md", scale=[-5, 5], retries=0
@@ -78,7 +78,7 @@ def test_options_that_cannot_be_are_refused(options, message):
         RubricJudge({"a": Silent()}, **options)
 
 
-def test_what_determines_the_verdicts_is_described(server):
+def test_the_description_has_everything_that_determines_verdicts(server):
     one, other = (RubricJudge({"a": server.teacher()}, rubric=r) for r in "ab")
     same = RubricJudge({"a": server.teacher()}, rubric="a", aggregation="majority", retries=5)
     assert one.describe() == same.describe() != other.describe()

@@ -61,13 +61,13 @@ def test_a_verdict_is_read_with_good_will(text):
         ('{"score": 12} and then {"reason": "so", "score": 7}', "2 different verdicts"),
     ],
 )
-def test_what_is_not_one_whole_verdict_in_range_is_refused_with_the_reason(text, reason):
+def test_anything_but_one_complete_verdict_in_range_is_refused_with_the_reason(text, reason):
     found = read_verdict(text, Score)
     assert isinstance(found, str)
     assert re.search(reason, found)
 
 
-def test_half_a_list_is_not_taken_for_the_whole_one():
+def test_half_a_list_is_not_read_as_the_whole_list():
     whole = '{"whose": "user", "turns": [{"turn": 1, "reason": "a"}, {"turn": 4, "reason": "b"}]}'
     found = read_verdict(whole, Turns)
     assert isinstance(found, Turns)
@@ -75,7 +75,7 @@ def test_half_a_list_is_not_taken_for_the_whole_one():
     assert all(isinstance(read_verdict(whole[:n], Turns), str) for n in range(len(whole)))
 
 
-def test_the_schema_is_what_servers_in_strict_mode_want_and_accepts_the_verdict():
+def test_the_schema_fits_strict_mode_of_servers_and_accepts_the_verdict():
     schema = verdict_schema(Turns)
     assert schema["required"] == ["turns", "whose"]
     item = schema["properties"]["turns"]["items"]

@@ -49,6 +49,6 @@ def test_keys_that_llama_factory_passes_over_are_passed_over() -> None:
         ({"file_name": "a.json", "tags": {"role_tag": 1}}, "'tags' is .*, expected an object"),
     ],
 )
-def test_what_is_not_acted_on_is_refused(entry: Any, message: str) -> None:
+def test_unsupported_options_are_refused(entry: Any, message: str) -> None:
     with pytest.raises(DatasetFormatError, match=message):
         DatasetEntry.parse(entry)

@@ -124,13 +124,13 @@ CALL = {"from": "function_call", "value": '{"name": "f", "arguments": {}}'}
         ({"m": [BOT], "c": BOT, "r": BOT}, RANKING, "'m' has role 'assistant', expected 'user'"),
     ],
 )
-def test_an_error_names_the_column_and_what_was_expected(
+def test_an_error_names_the_column_and_the_expected_value(
     row: Any, entry: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DatasetFormatError, match=message):
         parse(row, **entry)
 
 
-def test_a_well_formed_row_that_makes_no_record_is_told_apart() -> None:
+def test_a_well_formed_row_that_is_not_a_record_has_its_own_error() -> None:
     with pytest.raises(InvalidRecordError, match="output"):
         parse({"instruction": "Q", "output": ""})

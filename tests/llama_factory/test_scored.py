@@ -112,7 +112,7 @@ def test_a_reply_of_several_dialogues_has_their_mean_weight():
         dialogue("a", "B", weights=(0.0,)).model_copy(update={"tools": (Tool(name="f"),)}),
     ],
 )
-def test_without_two_replies_that_compare_there_is_no_pair(others):
+def test_without_two_comparable_replies_there_is_no_pair(others):
     assert without_weights([dialogue("a", "A", weights=(1.0,)), others], "dpo") == []
 
 

@@ -64,7 +64,7 @@ def test_a_written_file_is_read_back_the_same(tmp_path: Path) -> None:
     assert TrainingConfig.read(tmp_path / "training.yaml") == config
 
 
-def test_the_file_says_to_omegaconf_what_it_says_to_us(tmp_path: Path) -> None:
+def test_omegaconf_reads_the_file_as_we_do(tmp_path: Path) -> None:
     """LLaMA-Factory reads it with OmegaConf, whose YAML is not quite PyYAML's."""
     for text in ("1e3", "on", "null", "nan", ".inf", "0x1f", "1_000", "~", "- a", "é: #", "", "a:"):
         config = TrainingConfig(**PLACES, learning_rate=1e-7, extra={"run_name": text})

@@ -21,9 +21,7 @@ CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}
         ("observation", "<tool_call>{}</tool_call>", {"role": "tool"}),
     ],
 )
-def test_a_turn_is_the_message_that_it_stands_for(
-    role: str, value: str, message: dict[str, Any]
-) -> None:
+def test_a_turn_equals_its_message(role: str, value: str, message: dict[str, Any]) -> None:
     turn = {"from": role, "value": value}
     assert parse_turn(turn, TAGS, "turn") == {**message, "content": value}
 
@@ -71,6 +69,6 @@ def test_other_peoples_tags_are_understood() -> None:
         ({"from": "function_call", "value": '{"f": 1}'}, "expected an object with 'name' and 'arg"),
     ],
 )
-def test_an_error_says_what_was_found_and_what_was_expected(turn: object, message: str) -> None:
+def test_an_error_gives_the_actual_and_the_expected_value(turn: object, message: str) -> None:
     with pytest.raises(DatasetFormatError, match=message):
         parse_turn(turn, TAGS, "turn 2")

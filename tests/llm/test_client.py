@@ -105,7 +105,7 @@ def test_the_url_may_have_v1_at_its_end(server, connect, suffix):
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://host", "http://", ""])
-def test_something_that_is_no_url_is_refused(url):
+def test_a_value_that_is_not_a_url_is_refused(url):
     with pytest.raises(ConfigurationError, match=r"base_url is .* expected one like"):
         ChatClient(url)
 
@@ -196,7 +196,7 @@ def test_a_server_that_is_busy_is_asked_again(server, connect, code):
 
 
 @pytest.mark.parametrize("when", ["0", "Wed, 21 Oct 2015 07:28:00 GMT"])
-def test_the_pause_is_what_the_server_asks_for(server, connect, when):
+def test_the_pause_is_the_one_that_the_server_requests(server, connect, when):
     server.script(status(429, **{"Retry-After": when}), status(503, **{"Retry-After": when}))
     # the client's own pause would be longer than the test waits
     assert ask(connect(backoff=10_000.0)) == Reply(text="hello")
@@ -252,7 +252,7 @@ def test_pauses_double_and_half_of_them_is_left_to_chance():
 
 
 @pytest.mark.parametrize("code", [400, 413, 422])
-def test_what_will_not_get_better_fails_at_once_with_the_servers_words(server, connect, code):
+def test_permanent_errors_fail_at_once_with_the_servers_message(server, connect, code):
     server.respond = status(code, {"error": {"message": "the model `m` does not exist"}})
     assert ask(connect()) == Failure(reason=f"HTTP {code}: the model `m` does not exist")
     assert len(server.requests) == 1
@@ -306,7 +306,7 @@ def test_a_single_question_may_be_forbidden(server, connect):
     assert ask(client) == Reply(text="hello")
 
 
-def test_a_key_that_is_revoked_stops_what_waits(server, connect):
+def test_a_revoked_key_stops_waiting_requests(server, connect):
     async def revoked(request, payload):
         if len(server.requests) > 8:
             return web.json_response({"error": "revoked"}, status=401)
@@ -345,7 +345,7 @@ def test_the_others_follow_a_first_call_that_takes_its_time(server, connect):
         (["?"], '["?"]'),
     ],
 )
-def test_servers_say_what_is_wrong_in_several_ways(server, connect, said, shown):
+def test_error_messages_of_servers_have_several_forms(server, connect, said, shown):
     server.respond = status(400, said)
     assert ask(connect()) == Failure(reason=f"HTTP 400: {shown}")
 
@@ -450,7 +450,7 @@ def test_tool_calls_and_their_results_name_each_other(server, connect):
     assert called == answered == ["call_0", "call_1", "call_2"]
 
 
-def test_what_a_tool_says_of_a_call_that_could_not_be_read_is_sent_as_the_users():
+def test_the_result_of_a_malformed_call_is_sent_as_a_user_message():
     """Servers refuse a tool's message that answers no call."""
     conversation = (
         Message(role="user", content="When?", tools=(Tool(name="clock"),)),
@@ -634,7 +634,7 @@ def test_other_requests_raise_with_the_status(server, connect):
     assert late.value.status is None
 
 
-def test_other_requests_raise_if_nobody_is_there():
+def test_other_requests_raise_if_the_server_is_away():
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
     with ChatClient(url) as client, pytest.raises(ServerError, match="no connection"):
@@ -675,7 +675,7 @@ def test_a_cancelled_call_hangs_up_and_makes_room(server, connect):
     assert len(server.requests) == 2
 
 
-def test_closing_hangs_up_and_fails_what_is_open(server, connect):
+def test_closing_ends_connections_and_fails_open_requests(server, connect):
     arrived, hung_up = holding(server)
     client = connect(concurrency=1)
     futures = [client.submit(say("wait"), GREEDY, model="m") for _ in range(3)]

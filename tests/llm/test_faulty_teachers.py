@@ -131,7 +131,7 @@ def test_a_teacher_that_hangs_from_some_time_on_ends_with_its_budget_and_nothing
     assert summary.test_score_after is not None
 
 
-def test_a_teacher_that_never_answers_fails_the_episode_and_a_resumed_one_goes_on(tmp_path, server):
+def test_a_teacher_that_never_answers_fails_the_episode_which_can_be_resumed(tmp_path, server):
     async def down_in_the_second_iteration(author):
         return await error() if author.written >= N else None
 

@@ -13,7 +13,7 @@ def said(prompt: Prompt, **values) -> str:
     return prompt.render(**values)[-1].content
 
 
-def test_names_stand_for_values_in_both_messages():
+def test_names_are_replaced_by_values_in_both_messages():
     prompt = Prompt(system="You know {topic}.", user="Write {count} about {topic}.")
     system, user = prompt.render(topic="sums", count=3)
     assert (system.role, system.content) == ("system", "You know sums.")
@@ -79,7 +79,7 @@ def test_an_unknown_prompt_gets_a_suggestion():
         default_prompt("math_record")
 
 
-def test_a_file_that_is_no_prompt_is_named(tmp_path):
+def test_a_file_that_is_not_a_prompt_is_named(tmp_path):
     (tmp_path / "mine.yaml").write_text("- a\n")
     with pytest.raises(ConfigurationError, match=r"mine\.yaml is \['a'\]"):
         read_prompt(tmp_path / "mine.yaml")

@@ -90,7 +90,7 @@ def test_a_claim_is_one_runs_until_it_is_given_back(cache):
     assert two.claim(KEY) == Reply(text="x")
 
 
-def test_what_another_run_failed_at_is_asked_again(server, teach, cache):
+def test_requests_that_failed_in_another_run_are_sent_again(server, teach, cache):
     async def refuse(request: web.Request, payload: Any) -> web.StreamResponse:
         return web.json_response({}, status=400)
 
@@ -99,9 +99,7 @@ def test_what_another_run_failed_at_is_asked_again(server, teach, cache):
     assert ask(teach(cache=cache), 1) == replies(1)
 
 
-def test_replies_of_another_run_are_waited_for_whatever_the_budget(
-    server, teach, cache, monkeypatch
-):
+def test_a_run_waits_for_replies_of_another_run_with_any_budget(server, teach, cache, monkeypatch):
     release = asyncio.Event()
 
     async def held(request: web.Request, payload: Any) -> web.StreamResponse:
@@ -244,7 +242,7 @@ def test_a_redis_server_that_is_lost_while_replies_come_costs_no_reply(server, t
     assert len(warnings) == 1
 
 
-def test_a_connection_that_the_server_closed_is_no_loss(teach, redis_url):
+def test_a_connection_that_the_server_closed_is_opened_again(teach, redis_url):
     from redis import Redis
 
     teacher = teach(cache=redis_url)

@@ -86,12 +86,12 @@ def _random_value(rng: np.random.Generator, depth: int):
         (r'{"a": "\ud83d\ude00"}', {"a": "😀"}),
     ],
 )
-def test_what_models_do_to_json_is_repaired(text, value):
+def test_common_mistakes_of_models_in_json_are_repaired(text, value):
     latex = {"a": r"\(x\) \frac{1}{2} \times \text{cm} \neq " + "\nnext"}
     assert first(text) == (value or latex)
 
 
-def test_of_what_was_cut_off_the_whole_members_stay():
+def test_complete_members_of_a_cut_off_reply_are_kept():
     whole = '[{"a": "one", "b": "x"}, {"a": "two", "b": "yes"}]'
     for end in range(1, len(whole)):
         found = first(whole[:end]) or []
@@ -105,7 +105,7 @@ def test_of_several_values_each_is_found_and_none_within_another():
     assert list(json_in('As in [1], {"a": [2]} and {"b": 3}')) == [[1], {"a": [2]}, {"b": 3}]
 
 
-def test_what_is_cut_off_is_left_out_if_only_whole_values_are_wanted():
+def test_cut_off_values_are_left_out_if_only_whole_ones_are_requested():
     text = 'First {"a": [1, 2]}, then {"b": [1, {"c": 2'
     assert list(json_in(text)) == [{"a": [1, 2]}, {"b": [1, {}]}]
     assert list(json_in(text, whole=True)) == [{"a": [1, 2]}]
@@ -113,7 +113,7 @@ def test_what_is_cut_off_is_left_out_if_only_whole_values_are_wanted():
 
 
 @pytest.mark.parametrize("text", ["", "no idea", "{}", "[]", "{,,", "[NaN]", "[1e999]", '"a"'])
-def test_where_there_is_no_json_nothing_is_found(text):
+def test_text_without_json_gives_nothing(text):
     assert [v for v in json_in(text) if v not in ([], {})] == []
 
 
@@ -164,7 +164,7 @@ def test_one_item_or_the_list_alone_is_brought_into_shape(text):
         ([], r"\[\] is not of type object"),
     ],
 )
-def test_what_does_not_fit_is_said(value, problem):
+def test_misfits_are_described(value, problem):
     import re
 
     assert re.match(problem, problem_with(value, LABELS) or "")

@@ -120,7 +120,7 @@ def test_azure_gets_its_key_and_the_fields_that_its_models_want(server, teach, m
     assert not {"max_tokens", "temperature"} & payload.keys()
 
 
-def test_a_key_that_is_not_there_is_told_before_anything_is_asked(monkeypatch):
+def test_a_missing_key_is_reported_before_the_first_request(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigurationError, match=r"set teacher.api_key_variable to null"):
         Teacher("m")
@@ -155,7 +155,7 @@ def test_a_server_that_fails_and_hangs_makes_failures_and_no_exception(server, t
     assert teacher.usage.failed == len(failed)
 
 
-def test_what_fails_for_now_is_tried_again_and_is_one_request(server, teach):
+def test_a_temporary_failure_is_retried_and_counts_as_one_request(server, teach):
     n = 0
 
     async def respond(request: web.Request, payload: Any) -> web.StreamResponse:
@@ -320,7 +320,7 @@ def test_a_broken_entry_in_redis_is_asked_again(server, teach, redis_url):
     assert len(server.requests) == 2
 
 
-def test_a_redis_server_that_is_not_there_is_told_before_anything_is_spent(server, teach):
+def test_a_missing_redis_server_is_reported_before_anything_is_spent(server, teach):
     teacher = teach(cache="redis://user:secret@127.0.0.1:1/0")
     with pytest.raises(ExternalError, match=r"set teacher.cache to a folder") as raised:
         ask(teacher, numbers(1))
@@ -412,14 +412,14 @@ def test_tokens_and_money_stop_the_teacher_as_soon_as_they_are_counted(server, t
         ask(teacher, numbers(1))
 
 
-def test_tokens_overshoot_by_no_more_than_what_is_under_way(server, teach):
+def test_tokens_exceed_the_limit_only_by_requests_in_progress(server, teach):
     server.answer(lambda payload: "yes", tokens=(10, 5))
     teacher = teach(concurrency=4, max_tokens=90)
     ask(teacher, numbers(100))
     assert 6 <= len(server.requests) <= 6 + 3
 
 
-def test_a_limit_in_tokens_is_refused_where_nobody_counts_them(teach, tmp_path):
+def test_a_limit_in_tokens_is_refused_if_they_are_not_counted(teach, tmp_path):
     teacher = teach(max_tokens=100, directory=tmp_path)
     with pytest.raises(ConfigurationError, match="max_tokens is set, and the teacher's server"):
         ask(teacher, numbers(5))
@@ -518,7 +518,7 @@ def test_calls_from_several_threads_keep_together(server, teach, tmp_path):
     assert sorted(blocks) == [list(range(10 * k, 10 * k + 10)) for k in range(6)]
 
 
-def test_a_resumed_run_goes_on_counting(server, teach, tmp_path):
+def test_a_resumed_run_continues_counting(server, teach, tmp_path):
     server.answer(lambda payload: "yes", tokens=(10, 5))
     options = {"directory": tmp_path, "price": PRICE, "max_requests": 5}
     first = teach(**options)
@@ -537,7 +537,7 @@ def test_a_resumed_run_goes_on_counting(server, teach, tmp_path):
     assert ask(teach(**{**options, "max_requests": 6}), numbers(1))[0].text == "yes"
 
 
-def test_what_a_killed_run_had_not_summed_up_counts_too(server, teach, tmp_path):
+def test_requests_that_a_killed_run_had_not_summed_up_count_too(server, teach, tmp_path):
     server.answer(lambda payload: "yes", tokens=(10, 5))
     teacher = teach(directory=tmp_path)
     ask(teacher, numbers(3))
@@ -727,7 +727,7 @@ def test_the_configuration_makes_teachers(server, tmp_path):
     teacher.close()
 
 
-def test_only_the_model_and_what_it_is_sent_determine_a_run():
+def test_only_the_model_and_its_requests_determine_a_run():
     decisive = {
         key
         for group in ("openai", "vllm", "student")

@@ -35,7 +35,7 @@ def test_half_of_the_skills_of_every_family_are_weak(student):
         assert len(set(family.phrasings) - strong) == len(family.phrasings) / 2
 
 
-def test_the_curriculum_never_shows_what_evaluation_is_about():
+def test_the_curriculum_never_shows_operands_of_the_evaluation():
     curriculum = Curriculum(POCKET_V2, strong=STRONG)
     curriculum.adjust(dict.fromkeys(WEAK, 0.0))
     questions = [e.question for e in curriculum.draw(3000, derive_rng(0, "test"))]
@@ -45,14 +45,14 @@ def test_the_curriculum_never_shows_what_evaluation_is_about():
     assert {math.split_of(operands) for operands in numbers} == {"train"}
 
 
-def test_the_curriculum_of_tools_never_shows_what_evaluation_is_about():
+def test_the_curriculum_of_tools_never_shows_operands_of_the_evaluation():
     strong = POCKET_TOOLS_V1.stages[-1].strong
     exercises = Curriculum(POCKET_TOOLS_V1, strong=strong).draw(500, derive_rng(0, "test"))
     operands = [POCKET_TOOLS.operands_in(e.question) for e in exercises]
     assert {POCKET_TOOLS.split_of(each) for each in operands} == {"train"}
 
 
-def test_the_curriculum_of_social_life_never_shows_what_evaluation_is_about():
+def test_the_curriculum_of_social_life_never_shows_operands_of_the_evaluation():
     strong = POCKET_SOCIAL_V1.stages[-1].strong
     exercises = Curriculum(POCKET_SOCIAL_V1, strong=strong).draw(500, derive_rng(0, "test"))
     operands = [POCKET_SOCIAL.operands_in(e.question) for e in exercises]

@@ -64,7 +64,7 @@ def test_a_folder_is_an_adapter_a_whole_student_or_nothing_learned(adapter, whol
             require_kind(folder)
 
 
-def test_what_a_student_starts_with_must_be_there(adapter, tmp_path, monkeypatch):
+def test_the_initial_adapter_must_exist(adapter, tmp_path, monkeypatch):
     assert initial_folder(None) is None
     monkeypatch.chdir(tmp_path)
     adapter("a")
@@ -159,7 +159,7 @@ def test_a_whole_student_is_answered_with_saved_and_loaded_again(tiny_student, w
     assert answers(InProcessPredictor(tiny_student, adapter=whole)) == expected
 
 
-def test_a_training_goes_on_from_a_whole_student(tiny_student, whole, tmp_path):
+def test_a_training_continues_from_a_whole_student(tiny_student, whole, tmp_path):
     predictor = InProcessPredictor(tiny_student, Full(whole), adapter=whole)
     predictor.train(DATA, TrainingRun(directory=tmp_path, start="adapter"))
     assert TrainingConfig.read(tmp_path / "training.yaml").model_name_or_path == str(whole)
@@ -214,7 +214,7 @@ def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student,
         predictor.train(DATA, TrainingRun(tmp_path))
 
 
-def test_what_is_not_a_trainer_is_refused(tiny_student, whole):
+def test_objects_that_are_not_trainers_are_refused(tiny_student, whole):
     with pytest.raises(ConfigurationError, match=r"the trainer is a \w*Path.*has no `train"):
         InProcessPredictor(tiny_student, Path("x"))
     trainer = OnlyTrains(whole)

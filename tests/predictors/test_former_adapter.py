@@ -44,7 +44,7 @@ def test_a_former_adapter_answers_as_it_did_and_the_student_stays_as_it_is(
     assert predictor.former_adapter() == tmp_path / "one" / "adapter"
 
 
-def test_all_adapters_stand_on_one_base_model_whose_weights_are_not_copied(
+def test_all_adapters_share_one_base_model_without_copies_of_its_weights(
     predictor: InProcessPredictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = []
@@ -72,7 +72,7 @@ def test_all_adapters_stand_on_one_base_model_whose_weights_are_not_copied(
     assert all(p.ndim == 2 and 4 in p.shape for p in own)  # of rank 4: the adapter's own
 
 
-def test_what_the_student_was_before_is_known_until_something_else_is_loaded(
+def test_the_former_student_is_known_until_another_adapter_is_loaded(
     predictor: InProcessPredictor, tmp_path: Path
 ) -> None:
     assert predictor.former_adapter() is None
@@ -124,7 +124,7 @@ def test_a_folder_without_an_adapter_is_refused(
         predictor.with_adapter(tmp_path)
 
 
-def test_drawn_replies_beside_the_student_depend_on_the_seed_alone(
+def test_sampled_replies_of_another_adapter_depend_on_the_seed_alone(
     predictor: InProcessPredictor, tmp_path: Path
 ) -> None:
     beside = predictor.with_adapter(trained(predictor, tmp_path / "one"))

@@ -117,7 +117,7 @@ def test_a_reply_that_is_cut_off_says_so(predictor: InProcessPredictor) -> None:
     assert any(isinstance(reply, Reply) and reply.finish_reason == "stop" for reply in longer)
 
 
-def test_what_is_too_long_is_known_without_an_answer(predictor: InProcessPredictor) -> None:
+def test_a_prompt_that_is_too_long_is_known_without_an_answer(predictor: InProcessPredictor) -> None:
     long, short = ((Message(role="user", content="x" * n),) for n in (200, 20))
     refused, accepted = predictor.refusals([long, short])
     assert refused is not None
@@ -125,7 +125,7 @@ def test_what_is_too_long_is_known_without_an_answer(predictor: InProcessPredict
     assert accepted is None
 
 
-def test_what_is_too_long_fails_alone(predictor: InProcessPredictor) -> None:
+def test_a_prompt_that_is_too_long_fails_alone(predictor: InProcessPredictor) -> None:
     long = (Message(role="user", content="x" * 200),)
     near = (Message(role="user", content="x" * 120),)  # 123 of 128 tokens: room for 5
     failed, short, cut = predictor.predict([long, ASKED[0], near], GREEDY)
@@ -262,7 +262,7 @@ def test_an_interrupted_run_ends_with_the_same_adapter(
     assert not torch.equal(logits(other), base)
 
 
-def test_a_training_from_the_adapter_goes_on_and_one_from_the_base_starts_anew(
+def test_a_training_from_the_adapter_continues_and_one_from_the_base_starts_over(
     predictor: InProcessPredictor, tmp_path: Path
 ) -> None:
     predictor.train(DATA, run(tmp_path / "1", start="adapter"))  # there is none yet
@@ -275,7 +275,7 @@ def test_a_training_from_the_adapter_goes_on_and_one_from_the_base_starts_anew(
     assert hash_files(tmp_path / "2" / "adapter") != hash_files(tmp_path / "1" / "adapter")
 
 
-def test_an_adapter_whose_folder_has_gone_can_still_be_gone_on_from(
+def test_a_training_can_continue_from_an_adapter_whose_folder_was_removed(
     predictor: InProcessPredictor, tmp_path: Path
 ) -> None:
     predictor.train(DATA, run(tmp_path / "1"))
@@ -346,7 +346,7 @@ def test_a_trainer_that_fails_leaves_the_student_as_it_was(
 # --- adapters ---
 
 
-def test_what_is_saved_is_loaded_again_by_any_predictor_of_the_student(
+def test_a_saved_adapter_can_be_loaded_by_any_predictor_of_the_student(
     predictor: InProcessPredictor, tiny_student: Path, tmp_path: Path
 ) -> None:
     predictor.train(DATA, run(tmp_path / "run"))
@@ -421,7 +421,7 @@ def test_a_tool_format_is_part_of_who_the_student_is_unless_it_is_the_usual_one(
         InProcessPredictor(tiny_student, tool_format="native")
 
 
-def test_a_pocket_student_writes_calls_as_it_was_pretrained_to_unless_told_otherwise():
+def test_a_pocket_student_writes_calls_in_its_pretraining_format_by_default():
     assert InProcessPredictor("pocket").tool_format == "llama_factory"
     tools = InProcessPredictor("pocket-tools-v1")
     assert tools.tool_format == tools.describe()["tool_format"] == "pocket"
@@ -458,7 +458,7 @@ SCORED = [
 ]
 
 
-def test_scored_records_are_learned_by_their_weights_unless_told_otherwise(
+def test_scored_records_are_learned_by_their_weights_by_default(
     tiny_student: Path, tmp_path: Path
 ) -> None:
     for scored_as, stage in ((None, "scored"), ("sft", "sft"), ("kto", "kto"), ("dpo", "dpo")):

@@ -55,7 +55,7 @@ def test_closed_it_connects_again_when_it_is_asked_again(url):
         predictor.close()
 
 
-def test_a_model_that_there_is_not_is_asked_for_once(url, stand_in, monkeypatch):
+def test_an_unknown_model_is_requested_only_once(url, stand_in, monkeypatch):
     monkeypatch.setattr(scouting, "_AHEAD_S", 60.0)  # however busy the machine is
     predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
     with pytest.raises(ServerError, match=r"HTTP 404: The model `gtp` does not exist\."):

@@ -55,7 +55,7 @@ def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenize
     assert isinstance(second, list)
 
 
-def test_what_the_template_cannot_render_fails_alone(tokenizer: Any) -> None:
+def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer: Any) -> None:
     tokenizer.chat_template = (
         "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no system') }}"
         "{% endif %}{{ m['content'] }}{% endfor %}"

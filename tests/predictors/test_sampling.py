@@ -67,7 +67,7 @@ def test_greedy_takes_the_most_probable_token() -> None:
     assert greedy(LOGITS.unsqueeze(0), torch.tensor([0]), 0).tolist() == [1]
 
 
-def test_random_numbers_belong_to_the_prompt_whatever_else_is_asked() -> None:
+def test_random_numbers_depend_on_the_prompt_and_not_on_the_batch() -> None:
     parameters = SamplingParameters(temperature=1.0, max_tokens=5, seed=3)
     a, b, c = uniform_numbers([[1, 2], [3], [1, 2]], parameters)
     d, e = uniform_numbers([[3], [1, 2]], parameters)

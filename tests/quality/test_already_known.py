@@ -47,7 +47,7 @@ def test_a_record_whose_greedy_answer_is_right_does_not_pass():
     assert AlreadyKnownCheck(TASK).passes(records, student) == [False, True, LOST, True]
 
 
-def test_what_is_not_a_problem_of_the_task_passes():
+def test_records_that_are_not_problems_of_the_task_pass():
     student = student_of({"a": ["Paris it is"]})
     records = [record("a", "Paris it is"), record("b").model_copy(update={"system": "Be brief."})]
     assert AlreadyKnownCheck(TASK).passes(records, student) == [True, True]
@@ -72,7 +72,7 @@ def test_tries_besides_the_greedy_answer_have_to_be_right_too():
     assert len({s.seed for s in samplings[1:]}) == 4
 
 
-def test_failed_tries_that_change_nothing_are_no_doubt():
+def test_failed_tries_that_cannot_change_the_verdict_do_not_matter():
     answers = {
         "known": ["#### 1", "FAIL", "#### 1", "#### 1", "#### 1"],
         "new": ["#### 1", "FAIL", "#### 2", "#### 2", "#### 2"],

@@ -71,7 +71,7 @@ def passes(check: WrongAnswerCheck, *records) -> list[bool | Failure]:
     return check.passes(records, STUDENT)
 
 
-def test_the_task_judges_what_it_can_read_and_the_rest_passes():
+def test_the_task_judges_readable_records_and_the_rest_passes():
     check = WrongAnswerCheck(PocketMathTask())
     assert passes(
         check,
@@ -82,7 +82,7 @@ def test_the_task_judges_what_it_can_read_and_the_rest_passes():
     ) == [True, False, True, True]
 
 
-def test_the_teachers_majority_judges_what_the_task_cannot():
+def test_the_teachers_majority_judges_records_that_the_task_cannot():
     teacher = Teacher(
         {
             "four legs": ["#### 4"],
@@ -108,7 +108,7 @@ def test_the_teachers_majority_judges_what_the_task_cannot():
     assert len(set(teacher.seeds)) == 5
 
 
-def test_the_teacher_is_told_the_whole_problem():
+def test_the_teachers_prompt_has_the_whole_problem():
     told: list[str] = []
 
     class Listening(Teacher):
@@ -157,7 +157,7 @@ def test_a_spent_budget_lets_the_rest_pass_unjudged():
     assert passes(check, record("one", "9")) == [spent]
 
 
-def test_an_answer_that_is_missing_is_no_verdict_unless_the_others_decide():
+def test_a_missing_answer_leaves_no_verdict_unless_the_others_decide():
     teacher = Teacher(
         {
             "a riddle": ["FAIL", "#### 1", "#### 2"],
@@ -201,7 +201,7 @@ def test_without_a_failure_nothing_is_logged(caplog):
     assert not caplog.records
 
 
-def test_it_refuses_to_judge_where_nobody_can_unless_told_otherwise():
+def test_without_any_judge_it_refuses_by_default():
     class Silent:
         name = "silent"
 
@@ -258,7 +258,7 @@ def test_where_a_domain_has_no_answer_form_the_teacher_is_not_asked_and_records_
     assert not teacher.tries
 
 
-def test_a_teacher_without_an_answer_form_is_no_judge_unless_the_prompt_gives_one():
+def test_a_teacher_needs_an_answer_form_of_the_task_or_the_prompt_to_judge():
     class Unjudged(EssayDomain):
         judge_record = Domain.judge_record
 

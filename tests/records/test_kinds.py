@@ -37,7 +37,7 @@ def test_an_unknown_kind_is_answered_with_all_kinds_and_their_fields():
 
 
 @pytest.mark.parametrize("value", [3, None, "text", []])
-def test_what_is_no_mapping_is_answered_with_all_kinds(value):
+def test_a_value_that_is_not_a_mapping_is_answered_with_all_kinds(value):
     said = message(value)
     assert f"found {value!r}, expected a record or a mapping with its fields" in said
     assert all(f"\n  {kind}: " in said for kind in KINDS)
@@ -49,7 +49,7 @@ def test_a_missing_field_is_answered_with_the_fields_of_the_kind():
     assert said.endswith(f"A record of kind 'supervised' has {fields_of('supervised')}, provenance")
 
 
-def test_an_unknown_field_is_answered_with_the_one_that_was_meant():
+def test_an_unknown_field_is_answered_with_the_closest_one():
     said = message({"instruction": "a", "output": "b", "outputs": "c"})
     assert "field outputs" in said
     assert "Did you mean 'output'? A record of kind 'supervised' has instruction, output;" in said
@@ -68,11 +68,11 @@ def test_a_wrong_value_needs_no_list_of_fields():
     assert "A record of kind" not in inner
 
 
-def test_a_misspelled_required_field_is_answered_with_the_one_that_was_meant():
+def test_a_misspelled_required_field_is_answered_with_the_closest_one():
     said = message({"instruction": "a", "ouput": "b"})
     assert "'ouput' is not a field. Did you mean 'output'? A record of kind" in said
 
 
-def test_a_skill_outside_of_provenance_is_told_where_it_goes():
+def test_a_skill_outside_of_provenance_is_an_error_with_its_place():
     said = message({"instruction": "a", "output": "b", "skill": "x"})
     assert 'there is no such field; found \'x\'. It goes into "provenance": {"skill": ...}.' in said

@@ -10,7 +10,7 @@ from dataenvgym.records import ToolCall, parse_training_datum
 
 
 @pytest.mark.parametrize("field", ["instruction", "input", "output", "system"])
-def test_a_lone_surrogate_is_no_text(field):
+def test_a_lone_surrogate_is_not_text(field):
     value = {"instruction": "a", "output": "b", field: "\ud800"}
     with pytest.raises(InvalidRecordError, match=rf"field {field}: .*[Uu]nicode"):
         parse_training_datum(value)

@@ -92,7 +92,7 @@ def test_a_misspelled_field_is_refused_not_ignored():
 
 
 @pytest.mark.parametrize("value", [3, None, "text", [], {"kind": "poem"}])
-def test_what_is_no_record_at_all_is_refused(value):
+def test_values_that_are_not_records_are_refused(value):
     with pytest.raises(InvalidRecordError, match="whole record"):
         parse_training_datum(value)
 

@@ -79,7 +79,7 @@ def test_a_message_without_tools_and_name_is_written_without_them():
     assert Message.model_validate_json(full.model_dump_json()) == full
 
 
-def test_equal_answers_are_no_preference():
+def test_equal_answers_are_not_a_preference():
     with pytest.raises(ValidationError, match="same text"):
         PreferenceDatum(instruction="q", chosen="a", rejected="a")
 

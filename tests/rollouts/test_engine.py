@@ -35,7 +35,7 @@ def test_results_come_in_the_order_of_the_instances(make):
 
 
 @both_modes
-def test_a_wrong_answer_is_no_error(make):
+def test_a_wrong_answer_is_not_an_error(make):
     (completed,) = rollout(make(lambda c: Reply(text="?")), instances(1), Echo, sampling=SAMPLING)
     assert (completed.was_correct, completed.reward, completed.error) == (False, 0.0, None)
 
@@ -87,7 +87,7 @@ def test_an_exception_in_the_environment_is_the_error_of_its_instance(make):
 
 
 @both_modes
-def test_a_reply_that_is_no_text_is_a_failed_call_and_harms_no_other(make):
+def test_a_reply_that_is_not_text_is_a_failed_call_and_affects_no_other(make):
     class Fragile(Echo):
         def respond(self, instance, conversation):
             if instance.id == "i2":
@@ -153,7 +153,7 @@ def test_a_note_of_the_environment_reaches_the_result(make):
 
 
 @both_modes
-def test_environments_are_closed_whatever_happens_to_their_instance(make):
+def test_environments_are_closed_even_if_their_instance_fails(make):
     closed = []
 
     class Closing(Echo):
@@ -214,7 +214,7 @@ def test_a_predictor_that_cannot_work_at_all_says_so_to_the_caller(make, error):
 
 @both_modes
 @pytest.mark.parametrize("value", [None, "text"])
-def test_something_that_is_no_reply_is_a_bug(make, value):
+def test_a_value_that_is_not_a_reply_is_a_bug(make, value):
     with pytest.raises(PredictionError, match="expected a Reply or a Failure"):
         rollout(make(lambda c: value), instances(3), Echo, sampling=SAMPLING)
 

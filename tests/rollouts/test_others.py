@@ -241,7 +241,7 @@ def test_an_environment_that_never_ends_to_ask_is_ended(make, make_other):
 
 
 @both_modes
-def test_what_an_environment_began_to_do_is_ended_when_the_speaker_fails(make):
+def test_a_generator_of_an_environment_is_closed_when_the_speaker_fails(make):
     ended = []
 
     class Tidy(Echo):
@@ -353,7 +353,7 @@ def test_a_speaker_that_a_wrapped_environment_asks_in_vain_says_so_to_the_caller
         rollout(make(yes), instances(3), wrapped, sampling=SAMPLING)
 
 
-def test_environments_that_know_only_reset_and_step_work_beside_others():
+def test_environments_with_only_reset_and_step_work_together_with_others():
     class Plain:
         def reset(self, *, seed=None, options=None):
             self.instance = options["instance"]
@@ -422,6 +422,6 @@ def test_a_teacher_can_be_a_speaker_whose_name_is_the_purpose_of_its_calls(make)
         (["user"], r"others is \['user'\], expected predictors or teachers by name"),
     ],
 )
-def test_what_cannot_be_a_speaker_is_refused(others, message):
+def test_objects_that_cannot_be_speakers_are_refused(others, message):
     with pytest.raises(ConfigurationError, match=message):
         rollout(Predictor(yes), [], Echo, sampling=SAMPLING, others=others)

@@ -123,7 +123,7 @@ def test_a_predictor_that_is_out_of_reach_is_asked_once_a_chunk():
     assert predictor.calls == 2
 
 
-def test_what_is_for_the_caller_is_so_for_one_conversation_too():
+def test_errors_for_the_caller_are_raised_for_one_conversation_too():
     class Dying(Stumbling):
         def predict(self, conversations, sampling):
             if len(conversations) == 1:

@@ -59,7 +59,7 @@ def test_the_student_itself_may_answer_for_another_speaker(kind):
     assert partner_said(student, StudentSpeaker()) == "You?"
 
 
-def test_former_untouched_and_saved_adapters_answer_beside_the_student(tmp_path):
+def test_former_untouched_and_saved_adapters_answer_together_with_the_student(tmp_path):
     folders = [tmp_path / name for name in ("former", "saved")]
     for folder in folders:
         folder.mkdir()
@@ -72,7 +72,7 @@ def test_former_untouched_and_saved_adapters_answer_beside_the_student(tmp_path)
     assert student.n_closed == 0
 
 
-def test_those_beside_the_student_are_closed_whatever_happens():
+def test_other_versions_of_the_student_are_closed_in_any_case():
     student = Learner()
 
     def no_environment():
@@ -118,12 +118,12 @@ def test_an_environment_that_is_stepped_by_itself_knows_no_student():
         environment.step("Hi.")
 
 
-def test_a_folder_that_is_not_there_is_refused_with_the_names_that_there_are():
+def test_a_missing_folder_is_refused_with_the_valid_names():
     with pytest.raises(ConfigurationError, match=r"Did you mean 'former'\? Expected current"):
         StudentSpeaker("fromer")
 
 
-def test_a_saved_adapter_is_described_by_what_is_in_it(tmp_path):
+def test_a_saved_adapter_is_described_by_its_content(tmp_path):
     (tmp_path / "weights").write_text("1")
     one = describe_speakers({"partner": StudentSpeaker(tmp_path)})
     (tmp_path / "weights").write_text("2")

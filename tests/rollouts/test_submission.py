@@ -22,7 +22,7 @@ from .fakes import (
 )
 
 
-def test_a_slow_conversation_holds_up_nobody():
+def test_a_slow_conversation_does_not_delay_the_others():
     others_are_over = threading.Event()
     over = []
 

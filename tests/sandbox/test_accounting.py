@@ -83,7 +83,7 @@ def test_a_child_that_still_has_its_parents_memory_is_not_counted_twice(
         "running",
     ],
 )
-def test_a_parent_that_waits_for_something_else_hides_no_child(
+def test_a_parent_that_waits_for_another_event_hides_no_child(
     proc: Callable[..., Accounting], call: str
 ) -> None:
     waits = {"2": stat("D", mb=100, size=5), "3": stat("R", mb=100, parent=2, size=5)}
@@ -111,7 +111,7 @@ def test_a_thread_may_wait_for_the_child_that_has_its_memory(
     assert proc(**{"4": stat("R", mb=100, size=5)}).look() == "out_of_memory"
 
 
-def test_sockets_count_with_what_their_buffers_may_hold(proc: Callable[..., Accounting]) -> None:
+def test_sockets_count_with_the_size_of_their_buffers(proc: Callable[..., Accounting]) -> None:
     few = proc(**{"2": stat("R", mb=100), "1/net/sockstat": "sockets: used 16\nTCP: inuse 9\n"})
     assert (few.look(), few.peak) == (None, 100 * MB)
     many = proc(**{"1/net/sockstat": "sockets: used 261\nTCP: inuse 9\n"})
@@ -140,7 +140,7 @@ def test_threads_that_live_shortly_hide_no_memory(proc: Callable[..., Accounting
     assert seen.look() == "out_of_memory"
 
 
-def test_who_cannot_look_says_so_and_lets_nothing_pass(
+def test_a_run_that_cannot_be_counted_is_an_error(
     proc: Callable[..., Accounting], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = proc(**{"2": stat("R", mb=500)})

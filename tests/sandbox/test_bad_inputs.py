@@ -83,7 +83,7 @@ def test_closed_streams_are_an_ordinary_end(any_box: Sandbox) -> None:
     assert (result.status, result.stdout) == ("ok", b"x\n")
 
 
-def test_what_was_written_before_a_timeout_is_kept(any_box: Sandbox) -> None:
+def test_output_before_a_timeout_is_kept(any_box: Sandbox) -> None:
     result = any_box.run("print('so far', flush=True)\nwhile True: pass", limits=Limits(seconds=1))
     assert (result.status, result.stdout) == ("timeout", b"so far\n")
     assert 1.0 <= result.seconds < 3.0
@@ -102,7 +102,7 @@ def test_output_is_cut_at_its_limit_over_both_streams(any_box: Sandbox) -> None:
     assert len(result.stdout) + len(result.stderr) == 1000
 
 
-def test_a_child_that_holds_stdout_does_not_hold_the_run(
+def test_a_child_that_keeps_stdout_open_does_not_delay_the_run(
     any_box: Sandbox, gone: Callable[[str], bool]
 ) -> None:
     word = secrets.token_hex(8)
@@ -441,7 +441,7 @@ HIDDEN = ["/etc/shadow", "/etc/hostname", "/etc/ssh", "/var", "/srv", "/sys", "/
 
 
 @pytest.mark.parametrize("path", HIDDEN)
-def test_what_is_not_its_business_is_not_there(box: Sandbox, path: str) -> None:
+def test_files_outside_of_the_sandbox_do_not_exist(box: Sandbox, path: str) -> None:
     code = f"import os\nprint(os.path.lexists({path!r}))\nopen({path!r}).read()"
     result = box.run(code)
     assert (result.status, result.stdout) == ("error", b"False\n")
@@ -673,7 +673,7 @@ def test_clone3_is_not_there_so_that_libraries_use_clone(box: Sandbox) -> None:
     assert box.run(code).stdout == b"-1 38\n"
 
 
-def test_signals_reach_nobody_outside(box: Sandbox) -> None:
+def test_signals_do_not_reach_processes_outside(box: Sandbox) -> None:
     code = f"""
 import os, signal
 for number in (2, 15, 9, 10):
@@ -701,9 +701,7 @@ print('still here')
         "import os; os.setpriority(os.PRIO_USER, 0, 19)",
     ],
 )
-def test_what_a_run_does_to_its_process_group_reaches_no_run_after_it(
-    box: Sandbox, code: str
-) -> None:
+def test_changes_to_the_process_group_do_not_reach_later_runs(box: Sandbox, code: str) -> None:
     patient = Limits(seconds=60)
     usual = box.run("import os; print(os.nice(0))", limits=patient).stdout
     for _ in range(2):
@@ -744,7 +742,7 @@ print([fd for fd in range(4096) if there(fd)])
     assert box.run(code).stdout == b"[0, 1, 2]\n"
 
 
-def test_it_is_no_root_and_has_no_power(box: Sandbox) -> None:
+def test_it_is_not_root_and_has_no_capabilities(box: Sandbox) -> None:
     code = """
 import os
 print(os.getuid(), os.geteuid(), os.getgroups())

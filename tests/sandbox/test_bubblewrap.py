@@ -287,19 +287,19 @@ def test_packages_are_there_only_if_asked_for(bwrap: str) -> None:
         assert b"OSError" in rich.run("import numpy; open(numpy.__file__, 'a')").stderr
 
 
-def test_a_machine_without_bwrap_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_bwrap_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigurationError, match=r"apt-get install bubblewrap.*unsafe_local"):
         open_sandbox()
 
 
-def test_another_system_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_system_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(ConfigurationError, match=r"needs Linux, and this is Darwin.*unsafe_local"):
         open_sandbox()
 
 
-def test_a_bwrap_that_may_make_no_namespaces_is_told_at_once(
+def test_a_bwrap_that_may_not_make_namespaces_is_reported_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = tmp_path / "bwrap"
@@ -316,7 +316,7 @@ def test_an_interpreter_that_does_not_run_is_refused(bwrap: str, program: str) -
         open_sandbox(python=program)
 
 
-def test_a_bwrap_that_ends_in_silence_is_told_of_by_its_status(
+def test_a_bwrap_that_ends_without_output_is_reported_with_its_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = tmp_path / "bwrap"
@@ -369,7 +369,9 @@ def ordinary_user_python() -> tuple[str, dict[str, str]]:
         pytest.param("not unsafe_local", marks=pytest.mark.slow),
     ],
 )
-def test_it_holds_as_an_ordinary_user_too(bwrap: str, tmp_path: Path, chosen: str) -> None:
+def test_the_sandbox_also_works_as_an_ordinary_user(
+    bwrap: str, tmp_path: Path, chosen: str
+) -> None:
     program, environment = ordinary_user_python()
     tests = [str(ROOT / "tests/sandbox" / name) for name in ("test_bad_inputs.py",)]
     done = subprocess.run(

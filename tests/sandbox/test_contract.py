@@ -40,11 +40,11 @@ def test_large_output_and_large_stdin_do_not_lock_each_other(any_box: Sandbox) -
     assert len(large.stdout) == 2_000_000
 
 
-def test_stdin_that_nobody_reads_does_no_harm(any_box: Sandbox) -> None:
+def test_unread_stdin_does_no_harm(any_box: Sandbox) -> None:
     assert any_box.run("print(1)", stdin=b"\xff" * 2**20).stdout == b"1\n"
 
 
-def test_files_are_there_and_can_be_imported(any_box: Sandbox) -> None:
+def test_files_exist_and_can_be_imported(any_box: Sandbox) -> None:
     files = {"helper.py": "VALUE = 42", "data/deep/in.txt": b"\xff\0"}
     code = "import helper\nprint(helper.VALUE, open('data/deep/in.txt', 'rb').read())"
     assert any_box.run(code, files=files).stdout == b"42 b'\\xff\\x00'\n"
@@ -100,7 +100,7 @@ def test_dev_stdin_can_be_opened(any_box: Sandbox) -> None:
     assert any_box.run("print(open('/dev/stdin').read())", stdin="x").stdout == b"x\n"
 
 
-def test_interactive_helpers_are_there(any_box: Sandbox) -> None:
+def test_interactive_helpers_exist(any_box: Sandbox) -> None:
     assert any_box.run("exit(5)").return_code == 5
 
 
@@ -207,7 +207,7 @@ time.sleep(0.5)
     assert result.status == "ok"
 
 
-def test_unsafe_local_refuses_where_nobody_can_tell_how_a_run_ended() -> None:
+def test_unsafe_local_refuses_if_the_end_of_a_run_cannot_be_observed() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with (

@@ -10,7 +10,7 @@ from dataenvgym.sandbox import Limits
 from dataenvgym.sandbox.supervision import Streams, supervise
 
 
-def test_output_that_is_there_is_read_however_late_we_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_output_is_read_even_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has ended long ago; another process, beyond our reach, holds its output open."""
     monkeypatch.setattr("dataenvgym.sandbox.supervision._DRAIN", -1.0)
     monkeypatch.setattr("dataenvgym.sandbox.supervision._CHUNK", 10)

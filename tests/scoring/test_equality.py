@@ -337,7 +337,7 @@ def test_equations_state_a_value_or_a_relation(gold: str, answer: str, equal: bo
         ("f(2)", "2f"),
     ],
 )
-def test_what_is_ambiguous_or_needs_algebra_is_left_open(gold: str, answer: str) -> None:
+def test_ambiguous_pairs_and_those_that_need_algebra_are_left_open(gold: str, answer: str) -> None:
     assert _both_ways(gold, answer) is None
 
 

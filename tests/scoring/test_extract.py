@@ -31,14 +31,14 @@ def test_the_reference_responses_are_scored_as_stated(cases: Path) -> None:
         (r"\boxed{\text{Answer: }\boxed{5}}", "5"),
     ],
 )
-def test_the_last_box_holds_the_answer(response: str, answer: str) -> None:
+def test_the_last_box_has_the_answer(response: str, answer: str) -> None:
     assert extract_final_answer(response) == answer
 
 
 @pytest.mark.parametrize(
     "response", [r"\boxed{4", r"\boxed{3} and \boxed{5", r"\boxed{\frac{1}{2}", r"\boxed{[0,\}"]
 )
-def test_a_last_box_that_never_closes_is_no_answer(response: str) -> None:
+def test_an_unclosed_last_box_is_not_an_answer(response: str) -> None:
     assert extract_final_answer(response) is None
 
 
@@ -104,7 +104,7 @@ def test_a_box_outranks_a_sentence_and_a_sentence_about_the_final_answer_any_oth
         "<s>[INST] 2+2? [/INST] The answer is 4 </s>",
     ],
 )
-def test_tokens_of_chat_templates_are_no_part_of_the_answer(response: str) -> None:
+def test_tokens_of_chat_templates_are_not_part_of_the_answer(response: str) -> None:
     assert extract_final_answer(response) == "4"
 
 
@@ -113,7 +113,7 @@ def test_a_turn_that_the_model_invents_for_the_user_is_not_read() -> None:
     assert extract_final_answer(response) == "4"
 
 
-def test_the_conclusion_counts_before_what_was_thought() -> None:
+def test_the_conclusion_counts_before_the_reasoning() -> None:
     assert extract_final_answer(r"<think>\boxed{3}?</think> The answer is 7.") == "7"
     assert extract_final_answer(r"<think>\boxed{3}</think> Done.") == "3"
 

@@ -73,7 +73,7 @@ def test_gsm8k_golds_are_checked_without_a_worker(data: Path) -> None:
         (r"\nonsense{5}{6}", "5", False),
     ],
 )
-def test_what_the_fast_path_leaves_open_is_graded_by_algebra(
+def test_pairs_that_the_fast_path_leaves_open_are_graded_by_algebra(
     gold: str, answer: str, equal: bool
 ) -> None:
     (verdict,) = grade_pairs([(gold, answer)])

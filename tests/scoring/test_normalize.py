@@ -30,7 +30,7 @@ from dataenvgym.scoring.normalize import clean
         ("1,2,...", "1,2,..."),
     ],
 )
-def test_one_spelling_stands_for_many(text: str, cleaned: str) -> None:
+def test_different_spellings_are_normalized_to_one(text: str, cleaned: str) -> None:
     assert clean(text) == cleaned
 
 

@@ -67,7 +67,7 @@ def test_no_requests_need_no_worker() -> None:
     assert pool.worker_pids() == []
 
 
-def test_a_hanging_worker_is_killed_and_holds_up_no_neighbor(pool: WorkerPool) -> None:
+def test_a_hanging_worker_is_killed_and_does_not_delay_others(pool: WorkerPool) -> None:
     before = set(pool.worker_pids())
     done = threading.Event()
     hanging = threading.Thread(target=lambda: (pool.run([HANGING], 3.0), done.set()))

@@ -23,7 +23,7 @@ def test_it_solves_the_tasks_own_questions_of_all_splits():
 
 
 @pytest.mark.parametrize("skill", SKILLS.values(), ids=SKILLS)
-def test_it_solves_what_reads_like_pocket_math(skill):
+def test_it_solves_texts_in_the_form_of_pocket_math(skill):
     key = AnswerKey(PocketMathTask(n_train=20, n_validation=20, n_test=20))
     rng = np.random.default_rng(0)
     for phrasing in skill.phrasings:
@@ -31,7 +31,7 @@ def test_it_solves_what_reads_like_pocket_math(skill):
         assert key[exercise.question] == (skill.name, (exercise.output,))
 
 
-def test_what_tools_solve_is_a_message_for_each_call_and_the_answer():
+def test_a_solution_with_tools_has_a_message_for_each_call_and_the_answer():
     key = AnswerKey(PocketToolsTask(n_train=20, n_validation=20, n_test=20))
     rng = np.random.default_rng(0)
     exercise = POCKET_TOOLS.draw("bought", "train", rng)

@@ -32,7 +32,7 @@ def test_a_record_helps_its_own_skill_most_then_its_category_then_the_others(cur
     assert after[0] > after[1] > after[2] == after[3] > 0.2
 
 
-def test_what_is_not_taught_is_forgotten_down_to_its_floor(curves):
+def test_untaught_skills_are_forgotten_down_to_their_floor(curves):
     untaught = curves.model_copy(update={"within": 0.0, "across": 0.0})
     state = np.array(curves.base)
     after = untaught.transition(state, np.array([100.0, 0, 0, 0]))

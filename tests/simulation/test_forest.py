@@ -62,7 +62,7 @@ def test_even_weights_spend_the_budget_and_teach():
     assert info["score"] > before["score"] + 0.1
 
 
-def test_aiming_at_what_is_weak_beats_spreading_evenly():
+def test_aiming_at_weak_skills_beats_spreading_evenly():
     even = np.tile([0.0, -1.0], 20)
     scores = []
     for aimed in (False, True):

@@ -75,7 +75,7 @@ def test_another_seed_knows_other_questions_as_many(tmp_path):
     assert sum(right(0)) == sum(right(1))
 
 
-def test_it_learns_the_skill_it_is_taught_and_keeps_what_it_could(tmp_path):
+def test_it_learns_the_taught_skill_and_keeps_the_others(tmp_path):
     student = SimulatedPredictor(TASK, CURVES.model_copy(update={"training_noise": 0.0}))
     before = {c.instance.id for c in TASK.evaluate(student) if c.was_correct}
     accuracy = student.accuracies["descending"]
@@ -91,7 +91,7 @@ def test_it_learns_the_skill_it_is_taught_and_keeps_what_it_could(tmp_path):
     assert len(after) > len(known)
 
 
-def test_what_it_learned_is_saved_loaded_and_reset(tmp_path):
+def test_its_curves_are_saved_loaded_and_reset(tmp_path):
     student = SimulatedPredictor(TASK)
     untouched = student.accuracies
     first = learn(student, tmp_path / "1", "reversed", seed=1)
@@ -184,7 +184,7 @@ def test_the_configuration_makes_one_with_its_task():
     environment.close()
 
 
-def test_an_episode_that_is_extended_ends_like_one_that_ran_through(tmp_path):
+def test_an_extended_episode_ends_like_an_uninterrupted_one(tmp_path):
     def run(folder: Path, iterations: int) -> list[float]:
         task = PocketMathTask(n_train=20, n_validation=60, n_test=20)
         agent = Agent(
@@ -200,7 +200,7 @@ def test_an_episode_that_is_extended_ends_like_one_that_ran_through(tmp_path):
     assert len(set(through)) > 1
 
 
-def test_the_template_of_the_tasks_prompts_changes_nothing_in_what_it_knows_and_learns(tmp_path):
+def test_the_tasks_prompt_template_does_not_change_its_scores(tmp_path):
     framed = PocketMathTask(
         n_train=20, n_test=20, system_prompt="Be 1.", template="2 {instruction}"
     )

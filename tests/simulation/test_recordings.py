@@ -37,7 +37,7 @@ def runs(tmp_path_factory) -> list[Path]:
     return [run(folder / f"run{seed}", seed=seed) for seed in range(3)]
 
 
-def test_a_run_is_read_as_what_was_taught_and_what_was_reached(runs):
+def test_a_run_is_read_as_records_by_skill_and_accuracies(runs):
     trajectory = read_trajectory(runs[0])
     assert trajectory.name == "run0"
     assert len(trajectory.skills) == 20
@@ -49,7 +49,7 @@ def test_a_run_is_read_as_what_was_taught_and_what_was_reached(runs):
     assert set(np.unique(trajectory.accuracies)) <= {0.0, 0.5, 1.0}
 
 
-def test_what_was_repeated_counts_as_trained(runs):
+def test_replayed_records_count_as_trained(runs):
     trajectory = read_trajectory(runs[0])
     assert (trajectory.trained[0] == trajectory.counts[0]).all()
     # all records of the first iteration are repeated in the second: they are fewer than 100
@@ -96,7 +96,7 @@ def test_the_command_prints_a_table_and_writes_curves(runs, tmp_path, capsys):
     assert read_curves(output).n_runs == 3
 
 
-def test_the_command_says_what_is_wrong_and_fails(runs, tmp_path, capsys):
+def test_the_command_reports_the_error_and_fails(runs, tmp_path, capsys):
     assert main([str(runs[0])]) == 1
     assert "expected 2 or more" in capsys.readouterr().err
     assert main([str(tmp_path)]) == 1

@@ -42,7 +42,7 @@ def test_it_begins_with_a_tree_for_each_skill_and_none_open(environment, curves)
     assert info["score"] == pytest.approx(sum(curves.base) / 4)
 
 
-def test_what_is_explored_is_opened_taught_and_counted(environment):
+def test_explored_subskills_are_opened_taught_and_counted(environment):
     explore = Explore(skill="a", subskills=2, records_each=10)
     observation, reward, *_, info = environment.step((explore,))
     tree = observation["forest"].tree("a")

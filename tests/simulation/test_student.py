@@ -44,7 +44,7 @@ def test_evaluation_noise_is_seen_and_does_not_move_the_student(curves):
     assert np.allclose(seen * 20, np.round(seen * 20))
 
 
-def test_replay_keeps_alive_what_was_taught_before(curves):
+def test_replay_preserves_earlier_skills(curves):
     paths = []
     for replay in (0, 50):
         student = SimulatedStudent(curves, replay=replay)
@@ -57,7 +57,7 @@ def test_replay_keeps_alive_what_was_taught_before(curves):
     assert student.taught.tolist() == [500, 100, 0, 0]  # repeated ones are not counted again
 
 
-def test_what_is_repeated_has_the_shares_of_what_was_taught():
+def test_replayed_records_have_the_shares_of_the_taught_ones():
     assert repeated(np.array([300.0, 100, 0]), 100).tolist() == [75, 25, 0]
     assert repeated(np.array([3.0, 1, 0]), 100).tolist() == [3, 1, 0]
     assert repeated(np.zeros(3), 100).tolist() == [0, 0, 0]

@@ -33,7 +33,7 @@ def test_fitted_curves_beat_both_simple_predictions_on_new_runs(curves, record):
         assert found.trajectory < simple.trajectory
 
 
-def test_the_simple_predictions_are_what_they_say(curves, record):
+def test_the_baseline_predictions_have_their_documented_values(curves, record):
     (one,), (other,) = halves(record(curves, 2))
     _, still, mean = held_out_errors(curves, [one], [other])
     before, after = other.accuracies[:-1], other.accuracies[1:]

@@ -47,7 +47,7 @@ def test_the_hash_knows_everything_in_it():
         ({"skills": ()}, "at least 1"),
     ],
 )
-def test_what_does_not_hold_together_is_no_catalog(changes, expected):
+def test_inconsistent_catalogs_are_refused(changes, expected):
     with pytest.raises(ValidationError, match=expected):
         catalog(**changes)
 

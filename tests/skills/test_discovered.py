@@ -84,7 +84,7 @@ def test_garbage_and_failures_leave_every_question_with_a_label(task, n):
     assert agreement(labeler, task) > 0.4
 
 
-def test_what_one_attempt_left_out_is_asked_again_with_the_names_so_far(task):
+def test_questions_that_one_attempt_left_out_are_asked_again_with_the_names_so_far(task):
     calls = count()
     teacher = KeywordTeacher(lambda text: "?" if next(calls) == 1 else text)
     labeler = discovered(teacher, task, batch_size=60)
@@ -127,7 +127,7 @@ def test_a_budget_that_allows_nothing_is_a_spent_budget(task):
 # --- online -------------------------------------------------------------------------------------
 
 
-def test_an_unseen_question_is_put_to_the_teacher_with_the_known_skills(task):
+def test_the_teacher_labels_an_unseen_question_with_the_known_skills(task):
     teacher = KeywordTeacher()
     labeler = discovered(teacher, task)
     labeler.label(task.instances)

@@ -20,7 +20,7 @@ def similarity(embedder: TfidfEmbedder, one: str, other: str) -> float:
     return float((rows[0] @ rows[1].T).toarray()[0, 0])
 
 
-def test_numbers_look_alike_unless_they_are_not_masked():
+def test_texts_that_differ_in_numbers_are_similar_unless_numbers_are_not_masked():
     one, other = "What is 12 plus 30?", "What is 9 plus 41?"
     assert similarity(TfidfEmbedder(), one, other) == pytest.approx(1.0)
     assert similarity(TfidfEmbedder(mask_numbers=False), one, other) < 0.95
@@ -45,7 +45,7 @@ def test_other_forms_of_a_word_are_near():
 
 
 @pytest.mark.parametrize("text", ["", "?!", "...", "世界", " \n"])
-def test_texts_without_words_are_no_problem(text):
+def test_texts_without_words_are_allowed(text):
     rows = TfidfEmbedder().embed([text], [text, text])
     assert rows.shape[0] == 1
     assert np.isfinite(rows.toarray()).all()
@@ -107,7 +107,7 @@ def test_an_endpoint_that_fails_for_now_is_asked_again(server, monkeypatch):
     assert pauses == [1.0, 2.0]
 
 
-def test_an_endpoint_that_refuses_or_answers_something_else_is_an_error(server, monkeypatch):
+def test_an_endpoint_that_refuses_or_gives_an_invalid_answer_is_an_error(server, monkeypatch):
     monkeypatch.setattr("dataenvgym.skills.embeddings.time.sleep", lambda _: None)
     server.statuses = [401]
     with pytest.raises(ServerError):

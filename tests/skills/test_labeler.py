@@ -64,7 +64,7 @@ def test_the_same_id_with_another_question_is_another_instance(task):
     assert other == labeler.label([length])[0]
 
 
-def test_what_was_not_known_keeps_its_label_in_the_next_process(task, tmp_path, monkeypatch):
+def test_an_unseen_question_keeps_its_label_in_the_next_process(task, tmp_path, monkeypatch):
     test = task.on("test").instances
     first = ClusteredSkills(task=task, directory=tmp_path)
     labels = first.label(test)
@@ -82,7 +82,7 @@ class Bare:
     name = "bare"
 
 
-def test_a_task_without_instances_is_known_by_what_is_labeled_first(task):
+def test_a_task_without_instances_is_identified_by_its_first_labeled_questions(task):
     labeler = ClusteredSkills(task=Bare(), clusters=4)
     described = labeler.describe()
     assert "hash" not in described

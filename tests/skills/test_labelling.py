@@ -54,7 +54,7 @@ def test_the_score_is_the_same_with_and_without_a_labeler(task, student):
     assert plain["report"].score == relabelled["report"].score > 0
 
 
-def test_open_ended_shows_no_skills_whoever_found_them(task, student):
+def test_open_ended_hides_skills_from_every_labeler(task, student):
     environment = OpenEnded(task, student, labeler=Parity())
     observation, _ = environment.reset(seed=0)
     assert {c.instance.skill for c in observation["completed"]} == {None}
@@ -62,7 +62,7 @@ def test_open_ended_shows_no_skills_whoever_found_them(task, student):
     assert {s.skill for s in environment.results[0].report.skills} == {"even", "odd"}
 
 
-def test_a_resumed_episode_sees_the_same_skills_and_asks_nobody(task, student, tmp_path):
+def test_a_resumed_episode_sees_the_same_skills_without_a_request(task, student, tmp_path):
     def environment(teacher):
         labeler = DiscoveredSkills(teacher, task=task, directory=tmp_path)
         return SkillList(task, student, directory=tmp_path, labeler=labeler)
@@ -76,7 +76,7 @@ def test_a_resumed_episode_sees_the_same_skills_and_asks_nobody(task, student, t
     assert described == first.labeler.describe()
 
 
-def test_an_episode_that_was_begun_with_other_skills_is_not_gone_on_with(task, student, tmp_path):
+def test_an_episode_with_other_skills_is_not_resumed(task, student, tmp_path):
     def environment(clusters):
         labeler = ClusteredSkills(task=task, directory=tmp_path, clusters=clusters)
         return SkillList(task, student, directory=tmp_path, labeler=labeler)

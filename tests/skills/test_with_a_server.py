@@ -43,7 +43,7 @@ def server() -> Iterator[BadServer]:
         yield made
 
 
-def test_a_bad_server_leaves_no_question_without_a_skill_and_what_it_did_is_counted(
+def test_with_a_bad_server_every_question_gets_a_skill_and_failures_are_counted(
     task, server, tmp_path
 ):
     teacher = Teacher(

@@ -70,7 +70,7 @@ def test_spaces_of_another_class_or_with_other_parameters_differ():
             assert (one == other) == (i == j)
 
 
-def test_a_space_says_what_it_is():
+def test_a_space_describes_itself():
     assert repr(RecordsSpace(max_size=2)) == "RecordsSpace(max_size=2)"
     assert repr(ReportSpace()) == "ReportSpace()"
 
@@ -93,7 +93,7 @@ def test_any_unicode_text_is_in_the_text_space():
         assert text in TextSpace()
 
 
-def test_what_is_no_unicode_text_is_not_in_the_text_space():
+def test_invalid_unicode_is_not_in_the_text_space():
     for value in (None, 3, b"bytes", ["text"], "half a pair: \ud83d"):
         assert value not in TextSpace()
 
@@ -107,7 +107,7 @@ def test_samples_of_text_hold_more_than_ascii():
     assert any(not sample.isascii() for sample in draw(TextSpace()))
 
 
-def test_lists_and_dicts_are_no_elements():
+def test_lists_and_dicts_are_not_elements():
     message = Message(role="user", content="Hallo")
     assert (message,) in ConversationSpace()
     assert [message] not in ConversationSpace()

@@ -32,7 +32,7 @@ def shared(request: pytest.FixtureRequest, tmp_path):
     return str(tmp_path if request.param == "files" else request.getfixturevalue("redis_url"))
 
 
-def test_of_two_processes_that_write_a_document_the_last_whole_one_stands(shared, people):
+def test_of_two_processes_that_write_a_document_the_last_whole_one_wins(shared, people):
     writers = [subprocess.Popen([sys.executable, "-c", WRITE, shared, n]) for n in ("Ann", "Bob")]
     store, seen = open_store(shared), []
     while any(w.poll() is None for w in writers):

@@ -104,9 +104,7 @@ def test_a_full_server_keeps_the_old_document_whole(redis_url, people, person):
     assert store.get(people, "bob") is None
 
 
-def test_a_server_that_hangs_is_an_error_and_the_episode_goes_on_after_it(
-    own_redis, people, person
-):
+def test_a_hanging_server_is_an_error_and_the_episode_can_be_resumed(own_redis, people, person):
     url, process = own_redis
     store = RedisStore(RedisSettings(url, answer_s=0.2))
     store.add_event("scene", {"turn": 0})
@@ -153,7 +151,7 @@ def test_an_episode_is_resumed_on_a_server_that_died_and_came_back(own_redis, pe
         again.wait()
 
 
-def test_a_connection_that_the_server_closed_is_no_loss(redis_url, people, person):
+def test_a_connection_that_the_server_closed_is_opened_again(redis_url, people, person):
     from redis import Redis
 
     store = open_store(redis_url)

@@ -12,7 +12,7 @@ from dataenvgym.secrets import keep_secret
 from dataenvgym.store import Kind
 
 
-def test_what_is_put_is_what_is_got(store, people, person):
+def test_a_document_is_read_as_written(store, people, person):
     ann = person(name="Ann", age=30, likes=("tea", "chess"), home={"town": "Ulm"})
     store.put(people, "ann", ann)
     assert store.get(people, "ann") == ann
@@ -50,7 +50,7 @@ def test_lists_are_found_by_their_elements(store, people, person):
     assert store.find(people, likes="chess", name="Ann") == ["ann"]
 
 
-def test_a_document_is_found_by_what_it_says_now(store, people, person):
+def test_a_document_is_found_by_its_current_content(store, people, person):
     store.put(people, "ann", person(name="Ann", age=30, likes=("tea",)))
     store.put(people, "ann", person(name="Ann", age=31))
     assert store.find(people, age=30) == store.find(people, likes="tea") == []
@@ -112,7 +112,7 @@ def test_secrets_are_not_kept(store, people, person):
     assert store.events("s")[0].event == {"key": "REDACTED"}
 
 
-def test_the_last_whole_document_of_several_threads_stands(store, people, person):
+def test_the_last_whole_document_of_several_threads_wins(store, people, person):
     def write(name: str) -> None:
         for i in range(40):
             store.put(people, "one", person(name=name, age=i, likes=(name,) * 50))

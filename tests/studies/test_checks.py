@@ -32,7 +32,9 @@ def test_less_than_a_study_has_is_refused_and_its_tables_stay(studied, small, fo
         (["agent=random"], ["b: environment.max_records=9"], "--allow-unequal records"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_runs(small, folder, extra, strategies, message):
+def test_impossible_studies_are_refused_before_anything_runs(
+    small, folder, extra, strategies, message
+):
     with pytest.raises(ConfigurationError, match=message):
         run_study([*extra, *small], strategies=strategies, name="s", bounds=False)
     assert not (folder / "studies").exists()

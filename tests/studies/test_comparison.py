@@ -40,7 +40,7 @@ def test_a_seed_that_only_one_of_them_has_is_named(runs):
     assert [[m.seed for m in one.missing] for one in found.tasks[0].strategies] == [[], [1]]
 
 
-def test_what_cannot_be_compared_is_said(runs, folder):
+def test_runs_that_cannot_be_compared_are_named(runs, folder):
     with pytest.raises(ConfigurationError, match="nothing to compare"):
         compare_runs([])
     with pytest.raises(ConfigurationError, match="all runs are floors or ceilings"):

@@ -22,7 +22,7 @@ def keys(a, b, **options):
     return [d.key for d in config_differences(configs, **{"budget": True, **options})]
 
 
-def test_strategies_may_differ_in_agent_and_what_it_sees():
+def test_strategies_may_differ_in_agent_and_observation():
     assert keys([], ["environment.mode=accumulate"]) == []
 
 
@@ -72,7 +72,7 @@ def test_a_difference_that_is_not_allowed_is_an_error_with_the_way_out():
     assert allowed(found, ["trainer"]) == allowed([*found, *found], ["trainer.lora_rank"]) == found
 
 
-def test_only_what_is_compared_can_be_allowed():
+def test_only_compared_keys_can_be_allowed_to_differ():
     check_allowed_keys(["records", "trainer", "trainer.lora_rank", "student"], [compose([])])
     with pytest.raises(ConfigurationError, match=r"'trainer.lora_rnk'.*'trainer.lora_rank'"):
         check_allowed_keys(["trainer.lora_rnk"], [compose([])])

@@ -32,14 +32,14 @@ def test_without_any_override_the_defaults_are_a_study_of_one():
     assert grid.seeds == (0,)
 
 
-def test_what_an_experiment_chooses_is_what_the_labels_say(monkeypatch):
+def test_the_labels_have_the_choices_of_an_experiment(monkeypatch):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     grid = parse_grid(["experiment=dataenvgym_math_gemma2_2b", "agent=random"])
     assert names(grid.tasks) == ["math"]
     assert names(parse_grid(["agent.name=mine", "task=pocket_code"]).strategies) == ["mine"]
 
 
-def test_several_keys_make_all_combinations_named_by_what_varies():
+def test_several_keys_make_all_combinations_named_by_the_varying_keys():
     grid = parse_grid(["agent=random", "environment.replay=0,100", "trainer.lora_rank=choice(4,8)"])
     assert names(grid.strategies) == [
         "replay=0, lora_rank=4",
@@ -63,7 +63,7 @@ def test_sweeps_of_the_tasks_own_keys_are_tasks():
     assert names(grid.strategies) == ["random"]
 
 
-def test_glob_takes_the_options_that_there_are():
+def test_glob_matches_existing_options():
     assert {"skill_list", "skill_list_no_state"} <= set(
         names(parse_grid(["agent=glob(skill_list*)"]).strategies)
     )
@@ -76,7 +76,7 @@ def test_quoted_commas_and_lists_are_one_value():
     assert grid.fixed == ("+predictor.gpus=[0,1]", "agent.name='a,b'")
 
 
-def test_named_strategies_stand_beside_the_sweep_or_alone():
+def test_named_strategies_can_be_combined_with_a_sweep_or_used_alone():
     sharp = "sharp: agent=skill_list agent.policy.sharpness=3"
     both = parse_grid(["agent=random", "seed=4"], strategies=[sharp])
     assert both.strategies == (
@@ -86,7 +86,7 @@ def test_named_strategies_stand_beside_the_sweep_or_alone():
     assert names(parse_grid([], strategies=[sharp]).strategies) == ["sharp"]
 
 
-def test_what_a_strategy_sets_itself_wins():
+def test_a_strategys_own_values_win():
     grid = parse_grid(["environment.replay=7"], strategies=["a: environment.replay=9"])
     assert grid.overrides(grid.strategies[0], grid.tasks[0]) == ["environment.replay=9"]
 
@@ -112,6 +112,6 @@ def test_seeds_are_taken_once():
         ([], ["a: agent='x"], "cannot be read: No closing quotation"),
     ],
 )
-def test_what_cannot_be_is_said(texts, strategies, message):
+def test_impossible_grids_are_refused(texts, strategies, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_grid(texts, strategies=strategies)

@@ -68,7 +68,7 @@ def ended(progress, label, kind):
     watch.on_end(summary("finished"))
 
 
-def test_what_is_left_is_told_once_an_episode_of_each_kind_has_ended():
+def test_the_time_left_is_shown_once_an_episode_of_each_kind_has_ended():
     expected = ExpectedTime(workers=2)
     for kind in ("fast", "fast", "fast", "slow", "slow"):
         expected.plan(kind, iterations=6)

@@ -33,7 +33,7 @@ def test_the_paired_t_test_gives_students_own_value():
 @pytest.mark.parametrize(
     ("differences", "p"), [([0.0, 0.0], 1.0), ([0.1, 0.1, 0.1], 0.0), ([0.3], None), ([], None)]
 )
-def test_the_paired_t_test_of_what_does_not_vary(differences, p):
+def test_the_paired_t_test_of_constant_differences(differences, p):
     assert paired_t(differences) == p
 
 
@@ -83,7 +83,7 @@ def test_holms_textbook_example():
     assert holm([0.05, 0.01, 0.02, 0.015]) == pytest.approx([0.05, 0.04, 0.045, 0.045])
 
 
-def test_holm_keeps_the_order_stays_below_one_and_passes_over_what_is_not_known():
+def test_holm_keeps_the_order_stays_below_one_and_ignores_missing_values():
     assert holm([0.9, None, 0.6]) == [1.0, None, 1.0]
     assert holm([]) == []
     assert holm([0.04]) == [0.04]

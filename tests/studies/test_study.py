@@ -58,7 +58,7 @@ def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studie
 
 
 @pytest.mark.slow
-def test_the_ceiling_gets_all_gold_data_whatever_the_record_budget(small, folder):
+def test_the_ceiling_gets_all_gold_data_with_any_record_budget(small, folder):
     limits = ["environment.max_records=20", "agent.records_per_iteration=10"]
     found = run_study(["agent=random", *small[:5], *small[6:], *limits], name="s")
     random, gold = found.tasks[0].strategies
@@ -68,7 +68,7 @@ def test_the_ceiling_gets_all_gold_data_whatever_the_record_budget(small, folder
     assert "max_records: null" in config
 
 
-def test_bounds_name_their_engine_whatever_an_experiment_chooses(monkeypatch, folder):
+def test_bounds_have_their_own_engine_with_any_experiment(monkeypatch, folder):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     plan = plan_study(["experiment=dataenvgym_math_gemma2_2b", "agent=random"])
     engines = {cell.role: cell.config.agent.engine._target_ for cell in plan.cells}
@@ -183,14 +183,14 @@ def test_a_failed_episode_is_missing_with_its_reason_and_is_tried_again(small, f
     assert results.tasks[0].strategies[1].missing == ()
 
 
-def test_what_is_not_finished_is_shown_as_such(small, folder):
+def test_unfinished_episodes_are_shown_as_unfinished(small, folder):
     study = Study(plan_study([*GRID, *small], name="s", bounds=False))
     reasons = {m.reason for one in study.results().tasks[0].strategies for m in one.missing}
     assert reasons == {"not run yet"}
     assert not (folder / "studies").exists()
 
 
-def test_what_is_allowed_to_be_unequal_is_in_the_table(small, folder):
+def test_allowed_differences_are_in_the_table(small, folder):
     results = run_study(
         ["agent=random", *small],
         strategies=["low: agent=random trainer.lora_rank=2"],
@@ -222,7 +222,7 @@ def test_only_one_process_runs_a_study(small, folder):
     assert list((folder / "studies" / "s").iterdir()) == []
 
 
-def test_the_default_name_is_made_of_what_all_have_in_common(folder):
+def test_the_default_name_has_the_common_options(folder):
     def name(*overrides):
         return plan_study(overrides, bounds=False).name
 

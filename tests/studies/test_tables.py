@@ -69,7 +69,7 @@ def test_of_columns_with_one_name_it_is_said_which_is_left_out():
     assert table.hidden_in(table.fitted(80)) == []
 
 
-def test_gains_stand_with_their_interval_and_differences_with_their_p(results):
+def test_gains_have_an_interval_and_differences_have_a_p(results):
     scores, differences = study_cells(results())
     assert scores.rows[0][2] == "+.120 ±.020"  # .10 to .14: sd .0158, t(.975, 4) 2.776, / sqrt 5
     assert scores.rows[1][1] == "5*"
@@ -87,7 +87,7 @@ def test_the_costs_of_an_unpriced_teacher_are_a_question_mark(results):
     assert "calls" not in study_cells(results())[0].names
 
 
-def test_notes_name_missing_seeds_the_floor_and_what_few_seeds_cannot_show(results):
+def test_notes_name_missing_seeds_the_floor_and_the_limits_of_few_seeds(results):
     notes = "\n".join(study_notes(results(n=4)))
     assert "indeed, seed 9: WorkerLostError: killed by SIGKILL" in notes
     assert (

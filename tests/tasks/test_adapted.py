@@ -73,12 +73,12 @@ def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
         (lambda task: task.whole(), "has no `whole`, which puts all its splits together"),
     ],
 )
-def test_what_a_task_lacks_is_refused_by_name_where_it_is_needed(ask, expected):
+def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, expected):
     with pytest.raises(ConfigurationError, match=f"SimpleNamespace {expected}"):
         ask(task_of(theirs()))
 
 
-def test_what_a_task_offers_is_said_beforehand_and_none_is_nothing():
+def test_methods_of_a_task_are_known_beforehand_and_none_counts_as_missing():
     task = task_of(theirs(instances=[WORD], make_environment=None))
     assert task.offers("instances")
     assert not task.offers("instances", "make_environment")
@@ -93,7 +93,7 @@ def test_problems_without_environments_are_known_and_cannot_be_tried():
         task.domain.gold_record(WORD)
 
 
-def test_its_problems_are_those_that_it_has_at_the_moment():
+def test_its_problems_are_always_the_current_ones():
     inner = theirs(instances=[])
     task = task_of(inner)
     assert known_instances(task) == ()

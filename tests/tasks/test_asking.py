@@ -130,7 +130,7 @@ def test_after_a_failure_of_another_speaker_the_environment_is_as_before(answer,
     ],
     ids=str,
 )
-def test_what_is_yielded_and_is_no_ask_is_a_bug_of_the_domain(asked):
+def test_yielding_anything_but_an_ask_is_a_bug_of_the_domain(asked):
     class Odd(Talk):
         def respond(self, instance, conversation):
             yield asked
@@ -160,7 +160,7 @@ def forgets(self, *arguments):
     yield Ask("user", (message("?"),))
 
 
-def test_what_a_generator_returns_is_checked_as_any_other_result():
+def test_the_return_value_of_a_generator_is_checked_like_any_result():
     others = {"user": SHOUT}
     with pytest.raises(EvaluationError, match=r"Odd.begin\(\) gave None"):
         type("Odd", (Talk,), {"begin": forgets})(INSTANCES, others=others).reset()

@@ -119,7 +119,7 @@ def test_other_words_or_digits_have_another_overlap_key(one, other):
     assert EchoTask().domain.overlap_key(one) != EchoTask().domain.overlap_key(other)
 
 
-def test_the_domain_in_the_documentation_works_as_it_stands():
+def test_the_domain_in_the_documentation_works_unchanged():
     documentation = dataenvgym.tasks.__doc__
     lines = documentation.splitlines()
     start = next(i for i, line in enumerate(lines) if line.strip().startswith("from dataenvgym"))
@@ -145,7 +145,7 @@ def test_the_domain_in_the_documentation_works_as_it_stands():
         ((), "there are no instances"),
     ],
 )
-def test_what_load_may_not_return_is_named(loaded, expected):
+def test_invalid_return_values_of_load_are_named(loaded, expected):
     class Odd(EchoTask):
         def load(self, split):
             return loaded
@@ -178,7 +178,7 @@ class Digits(Source):
         return f"{chosen} of 5"
 
 
-def test_a_task_is_a_source_and_a_domain_put_together():
+def test_a_task_combines_a_source_and_a_domain():
     task = Task(Digits(), MathDomain(), name="digits", split="train")
     assert (task.name, task.splits, task.share()) == ("digits", ("train", "validation"), "2 of 5")
     assert (task.on("validation").share(), task.has_one_source) == ("3 of 5", False)
@@ -275,7 +275,7 @@ def test_each_sample_tries_all_problems_even_of_a_generator_and_of_repeats():
 
 
 @pytest.mark.parametrize("odd", ["abc", ["a"], {"a": 1}, 3])
-def test_what_is_not_a_problem_cannot_be_tried(odd):
+def test_values_that_are_not_problems_cannot_be_tried(odd):
     task = EchoTask()
     with pytest.raises(InvalidInstanceError, match=r"task 'echo'.*expected a"):
         task.attempt(parrot(), odd)
@@ -332,7 +332,7 @@ def test_prompts_verdicts_and_gold_records_ask_the_other_speakers_of_the_task():
     assert task.domain.gold_record(instance).output == "c"
 
 
-def test_gold_records_that_nobody_can_judge_are_refused_in_place_of_left_out():
+def test_gold_records_without_a_judge_are_refused_and_not_left_out():
     task = AskedTask()
     with pytest.raises(ConfigurationError, match="Asked asks 'user'"):
         task.domain.gold_record(task.instances[0])

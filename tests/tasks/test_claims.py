@@ -50,7 +50,7 @@ def test_a_preference_for_a_turn_of_a_conversation_claims_nothing():
         (None, False, None),
     ],
 )
-def test_a_claim_that_an_answer_is_wrong_holds_if_it_is(gives_right, is_right, holds):
+def test_a_claim_about_an_answer_is_checked_against_the_verdict(gives_right, is_right, holds):
     prompt = (Message(role="user", content="q"),)
     assert Claim(prompt, "a", is_right).holds(gives_right) is holds
 

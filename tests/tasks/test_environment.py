@@ -97,7 +97,7 @@ def test_a_step_without_a_problem_in_progress_needs_a_reset():
 
 
 @pytest.mark.parametrize("action", [None, 3, b"ja", "\ud83d"])
-def test_an_action_that_is_no_text_is_refused_and_changes_nothing(action):
+def test_an_action_that_is_not_text_is_refused_and_changes_nothing(action):
     environment = Echo(INSTANCES)
     environment.reset(options={"instance_id": "w2"})
     with pytest.raises(InvalidActionError, match="expected Unicode text"):
@@ -118,7 +118,7 @@ def test_unknown_instances_and_options_are_refused_with_a_hint():
         Echo().reset()
 
 
-def test_a_reward_that_is_no_number_is_a_bug_of_the_domain():
+def test_a_reward_that_is_not_a_number_is_a_bug_of_the_domain():
     class Broken(TaskEnvironment):
         def respond(self, instance, conversation):
             return Outcome(reward=float("nan"))
@@ -181,7 +181,7 @@ def test_shared_memory_is_refused_with_a_way_out():
         (Outcome(messages=("Nein.",)), r"Odd.respond\(\) gave \('Nein.',\), expected a tuple of"),
     ],
 )
-def test_what_respond_may_not_return_is_named(outcome, expected):
+def test_invalid_return_values_of_respond_are_named(outcome, expected):
     class Odd(TaskEnvironment):
         def respond(self, instance, conversation):
             return outcome
@@ -193,7 +193,7 @@ def test_what_respond_may_not_return_is_named(outcome, expected):
 
 
 @pytest.mark.parametrize("begun", [None, "Sag was!", [{"role": "user", "content": "Sag was!"}]])
-def test_what_begin_may_not_return_is_named(begun):
+def test_invalid_return_values_of_begin_are_named(begun):
     class Odd(Echo):
         def begin(self, instance):
             return begun
@@ -236,7 +236,7 @@ def test_named_scores_are_in_info():
         ([1.0], r"scores \[1.0\], expected a mapping"),
     ],
 )
-def test_scores_that_are_no_finite_numbers_by_name_are_refused(scores, message):
+def test_scores_that_are_not_finite_numbers_are_refused_by_name(scores, message):
     environment = Scoring(INSTANCES, scores)
     environment.reset(seed=0)
     with pytest.raises(EvaluationError, match=rf"Scoring.respond\(\) gave .*{message}"):
@@ -283,7 +283,7 @@ class Calculator(TaskEnvironment):
         return Outcome(messages=results, done=not calls)
 
 
-def test_calls_are_read_from_what_the_student_says_where_tools_are_declared():
+def test_calls_are_read_from_the_students_messages_if_tools_are_declared():
     environment = Calculator(INSTANCES)
     environment.reset(options={"instance_id": "w0"})
     call = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'

@@ -59,7 +59,7 @@ def test_several_turns_are_a_chat_record_with_all_that_the_student_said():
     assert (record.system, record.messages, record.provenance.skill) == ("Be brief.", turns, "s")
 
 
-def test_what_follows_on_the_last_message_is_left_out():
+def test_turns_after_the_last_message_of_the_student_are_left_out():
     record = record_of(tried(user("Hi"), student("Bye"), user("You won.")), (user("Hi"),))
     assert (record.instruction, record.output) == ("Hi", "Bye")
 
@@ -90,7 +90,7 @@ def test_calls_of_tools_are_a_chat_record():
         (user("Hi"), user("there"), student("a"), user("b"), student("c")),
     ],
 )
-def test_what_is_not_a_lesson_gives_no_record(transcript):
+def test_attempts_that_are_not_lessons_give_no_record(transcript):
     assert record_of(tried(*transcript), transcript[:1]) is None
 
 
@@ -154,7 +154,7 @@ def test_two_tries_are_compared_where_they_part():
     assert (early.prompt, early.rejected) == (ASKED, (student("", THREE),))
 
 
-def test_one_whole_answer_beside_another_is_a_preference_with_an_instruction():
+def test_two_whole_answers_are_a_preference_with_an_instruction():
     prompt = (SYSTEM, user("1+1?"))
     pair = preference_of(tried(*prompt, student("2")), tried(*prompt, student("3")), prompt)
     assert (pair.instruction, pair.system, pair.chosen, pair.rejected) == (
@@ -177,7 +177,7 @@ def test_one_whole_answer_beside_another_is_a_preference_with_an_instruction():
         (ASKED[0], user("1+2?"), student("3")),
     ],
 )
-def test_tries_that_do_not_part_where_the_student_speaks_are_no_pair(wrong):
+def test_tries_that_first_differ_outside_of_the_students_turns_are_not_a_pair(wrong):
     assert preference_of(tried(*SOLVED), tried(*wrong), ASKED) is None
 
 

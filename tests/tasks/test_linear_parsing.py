@@ -66,7 +66,7 @@ def test_a_long_reply_of_any_kind_is_parsed_in_time(parser):
         assert seconds(parser, unit) < SECONDS, repr(unit)
 
 
-def test_functions_in_many_fences_that_need_each_other_are_put_together_in_time():
+def test_functions_in_many_fences_that_need_each_other_are_joined_in_time():
     fences = "".join(f"```python\ndef f{n}(x):\n    return f{n - 1}(x)\n```\n" for n in range(1000))
     begin = time.process_time()
     assert extract_code(fences, "f999").count("def ") == 1000

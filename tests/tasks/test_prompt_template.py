@@ -82,7 +82,7 @@ def test_other_kinds_of_records_are_unframed_too():
     assert FRAMED.unframe(text) == text
 
 
-def test_a_chain_of_turns_is_a_records_prompt_and_nothing_else_is():
+def test_only_a_chain_of_turns_is_a_records_prompt():
     fields = prompt_fields(FEW_SHOT.conversation("3 + 3?"))
     assert fields == {"system": "", "history": (("1 + 1?", "2"),), "instruction": "3 + 3?"}
     assistant = Message(role="assistant", content="Hello")
@@ -117,7 +117,7 @@ class OwnEnvironment(TaskEnvironment):
 
 
 @pytest.mark.parametrize("template", [PLAIN, FRAMED, TWICE, FEW_SHOT])
-def test_the_template_of_a_task_of_ones_own_is_read_off_its_environment(template):
+def test_the_template_of_your_own_task_is_read_from_its_environment(template):
     task = Own(lambda instance: template.conversation(instance.instruction))
     assert task.domain.prompt_template == template
 
@@ -143,7 +143,7 @@ def test_prompts_that_have_no_template_are_none():
     assert task_of(object()).domain.prompt_template == PLAIN
 
 
-def test_a_task_says_itself_what_its_template_is():
+def test_a_task_can_declare_its_template():
     task = PocketMathTask(system_prompt=FRAMED.system, template=FRAMED.template)
     assert task.domain.prompt_template == FRAMED
     (prompt, _) = task.make_environment().reset(seed=0)

@@ -69,7 +69,7 @@ def test_a_report_on_nothing_is_an_error():
 
 
 @pytest.mark.parametrize("returned", [None, 3, [completed(1.0), "Paris"]])
-def test_what_evaluate_may_not_return_is_named(returned):
+def test_invalid_return_values_of_evaluate_are_named(returned):
     class Odd:
         name = "odd"
 
@@ -93,7 +93,7 @@ def test_evaluate_may_be_a_generator():
     assert evaluated_by(Lazy(), None) == [completed(1.0)]
 
 
-def test_named_scores_are_means_over_what_has_them_without_failed_calls():
+def test_named_scores_are_means_over_instances_that_have_them_without_failed_calls():
     report = report_on(
         "t",
         [
@@ -119,7 +119,7 @@ def summed(completed):
     return {"count": float(len(completed)), "kind": 9.0}
 
 
-def test_corpus_scores_stand_among_the_named_ones_overall_and_by_skill():
+def test_corpus_scores_are_among_the_named_ones_overall_and_by_skill():
     report = report_on(
         "t",
         [
@@ -134,6 +134,6 @@ def test_corpus_scores_stand_among_the_named_ones_overall_and_by_skill():
 
 
 @pytest.mark.parametrize("value", [float("nan"), "high"])
-def test_a_corpus_score_that_is_no_finite_number_is_refused(value):
+def test_a_corpus_score_that_is_not_a_finite_number_is_refused(value):
     with pytest.raises(EvaluationError, match=r"corpus_scores\(\) gave the score 'f1' as"):
         report_on("t", [completed(1.0)], lambda completed: {"f1": value})

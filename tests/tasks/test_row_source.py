@@ -26,7 +26,7 @@ def problems(tmp_path):
     return write
 
 
-def test_a_task_says_what_part_of_its_source_a_split_is(problems):
+def test_a_task_gives_the_share_of_its_source_in_a_split(problems):
     own = problems("own.jsonl", 20)
     assert MathTask(own).share() == "2 of 20 problems (validation is 10%)"
     assert MathTask(own, split="train").share() == "16 of 20 problems (train is 80%)"
@@ -34,7 +34,7 @@ def test_a_task_says_what_part_of_its_source_a_split_is(problems):
     assert limited.share() == "5 of 20 problems (train is 80%, limit is 5)"
 
 
-def test_a_split_with_a_source_of_its_own_is_no_part(problems):
+def test_a_split_with_its_own_source_has_no_share(problems):
     task = MathTask({"validation": problems("a.jsonl", 3), "test": problems("b.jsonl", 4)})
     assert (task.share(), task.on("test").share()) == (None, None)
     assert task.splits == ("validation", "test")
@@ -83,7 +83,7 @@ def test_files_that_are_laid_out_in_another_way_have_rows_of_their_own(tmp_path)
     ]
 
 
-def test_problems_whose_whole_text_differs_are_no_repeats(tmp_path, caplog):
+def test_problems_whose_whole_text_differs_are_not_repeats(tmp_path, caplog):
     (tmp_path / "own.txt").write_text("1 + 1=2\n1 + 1=2\n")
     own_source(tmp_path / "own.txt", text_of=lambda i: f"{i.id}: {i.instruction}").load("test")
     assert not caplog.text

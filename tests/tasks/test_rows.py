@@ -30,7 +30,7 @@ def test_a_packed_file_and_one_with_a_byte_order_mark_read_the_same(tmp_path):
     assert next(read_rows(packed)).id == "a-1"
 
 
-def test_a_json_file_holds_an_array_or_an_object_a_line(tmp_path):
+def test_a_json_file_has_an_array_or_one_object_per_line(tmp_path):
     path = tmp_path / "all.json"
     path.write_text(json.dumps(OBJECTS))
     assert [row.values for row in read_rows(path)] == OBJECTS
@@ -42,7 +42,7 @@ def test_a_json_file_holds_an_array_or_an_object_a_line(tmp_path):
         list(read_rows(path))
 
 
-def test_a_folder_holds_one_problem_a_file_at_any_depth_in_a_fixed_order(tmp_path):
+def test_a_folder_has_one_problem_per_file_at_any_depth_in_a_fixed_order(tmp_path):
     for name, values in (("b/1", OBJECTS[0]), ("a/10", OBJECTS[1]), ("a/2", OBJECTS[0])):
         file = tmp_path / "MATH" / f"{name}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def test_a_folder_holds_one_problem_a_file_at_any_depth_in_a_fixed_order(tmp_pat
     assert rows[0].values == OBJECTS[1]
 
 
-def test_what_is_no_json_object_is_named_by_file_and_line(tmp_path):
+def test_values_that_are_not_json_objects_are_named_by_file_and_line(tmp_path):
     path = tmp_path / "bad.jsonl"
     for line, complaint in (("{oops", "not valid JSON"), ("[1, 2]", "expected a JSON object")):
         path.write_text(f'{{"a": 1}}\n{line}\n')
@@ -112,7 +112,7 @@ for row in read_rows(HubDataset(dataset="my/set", files=["a.jsonl", "more/b.json
     assert hub.run(code).stdout == done.stdout
 
 
-def test_a_dataset_with_a_script_and_a_file_that_is_not_there_are_told_of(hub):
+def test_a_dataset_with_a_script_and_a_missing_file_are_reported(hub):
     pytest.importorskip("datasets", minversion="4", reason="needs the extra [datasets]")
     hub.repositories["my/set"] = {"set.py": b"raise SystemExit", "a.jsonl": LINES.encode()}
     done = hub.run("""
@@ -130,7 +130,7 @@ for options in ({}, {"files": ["b.jsonl"]}):
     assert absent.startswith("file 'b.jsonl' of dataset 'my/set' could not be loaded")
 
 
-def test_files_stand_in_place_of_a_split():
+def test_files_replace_a_split():
     with pytest.raises(ValidationError, match="files are given and config or split too"):
         HubDataset(dataset="my/set", files=("a.jsonl",), split="test")
     assert source_name(HubDataset(dataset="my/set", files=("a.jsonl", "b.jsonl.gz"))) == "set-a+b"

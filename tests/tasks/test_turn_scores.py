@@ -20,7 +20,7 @@ def test_a_named_turn_and_the_end_share_the_weight() -> None:
     assert weights(3, (0,), 0.8) == pytest.approx([1.0, 0.4439, 0.4484], abs=5e-5)
 
 
-def test_a_named_last_turn_scores_as_a_named_one_whatever_the_end() -> None:
+def test_a_named_last_turn_scores_1_with_any_end() -> None:
     # scores [1, 0, 1]; from the back: 1, .99, 1 + .99 * .99 = 1.9801.
     # divided by 1.9801: 1, .99 / 1.9801 = .49997, 1 / 1.9801 = .50502
     assert turn_scores(3, [0, 2], 0.8) == (1.0, 0.0, 1.0)
@@ -70,6 +70,6 @@ def test_all_zero_stays_zero(normalize: str) -> None:
         (lambda: turn_weights([(1.0,)], normalize="scene"), "normalize is 'scene'"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(scored: object, message: str) -> None:
+def test_invalid_dialogues_are_refused(scored: object, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         scored()  # type: ignore[operator]

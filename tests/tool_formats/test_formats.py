@@ -168,7 +168,7 @@ def test_calls_without_declared_tools_declare_none(name: str) -> None:
     assert flat == (system(), *TOOL_FORMATS[name].flatten(CHAT)[1:])
 
 
-def test_what_several_say_between_two_replies_is_one_turn_with_their_names() -> None:
+def test_messages_of_several_speakers_between_two_replies_are_one_turn_with_names() -> None:
     scene = (user("Hi.", "Ann"), user("Hello.", "Bo"), said("Yes?"), result("r"), user("So?"))
     for name in TEXT_FORMATS:
         first, _, second = TOOL_FORMATS[name].flatten(scene)
@@ -243,9 +243,7 @@ def test_any_calls_are_read_as_they_were_written(name: str) -> None:
         ('Action: f\nAction Input: {"a": 1}\nAction: g\nAction Input: {}', "", 2),
     ],
 )  # fmt: skip
-def test_what_models_write_around_calls_does_not_hide_them(
-    text: str, content: str, calls: int
-) -> None:
+def test_text_around_calls_does_not_hide_them(text: str, content: str, calls: int) -> None:
     message = read_reply((system(tools=(ADD,)),), text)
     assert message.content == content
     assert len(message.tool_calls) == calls
@@ -273,7 +271,7 @@ def test_what_models_write_around_calls_does_not_hide_them(
         '<tool_call>{"name": "f", "arguments": ' + '{"a": ' * 5000 + "1" + "}" * 5001 + _CLOSE,
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_stays_text(text: str) -> None:
+def test_malformed_calls_stay_text(text: str) -> None:
     assert read_reply((system(tools=(ADD,)),), text) == said(text)
 
 
@@ -310,7 +308,7 @@ def test_an_unknown_format_is_refused_with_a_hint() -> None:
         tool_format("hermse")
 
 
-def test_a_student_is_not_trained_on_what_is_no_text() -> None:
+def test_a_student_is_trained_only_on_text() -> None:
     assert training_format("llama_factory") is LLAMA_FACTORY
     with pytest.raises(ConfigurationError, match=r"'native', which is for API models.*hermes"):
         training_format("native")

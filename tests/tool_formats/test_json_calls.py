@@ -104,7 +104,7 @@ def test_calls_are_read_in_the_forms_that_models_write(text: str, content: str, 
         f'{{"name": "add", "arguments": {"[" * 100_000}{"]" * 100_000}}}',
     ],
 )  # fmt: skip
-def test_json_that_is_no_call_of_a_declared_tool_is_an_answer(text: str) -> None:
+def test_json_that_does_not_call_a_declared_tool_is_an_answer(text: str) -> None:
     assert read(text) == (text, ())
 
 
@@ -120,7 +120,7 @@ def test_marked_calls_of_unknown_tools_are_calls_too() -> None:
     assert read(written(other)) == (written(other), ())
 
 
-def test_the_input_of_a_call_in_lines_is_no_call_of_its_own() -> None:
+def test_the_input_of_a_call_in_lines_is_not_a_separate_call() -> None:
     _, calls = read(f"Action: now\nAction Input: {written()}")
     assert calls == (ToolCall(name="now", arguments=json.loads(written())),)
     assert read(f"Action: now\nAction Input: ```json\n{written()}\n```")[1] == calls

@@ -74,7 +74,7 @@ def test_an_ordinary_text_has_no_fault(text: str) -> None:
     assert malformed_call(text) is None
 
 
-def test_only_what_was_not_read_is_explained() -> None:
+def test_only_unread_calls_are_explained() -> None:
     good, bad = '<tool_call>{"name": "f", "arguments": {}}</tool_call>', "<tool_call>{</tool_call>"
     assert malformed_call(good) is None
     assert "line 1, column 13" in str(malformed_call(good + bad))

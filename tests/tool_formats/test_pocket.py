@@ -67,17 +67,17 @@ def test_values_are_words_numbers_lists_or_json(text: str, arguments: dict[str, 
         "##f a " + "[" * 100_000,
     ],
 )
-def test_what_is_no_call_stays_text(text: str) -> None:
+def test_text_without_a_call_stays_text(text: str) -> None:
     assert read_reply(ASKED, text) == said(text)
 
 
-def test_a_line_that_is_no_call_hides_no_other_one() -> None:
+def test_a_line_without_a_call_hides_no_other_one() -> None:
     message = read_reply(ASKED, "I do. ##f a\n##g b c\nSo.")
     assert message.content == "I do. ##f a\n\nSo."
     assert [call.name for call in message.tool_calls] == ["g"]
 
 
-def test_a_heading_is_no_call_where_there_is_no_such_tool() -> None:
+def test_a_heading_is_not_a_call_of_an_unknown_tool() -> None:
     assert read_reply(ASKED, "##Results of today\nAll is well.").tool_calls == ()
 
 

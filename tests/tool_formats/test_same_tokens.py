@@ -56,7 +56,7 @@ def tokenizer(request: pytest.FixtureRequest, tiny_student: Path) -> Any:
 
 @pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
 @pytest.mark.parametrize("case", RECORDS)
-def test_every_prompt_is_what_the_student_learned_to_answer(
+def test_every_prompt_equals_the_trained_prompt(
     tokenizer: Any, tmp_path: Path, case: str, name: str
 ) -> None:
     record, form = RECORDS[case], TOOL_FORMATS[name]
@@ -108,7 +108,7 @@ def test_both_answers_of_a_preference_follow_on_the_prompt_that_the_student_is_g
         assert example.labels[len(prompt) : len(prompt) + len(learned)] == learned
 
 
-def test_an_empty_result_of_a_tool_may_be_what_a_preference_answers(tmp_path: Path) -> None:
+def test_a_preference_may_answer_an_empty_result_of_a_tool(tmp_path: Path) -> None:
     turns = (*MESSAGES[:2], Message(role="tool", content=""))
     pair = PreferenceDatum(messages=turns, tools=(ADD,), chosen="Done.", rejected="What?")
     written = write_dataset(tmp_path, [pair])

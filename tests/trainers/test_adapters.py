@@ -80,7 +80,7 @@ def test_an_adapter_reads_back_as_it_was_written(base: Any, folder: Path, tmp_pa
     assert sorted(path.name for path in folder.iterdir()) == ["adapter_config.json", WEIGHTS]
 
 
-def test_peft_itself_reads_what_we_write(base: Any, tiny_student: Path, folder: Path) -> None:
+def test_peft_itself_reads_our_adapters(base: Any, tiny_student: Path, folder: Path) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
@@ -160,6 +160,6 @@ def test_a_folder_without_an_adapter_is_refused(tmp_path: Path) -> None:
         Adapter.read(tmp_path)
 
 
-def test_targets_that_the_model_has_not_are_refused_with_those_that_it_has(base: Any) -> None:
+def test_unknown_targets_are_refused_with_the_valid_ones(base: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"'q_prj'.*q_proj"):
         new_adapter(base, TrainingConfig(lora_target="q_prj"))

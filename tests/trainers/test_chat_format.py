@@ -49,7 +49,7 @@ def text(form: ChatFormat, messages: tuple[Message, ...]) -> str:
 
 @pytest.mark.parametrize("template", [None, CHATML, WITH_DEFAULT_SYSTEM], ids=["own", "ml", "sys"])
 @pytest.mark.parametrize("system", [(), (SYSTEM,)], ids=["no_system", "system"])
-def test_the_turns_put_together_are_what_the_template_renders(
+def test_the_joined_turns_equal_the_rendered_template(
     tokenizer: Any, template: str | None, system: tuple[Message, ...]
 ) -> None:
     if template is not None:
@@ -59,7 +59,7 @@ def test_the_turns_put_together_are_what_the_template_renders(
     assert text(ChatFormat.parse(tokenizer), (*system, *CHAT)) == rendered
 
 
-def test_a_reply_is_what_the_student_says_and_what_ends_it(tokenizer: Any) -> None:
+def test_a_reply_has_the_students_text_and_its_end_token(tokenizer: Any) -> None:
     first, second = ChatFormat.parse(with_template(tokenizer, CHATML)).turns(CHAT)
     assert first.response == ("1<|im_end|>\n",)
     assert second.prompt == (
@@ -67,7 +67,7 @@ def test_a_reply_is_what_the_student_says_and_what_ends_it(tokenizer: Any) -> No
     )
 
 
-def test_the_templates_own_system_message_stands_in_for_a_missing_one(tokenizer: Any) -> None:
+def test_the_templates_own_system_message_replaces_a_missing_one(tokenizer: Any) -> None:
     form = ChatFormat.parse(with_template(tokenizer, WITH_DEFAULT_SYSTEM))
     assert form.default_system == "Be kind."
     assert "Be kind." in text(form, CHAT)

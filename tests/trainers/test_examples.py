@@ -71,7 +71,7 @@ def test_a_prompt_and_a_response_share_the_room(
     assert shared_room(prompt, response, room) == kept
 
 
-def test_what_is_too_long_is_cut_turn_by_turn(tokenizer: Any) -> None:
+def test_long_conversations_are_cut_turn_by_turn(tokenizer: Any) -> None:
     record = SupervisedDatum(instruction="b" * 20, output="B" * 20, history=(("a", "A"),))
     (example,) = supervised_examples([record], tokenizer, 20)
     assert len(example.tokens) == 20
@@ -117,7 +117,7 @@ def test_a_text_is_learned_whole_with_its_end(tokenizer: Any) -> None:
     assert learned(long, tokenizer) == "abcd"
 
 
-def test_packed_texts_fill_blocks_and_what_fills_none_is_left_out(tokenizer: Any) -> None:
+def test_packed_texts_fill_blocks_and_the_remainder_is_left_out(tokenizer: Any) -> None:
     records = [TextDatum(text="abc"), TextDatum(text="de"), TextDatum(text="fg")]
     blocks = text_examples(records, tokenizer, 5, packing=True)
     assert [tokenizer.decode(block.tokens) for block in blocks] == [

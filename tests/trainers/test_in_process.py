@@ -76,9 +76,7 @@ def test_it_fits_the_protocol() -> None:
     assert isinstance(InProcessTrainer(), TrainerInterface)
 
 
-def test_a_training_leaves_an_adapter_and_a_log_beside_it(
-    tmp_path: Path, tiny_student: Path
-) -> None:
+def test_a_training_leaves_an_adapter_and_a_log(tmp_path: Path, tiny_student: Path) -> None:
     adapter = train(tmp_path, tiny_student, lora_rank=4)
     assert adapter == tmp_path / "adapter"
     config = read_json(adapter / "adapter_config.json")
@@ -235,7 +233,7 @@ def test_a_clipped_training_begins_at_the_weights_and_moves_less(
 
 
 @pytest.mark.parametrize("clip", [None, 0.2])
-def test_neither_division_nor_accumulation_changes_what_weights_teach(
+def test_neither_division_nor_accumulation_changes_the_effect_of_weights(
     tmp_path: Path, tiny_student: Path, divided: None, clip: float | None
 ) -> None:
     options = {"scored_clip": clip, "learning_rate": 1e-3, "max_steps": 4}
@@ -305,7 +303,7 @@ def test_a_training_without_a_whole_turn_is_an_error(tmp_path: Path, tiny_studen
         train(tmp_path, tiny_student, SCORED, cutoff_len=4)
 
 
-def test_a_training_goes_on_from_an_adapter(tmp_path: Path, tiny_student: Path) -> None:
+def test_a_training_continues_from_an_adapter(tmp_path: Path, tiny_student: Path) -> None:
     first = train(tmp_path / "1", tiny_student, **FAST, num_train_epochs=10)
     second = train(tmp_path / "2", tiny_student, adapter=first, learning_rate=1e-4)
     assert losses(second)[0] < 0.7 * losses(first)[0]

@@ -61,7 +61,7 @@ def test_the_sum_is_the_one_that_peft_makes(
     assert all(torch.equal(p, expected[name]) for name, p in ours.named_parameters())
 
 
-def test_a_merged_adapter_answers_like_one_that_is_kept_apart(base: Any) -> None:
+def test_a_merged_adapter_answers_like_a_separate_one(base: Any) -> None:
     adapter = adapter_for(base)
     apart, together = logits(put_on(base, adapter)), logits(merge(base, adapter))
     assert torch.allclose(apart, together, atol=1e-4)
@@ -75,7 +75,7 @@ def test_the_base_model_is_not_touched(base: Any) -> None:
     assert torch.equal(logits(base), before)
 
 
-def test_what_is_more_than_plain_lora_is_left_to_peft(base: Any, peft_calls: list[None]) -> None:
+def test_peft_handles_everything_beyond_plain_lora(base: Any, peft_calls: list[None]) -> None:
     adapter = adapter_for(base)
     config = {**adapter.config, "alpha_pattern": {"q_proj": 64}}
     special = merge(base, Adapter(config, adapter.weights))

@@ -72,7 +72,7 @@ def uniform_turns(weights: list[float | None], lengths: list[int]) -> Scored:
     ("weights", "expected"),
     [([1.0, 0.5], 1.03972), ([1.0, 0.0], 0.69315), ([1.0, None], 0.69315), ([1.0, -1.0], 0.0)],
 )
-def test_each_turn_counts_alike_whatever_its_length(
+def test_each_turn_counts_equally_regardless_of_its_length(
     weights: list[float | None], expected: float, lengths: list[int]
 ) -> None:
     of = objective([uniform_turns(weights, lengths)], Uniform())

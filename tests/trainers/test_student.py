@@ -19,14 +19,14 @@ def test_a_base_model_is_loaded_once_for_all_who_use_it(tiny_student: Path) -> N
     assert load_base_model(str(tiny_student), device=CPU, dtype=torch.bfloat16) is not first
 
 
-def test_a_changed_folder_is_loaded_anew(make_student: Any, tmp_path: Path) -> None:
+def test_a_changed_folder_is_loaded_again(make_student: Any, tmp_path: Path) -> None:
     first = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
     make_student(tmp_path, layers=1)
     second = load_base_model(str(tmp_path), device=CPU, dtype=torch.float32)
     assert (first.config.num_hidden_layers, second.config.num_hidden_layers) == (2, 1)
 
 
-def test_a_base_model_goes_when_nobody_uses_it(make_student: Any, tmp_path: Path) -> None:
+def test_an_unused_base_model_is_released(make_student: Any, tmp_path: Path) -> None:
     from dataenvgym.trainers.student import _LOADED
 
     model = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)

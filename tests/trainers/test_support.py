@@ -10,7 +10,7 @@ from dataenvgym.trainers.support import extra_number, refuse_unsupported
 
 
 @pytest.mark.parametrize("stage", ["rm", "ppo"])
-def test_a_stage_that_is_not_there_is_refused_with_those_that_are(stage: Any) -> None:
+def test_an_unknown_stage_is_refused_with_the_valid_ones(stage: Any) -> None:
     with pytest.raises(
         UnsupportedStageError, match=f"'{stage}', expected one of sft, pt, dpo, kto"
     ):
@@ -38,7 +38,7 @@ def test_an_option_that_would_not_be_acted_upon_is_refused_by_name(
         refuse_unsupported(TrainingConfig(**options))
 
 
-def test_what_is_there_is_not_refused() -> None:
+def test_known_stages_are_not_refused() -> None:
     for options in (
         {},
         {"stage": "pt", "packing": True},

@@ -45,7 +45,7 @@ def rows(observation: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(FEATURES, row, strict=True)) for row in table]
 
 
-def test_what_is_seen_is_laid_out_by_skill():
+def test_the_observation_is_arranged_by_skill():
     environment = simulated(records_per_iteration=40, iterations=4)
     first, _ = environment.reset(seed=0)
     assert [row["accuracy"] for row in rows(first)] == [0.25, 0.5]

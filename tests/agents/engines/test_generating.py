@@ -55,6 +55,6 @@ def test_in_the_skill_tree_too():
         ([3], "record 0"),
     ],
 )
-def test_what_are_no_records_is_named(records, expected):
+def test_values_that_are_not_records_are_named(records, expected):
     with pytest.raises((InvalidRecordError, InvalidActionError), match=expected):
         written(Engine(records))

@@ -53,7 +53,7 @@ def generate(engine, seed=0):
     return engine.generate((), ScriptedPredictor(lambda c: ""), np.random.default_rng(seed))
 
 
-def test_a_gold_record_is_what_the_tasks_own_scorer_counts_as_right():
+def test_the_tasks_own_scorer_accepts_a_gold_record():
     task = PocketMathTask(n_train=40)
     instances = task.on("train").instances
     records = gold_records(task, instances)
@@ -62,7 +62,7 @@ def test_a_gold_record_is_what_the_tasks_own_scorer_counts_as_right():
     assert [r.provenance.skill for r in records] == [i.skill for i in instances]
 
 
-def test_its_prompt_is_what_the_student_reads_in_the_environment():
+def test_its_prompt_is_the_students_prompt_in_the_environment():
     task = Echo()
     records = gold_records(task, task.on("train").instances)
     assert [r.output for r in records] == ["b", "c", "d"]  # no answer, no record
@@ -96,7 +96,7 @@ def test_the_whole_train_split_comes_in_equal_parts_and_then_nothing():
     assert RecordChecks.for_task(task).check([r for p in parts for r in p]).reasons == {}
 
 
-def test_a_restored_gold_engine_goes_on_with_the_next_part():
+def test_a_restored_gold_engine_continues_with_the_next_part():
     task = PocketMathTask(n_train=40)
     engine, restored = GoldEngine(task, parts=2), GoldEngine(task, parts=2)
     generate(engine)

@@ -46,7 +46,7 @@ def test_dialogues_with_the_same_turns_are_judged_in_one_call_and_asked_again_ap
     assert judge.sizes == [6, 3, 1]
 
 
-def test_what_asks_nothing_is_not_asked():
+def test_generators_without_a_question_are_not_in_the_batch():
     def asks(n):
         for _ in range(n):
             yield Ask("judge", (Message(role="user", content="?"),), SamplingParameters())

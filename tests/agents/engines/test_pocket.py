@@ -43,7 +43,7 @@ def test_a_record_modelled_on_an_example_asks_for_the_same_in_the_same_words():
         assert record.instruction != model.instance.instruction
 
 
-def test_what_it_writes_is_right_by_the_tasks_own_scorer():
+def test_the_tasks_own_scorer_accepts_its_records():
     task = PocketMathTask()
     for instance in task.instances[:60]:
         skill, phrasing = recognize(instance.instruction)
@@ -72,7 +72,7 @@ def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
     }
 
 
-def test_every_problem_is_told_to_be_of_one_of_its_skills_subskills():
+def test_every_problem_belongs_to_a_subskill_of_its_skill():
     engine, rng = PocketEngine(PocketMathTask()), np.random.default_rng(0)
     for instance in PocketMathTask().instances:
         names = engine.propose_subskills(instance.skill, (), 9, (), rng)

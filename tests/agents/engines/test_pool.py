@@ -61,7 +61,7 @@ def test_no_record_is_taken_twice_in_a_run_and_none_is_left_out_until_all_are_ta
     assert list(generate(engine, Assignment(1, skill="sum"))) == []
 
 
-def test_a_restored_engine_knows_what_was_taken():
+def test_a_restored_engine_knows_which_records_were_taken():
     engine, restored = random_engine(), random_engine()
     first = generate(engine, Assignment(150))
     restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
@@ -105,7 +105,7 @@ def test_assignments_that_want_the_same_records_all_get_their_number():
         assert sum(recognize(r.instruction)[0].name == "reversed" for r in records) == 10  # all
 
 
-def test_influence_takes_what_is_most_like_the_errors():
+def test_influence_selects_the_records_most_similar_to_the_errors():
     engine = PoolEngine(InfluenceSelection(), TASK)
     wrong = [example(f"What is {n} plus {n + 1}?") for n in (11, 22)]
     records = generate(engine, Assignment(3, examples=wrong))
@@ -126,7 +126,7 @@ def torn(skill):
     return Student(say)
 
 
-def test_uncertainty_takes_what_the_student_answers_differently_each_time():
+def test_uncertainty_selects_records_with_different_answers_each_time():
     engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=200), TASK)
     records = generate(engine, Assignment(10), predictor=torn("odds"))
     assert {r.provenance.skill for r in records} == {"odds"}
@@ -140,7 +140,7 @@ def test_uncertainty_tries_only_some_candidates_for_each_record():
     assert student.n_asked == 3 * 4 * 5
 
 
-def test_uncertainty_about_tools_is_about_what_the_calls_come_to_and_needs_their_world(
+def test_uncertainty_about_tools_compares_results_of_calls_and_needs_their_world(
     monkeypatch,
 ):
     shop = ToolUseTask("shop")
@@ -179,7 +179,7 @@ def test_a_file_of_records_is_a_pool(tmp_path):
         ("\n", "the pool is empty"),
     ],
 )
-def test_a_file_that_is_no_pool_is_refused_with_its_line(tmp_path, text, expected):
+def test_a_file_that_is_not_a_pool_is_refused_with_its_line(tmp_path, text, expected):
     (tmp_path / "pool.jsonl").write_text(text)
     with pytest.raises(ConfigurationError, match=expected):
         random_engine(path=tmp_path / "pool.jsonl").prepare()

@@ -76,7 +76,7 @@ def test_a_student_without_errors_gives_no_pairs_and_is_not_tried_for_ever():
     assert student.n_asked <= 4 * 30
 
 
-def test_failed_calls_are_no_errors():
+def test_failed_calls_are_not_wrong_answers():
     assert list(generate(sometimes({}, failing=SKILLS))) == []
 
 
@@ -144,7 +144,7 @@ def says_paris(question, sampling):
     return "Paris "
 
 
-def test_the_tasks_environment_says_what_is_wrong():
+def test_the_tasks_environment_decides_which_answer_is_wrong():
     engine = PreferenceEngine(Writer(*CAPITALS), Capitals())
     student = Student(says_paris)
     (pair,) = engine.generate((Assignment(2),), student, np.random.default_rng(0))
@@ -182,7 +182,7 @@ def test_an_engine_that_wrote_nothing_is_not_asked_again():
     assert silent.asked == 1
 
 
-def test_the_rejected_answer_is_the_students_whatever_the_environment_says_before_it():
+def test_the_rejected_answer_is_the_students_even_after_messages_of_the_environment():
     class Named(TaskEnvironment):
         def begin(self, instance):
             name = Message(role="system", content=f"This is problem {instance.id}.")

@@ -9,7 +9,7 @@ from dataenvgym.predictors import ScriptedPredictor
 from .lamps import Lamps
 
 
-def test_a_try_is_replayed_to_a_turn_and_goes_on_with_other_replies():
+def test_a_try_is_replayed_to_a_turn_and_continues_with_other_replies():
     task = Lamps()
     (done,) = task.attempt(
         ScriptedPredictor(lambda c: "Strategy: wait" if len(c) < 4 else "Strategy: walk"),

@@ -131,7 +131,7 @@ def has_no_budget(conversation):
     ("judge", "reason"),
     [(fails, "down"), (raises, "ValueError: down"), (has_no_budget, "not asked: spent")],
 )
-def test_a_judge_that_fails_leaves_nothing_and_the_run_is_told(judge, reason):
+def test_a_judge_that_fails_gives_no_record_and_a_warning(judge, reason):
     records, warnings = generate(Lamps(judge=judge), Tries(SOLD, WALKED), tries=1)
     assert records == []
     assert f"4 have no verdict of the judge (the last one: {reason})" in warnings[0]

@@ -75,7 +75,7 @@ def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
     assert not {r.instruction for r in first} & {r.instruction for r in second}
 
 
-def test_what_runs_out_is_left_out():
+def test_exhausted_seeds_are_left_out():
     records = generate(
         SeededEngine(PocketRewriter("same", task=TASK), TASK), Assignment(100, skill="sum")
     )
@@ -210,7 +210,7 @@ def reworded(instruction, output):
     return rewrite(f"Please answer: {instruction}", output)
 
 
-def test_the_teacher_is_asked_again_for_what_it_spoils():
+def test_the_teacher_is_asked_again_for_malformed_rewrites():
     rng = np.random.default_rng(3)
 
     def unreliable(instruction, output):
@@ -230,7 +230,7 @@ def test_a_teacher_that_only_answers_garbage_is_not_asked_for_ever():
     assert teacher.rounds == 3
 
 
-def test_a_spent_budget_leaves_what_there_is_and_raises_only_if_that_is_nothing():
+def test_a_spent_budget_leaves_the_records_so_far_and_raises_only_if_there_are_none():
     engine = SeededEngine(TeacherRewriter(Teacher(reworded, budget=7), TASK), TASK)
     assert len(generate(engine, Assignment(20))) == 7
     broke = SeededEngine(TeacherRewriter(Teacher(reworded, budget=0), TASK), TASK)

@@ -58,7 +58,7 @@ def mostly(n_right: int):
 # --- self-consistency ---------------------------------------------------------------------------
 
 
-def test_what_the_student_says_most_often_becomes_the_record(task):
+def test_the_students_most_frequent_answer_becomes_the_record(task):
     student = student_of(task, mostly(6))
     records = generate(SelfConsistencyEngine(task), student, Assignment(20, skill="reversed"))
     assert len(records) == 20
@@ -81,7 +81,7 @@ def test_where_too_few_agree_there_is_no_record_and_the_search_ends(task):
     assert len(student.asked) <= 8 * 4
 
 
-def test_what_the_student_is_sure_of_can_be_left_out(task):
+def test_certain_answers_of_the_student_can_be_left_out(task):
     engine = SelfConsistencyEngine(task, most_agreement=0.99)
     assert generate(engine, student_of(task, mostly(8)), Assignment(3)) == []
     assert len(generate(engine, student_of(task, mostly(7)), Assignment(3))) == 3
@@ -109,7 +109,7 @@ def test_the_majority_goes_by_answers_that_are_equal(answers, expected):
     assert majority(answers, answers_equal) == expected
 
 
-def test_what_a_task_does_not_read_is_compared_as_a_whole(task):
+def test_replies_without_a_readable_answer_are_compared_as_a_whole(task):
     class Unread:
         """Makes the same problems, and tells nothing of answers."""
 
@@ -123,14 +123,14 @@ def test_what_a_task_does_not_read_is_compared_as_a_whole(task):
 # --- rejection sampling -------------------------------------------------------------------------
 
 
-def test_what_the_scorer_calls_right_becomes_the_record_however_rare_it_is(task):
+def test_a_right_answer_becomes_the_record_even_if_it_is_rare(task):
     student = student_of(task, mostly(1))
     records = generate(RejectionSamplingEngine(task), student, Assignment(20, skill="sum"))
     assert len(records) == 20
     assert all(r.output == f"#### {golds(task)[r.instruction].answer}" for r in records)
 
 
-def test_what_is_never_right_becomes_no_record(task):
+def test_a_problem_without_a_right_answer_gives_no_record(task):
     assert generate(RejectionSamplingEngine(task), student_of(task, mostly(0)), Assignment(9)) == []
 
 

@@ -8,7 +8,7 @@ from dataenvgym.agents.engines.similarity import TextSimilarity
 TEXTS = ["What is 3 plus 4?", "Write 3 1 4 backwards.", "How long is 1 2 3?", ""]
 
 
-def test_a_text_is_most_like_itself_whatever_its_numbers():
+def test_a_text_is_most_similar_to_itself_even_with_other_numbers():
     likeness = TextSimilarity(TEXTS).to(["What is 17 plus 25?", "write 9 9 backwards."])
     assert likeness.shape == (2, 4)
     assert likeness.argmax(axis=1).tolist() == [0, 1]

@@ -46,7 +46,7 @@ def test_the_plan_adds_up_to_the_records_asked_for(bandit):
 
 
 @pytest.mark.parametrize("bandit", BANDITS)
-def test_of_two_equally_weak_skills_the_one_that_was_learned_lately_gets_more(bandit):
+def test_of_two_equally_weak_skills_the_recently_improved_one_gets_more(bandit):
     learned = Counter()
     for seed in range(10):
         policy = bandit()
@@ -79,7 +79,7 @@ def test_of_two_arms_with_the_same_mean_ucb_reckons_with_more_for_the_less_known
     assert UCBPolicy(exploration=0.0).reckon(means, weights, rng()).tolist() == [0.3, 0.3]
 
 
-def test_what_thompson_draws_is_the_surer_the_more_was_seen():
+def test_thompson_draws_vary_less_after_more_observations():
     means, weights = np.array([0.3, 0.3]), np.array([1.0, 16.0])
     policy, generator = ThompsonPolicy(noise=0.2), rng()
     draws = np.array([policy.reckon(means, weights, generator) for _ in range(2000)])
@@ -118,7 +118,7 @@ def test_a_restored_bandit_plans_as_the_other_would(bandit):
 
 
 @pytest.mark.parametrize("bandit", BANDITS)
-def test_a_bandit_says_what_it_needs_where_there_are_no_skills(bandit):
+def test_a_bandit_without_skills_raises_an_error_that_names_them(bandit):
     nameless = situation({"a": 0.5})
     hidden = [
         c.model_copy(update={"instance": c.instance.model_copy(update={"skill": None})})

@@ -46,7 +46,7 @@ STUDENTS = [lambda i: True, lambda i: i % 2 == 0, lambda i: i > 3, lambda i: Non
 
 
 @pytest.mark.parametrize("policy", [OpenEndedPolicy, SkillListPolicy])
-def test_the_plan_is_the_same_whatever_the_student_did(policy):
+def test_the_plan_does_not_depend_on_the_students_results(policy):
     plans = [
         shown(BlindPolicy(policy()).plan(situation(right), 30, np.random.default_rng(0)))
         for right in STUDENTS
@@ -86,7 +86,7 @@ def test_a_policy_that_asks_the_student_all_the_same_is_stopped():
         BlindPolicy(Asking()).plan(situation(STUDENTS[0]), 3, np.random.default_rng(0))
 
 
-def test_it_needs_what_the_policy_in_it_needs_and_keeps_its_state():
+def test_it_has_the_needs_and_the_state_of_the_inner_policy():
     assert BlindPolicy(SkillListPolicy()).fit.needs_skills
     assert not BlindPolicy(OpenEndedPolicy()).fit.needs_skills
     bandit = BlindPolicy(UCBPolicy())

@@ -59,7 +59,7 @@ def test_tries_are_sampled_at_the_temperature():
     assert student.temperatures == {0.3}
 
 
-def test_without_skills_each_instance_stands_for_itself():
+def test_without_skills_each_instance_is_its_own_group():
     student = sometimes({"sum": 0.5}, default=1.0)
     plan = EdgePolicy(TASK, samples=8, floor=0.0).plan(situation(student, skills=False), 30, rng())
     assert {a.skill for a in plan} == {None}

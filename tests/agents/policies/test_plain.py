@@ -34,7 +34,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def test_random_spreads_over_the_engines_skills_whatever_the_student_did():
+def test_random_spreads_over_the_engines_skills_regardless_of_results():
     skills = ["a", "b", "c", "d"]
     plans = [
         RandomPolicy().plan(situation(seen, skills), 400, rng())
@@ -77,7 +77,7 @@ def test_skill_list_ignores_failed_calls():
     assert counts == {"a": 5, "b": 5}
 
 
-def test_skill_list_says_what_it_needs_where_there_are_no_skills():
+def test_skill_list_without_skills_raises_an_error_that_names_them():
     with pytest.raises(ConfigurationError, match="environment=skill_list"):
         SkillListPolicy().plan(situation(completed(None, 1, 1)), 10, rng())
 

@@ -65,7 +65,7 @@ def test_no_records_at_all_are_refused():
         TreeAgent(Greedy(), name="greedy", records_per_iteration=0)
 
 
-def test_a_plan_that_is_cut_warns_with_what_was_asked_for_and_what_is_left():
+def test_a_reduced_plan_warns_with_both_numbers():
     warnings = []
     with listening(warnings.append):
         agent = TreeAgent(Greedy(), name="greedy", records_per_iteration=31)

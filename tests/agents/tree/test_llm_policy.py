@@ -73,7 +73,7 @@ def test_an_answer_that_cannot_be_used_is_counted_and_left_to_the_fallback(answe
     assert (policy.n_fallbacks, teacher.malformed) == (1, malformed)
 
 
-def test_what_was_done_is_told_next_time_and_by_a_resumed_policy():
+def test_the_next_prompt_contains_earlier_actions_also_after_a_resume():
     policy = LLMTreePolicy(Teacher(EXPLOIT, EXPLORE), remembered=1)
     act(policy)
     teacher = Teacher("?", EXPLORE)
@@ -92,7 +92,7 @@ def test_a_teacher_that_wants_more_than_there_is_is_cut():
     assert sum(m.subskills * m.records_each for m in action if isinstance(m, Explore)) <= 20
 
 
-def test_a_spent_budget_is_told_to_the_runner():
+def test_a_spent_budget_is_reported_to_the_runner():
     class Poor(Teacher):
         def ask(self, conversations, sampling, *, purpose):
             raise BudgetSpentError("no money")

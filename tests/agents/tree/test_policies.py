@@ -65,7 +65,7 @@ def test_fill_balanced_takes_no_more_than_there_is():
     assert move.changes == {"a": -2}
 
 
-def test_alternating_answers_an_exploration_with_taking_back_what_it_left():
+def test_after_an_exploration_alternating_takes_back_its_allocations():
     policy = AlternatingPolicy(subskills=2, records_each=5, informed=False)
     before = bare(0.5)
     first = act(policy, before)
@@ -119,7 +119,7 @@ def test_alternating_widens_the_weakest_trees_that_may_have_more():
     ],
     ids=lambda policy: type(policy).__name__,
 )
-def test_whatever_a_policy_wants_a_step_asks_for_no_more_than_its_budget(policy):
+def test_a_step_never_exceeds_its_budget(policy):
     forest = bare(0.0, 0.3, 0.6, 0.9)
     asked = []
     for iteration in range(1, 7):
@@ -137,7 +137,7 @@ def test_an_action_within_its_budget_is_left_as_it_is():
     assert within_budget(forest_of([0, 0], [1, 1]), action, 5) is action
 
 
-def test_what_is_beyond_the_budget_is_cut_in_proportion():
+def test_a_plan_beyond_the_budget_is_reduced_in_proportion():
     forest = forest_of([0, 0], [10, 30])
     (move,) = within_budget(forest, (), 20)
     assert move.changes == {"a": -5, "b": -15}

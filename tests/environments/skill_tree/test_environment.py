@@ -28,7 +28,7 @@ def untimed(folder):
     return {n: b for n, b in files_below(folder).items() if not n.endswith("iteration.json")}
 
 
-def test_three_skills_asked_in_turns_and_half_right_stand_at_a_half(make):
+def test_three_skills_asked_in_turns_and_half_right_have_accuracy_one_half(make):
     observation, _ = make().reset(seed=0)
     forest = observation["forest"]
     assert forest.skills == ("a", "b", "c")
@@ -36,7 +36,7 @@ def test_three_skills_asked_in_turns_and_half_right_stand_at_a_half(make):
     assert [tree.subskills for tree in forest.trees] == [(), (), ()]
 
 
-def test_the_same_results_are_worth_nothing_and_all_right_is_worth_what_was_missing(make, student):
+def test_equal_results_give_reward_0_and_perfect_ones_the_missing_share(make, student):
     environment = make()
     environment.reset(seed=0)
     _, reward, *_ = environment.step(explore("a"))
@@ -97,7 +97,7 @@ def test_an_engine_that_knows_no_subskills_has_the_skill_itself(make, writer):
     assert [(a.skill, a.subskill, a.count) for a in engine.asked] == [("a", None, 4)]
 
 
-def test_what_is_dropped_was_not_made(make, part_writer, numbers):
+def test_dropped_records_do_not_count_as_made(make, part_writer, numbers):
     class Copier(part_writer):
         def generate(self, plan, predictor, rng):
             records = super().generate(plan, predictor, rng)
@@ -167,7 +167,7 @@ def test_a_failed_training_leaves_the_forest_as_before_and_the_next_try_takes_th
     assert len(environment.results) == 2
 
 
-def test_another_action_than_the_one_that_failed_is_done_anew(make, student, monkeypatch):
+def test_an_action_different_from_the_failed_one_starts_over(make, student, monkeypatch):
     environment = make()
     environment.reset(seed=0)
     monkeypatch.setattr(student, "train", lambda *_: 1 / 0)
@@ -178,7 +178,9 @@ def test_another_action_than_the_one_that_failed_is_done_anew(make, student, mon
     assert [tree.generated for tree in observation["forest"].trees] == [0, 6, 0]
 
 
-def test_a_resumed_episode_goes_on_with_its_forest_and_its_engine(make, counting_writer, tmp_path):
+def test_a_resumed_episode_continues_with_its_forest_and_its_engine(
+    make, counting_writer, tmp_path
+):
     steps = [explore("a", "b"), (Exploit(skill="a", changes={"long": 2}),), explore("c")]
     whole = make(counting_writer(), directory=tmp_path / "whole")
     whole.reset(seed=3)

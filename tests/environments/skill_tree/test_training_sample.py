@@ -48,7 +48,7 @@ def test_each_subskill_has_a_sample_of_its_own():
     assert Counter(i.data["subskill"] for i in sample) == {"x": 3, "y": 1}
 
 
-def test_what_is_no_question_with_a_final_answer_is_left_out():
+def test_records_without_a_question_and_final_answer_are_left_out():
     strange = [
         record(1, None), record(2, output="no marker"), record(3, system="Be brief."),
         TextDatum(text="#### 4", provenance=Provenance(id="t", skill="a", subskill="x")),

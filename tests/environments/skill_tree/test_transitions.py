@@ -72,7 +72,7 @@ def test_names_that_are_open_already_or_too_many_are_passed_over(forest):
     assert [s.name for s in after.tree("sum").subskills] == ["one", "two", "new", "more"]
 
 
-def test_results_count_what_was_made_and_renew_accuracies(forest):
+def test_results_count_the_records_made_and_update_accuracies(forest):
     results = Results(
         made={("sum", "one"): 3},
         validation=Accuracies({"sum": 0.5}, {("sum", "one"): 0.75}),
@@ -91,7 +91,7 @@ def test_an_accuracy_that_is_known_to_be_unknown_is_not_taken_from_the_skill(for
     assert [s.val_accuracy for s in tree.subskills] == [None, 0.5]
 
 
-def test_a_report_plants_a_tree_for_each_skill_and_keeps_those_that_stand(forest):
+def test_a_report_adds_a_tree_for_each_new_skill_and_keeps_existing_ones(forest):
     assert plant(report("", "a", "b")).skills == ("a", "b")
     grown = plant(report("sum", "new"), forest)
     assert grown.skills == ("sum", "length", "new")

@@ -87,7 +87,7 @@ def test_a_port_that_listens_and_never_answers_is_reported_soon(make, monkeypatc
             ask(make(base_url=url))
 
 
-def test_a_server_that_stays_away_is_an_error_that_says_what_to_do(make, stand_in, student):
+def test_a_server_that_stays_away_is_an_error_with_a_solution(make, stand_in, student):
     stand_in.plan({"die_at": 2})
     with stand_in.runs("--model", student, **RUNTIME) as url:
         predictor = make(base_url=url, start_timeout=0.2)
@@ -122,7 +122,7 @@ def test_a_server_that_is_restarted_under_a_question_is_waited_for_as_long_as_ou
 
 
 @pytest.mark.parametrize("way", ["predict", "submit", "check"])
-def test_a_server_that_was_restarted_while_nobody_asked_gets_its_adapter_again(
+def test_a_server_restarted_while_idle_gets_its_adapter_again(
     make, stand_in, student, adapter, way
 ):
     where = ("--port", str(free_port()), "--model", student)

@@ -26,6 +26,6 @@ def test_a_student_without_a_layer_that_would_do_has_none(tmp_path):
     assert write_untouched(tmp_path / "untouched", str(tmp_path)) is None
 
 
-def test_a_hollow_adapter_has_a_rank_and_nothing_else(tmp_path):
+def test_a_blank_adapter_has_only_a_rank(tmp_path):
     adapter = Adapter.read(write_hollow(tmp_path / "hollow", 32))
     assert (adapter.config["r"], adapter.weights) == (32, {})

@@ -156,7 +156,7 @@ def test_users_that_were_killed_are_forgotten(stand_in):
     assert lease.users() == []
 
 
-def test_a_servers_number_that_is_now_another_process_is_not_taken_for_it(stand_in):
+def test_a_reused_process_number_is_not_taken_for_the_server(stand_in):
     lease = Lease("k")
     lease.record(RunningServer(os.getpid(), created_at() - 1000, 1))
     assert lease.running() is None

@@ -116,7 +116,7 @@ def test_a_failed_start_may_be_tried_again(make, stand_in):
     assert ask(predictor, "x").endswith("|x")
 
 
-def test_a_command_that_is_no_program_is_refused_by_name(make):
+def test_a_command_that_is_not_a_program_is_refused_by_name(make):
     with pytest.raises(ConfigurationError, match="'no-such-vllm' is not a program"):
         ask(make(command="no-such-vllm serve"))
 
@@ -131,7 +131,7 @@ def test_a_port_that_is_taken_is_refused_with_who_has_it(make):
     assert f"by process {os.getpid()}" in str(caught.value)
 
 
-def test_it_listens_where_it_is_told_to(make):
+def test_it_listens_at_the_given_address(make):
     port = free_port()
     assert make(port=port).server.base_url == f"http://127.0.0.1:{port}"
 
@@ -219,7 +219,7 @@ def test_a_server_that_died_unseen_is_brought_back_by_a_new_adapter(make, stand_
     assert len(stand_in.lives) == 2
 
 
-def test_what_a_killed_server_had_started_is_ended_before_the_next_one(make, stand_in):
+def test_children_of_a_killed_server_are_ended_before_the_next_start(make, stand_in):
     with_a_child = ["/bin/sh", "-c", 'sleep 600 & exec "$@"', "sh", *stand_in.command]
     predictor = make(command=with_a_child)
     ask(predictor)
@@ -289,7 +289,7 @@ def test_a_server_that_several_start_at_the_same_time_is_one(make, stand_in):
     assert len(stand_in.lives) == 1
 
 
-def test_a_predictor_that_nobody_holds_any_more_ends_its_server(make, stand_in, student):
+def test_a_garbage_collected_predictor_ends_its_server(make, stand_in, student):
     from dataenvgym.predictors import VllmPredictor
 
     predictor = VllmPredictor(student, command=stand_in.command, variant="cpu")

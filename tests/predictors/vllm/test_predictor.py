@@ -63,7 +63,7 @@ def test_replies_are_in_the_order_of_the_conversations(make, student):
     assert predictor.predict([], SAMPLING) == []
 
 
-def test_what_is_asked_is_sent_as_the_server_takes_it(make, stand_in):
+def test_requests_have_the_servers_form(make, stand_in):
     predictor = make(variant="cuda")
     schema = {"type": "object"}
     sampling = SamplingParameters(temperature=0.5, seed=3, max_tokens=10**6, json_schema=schema)
@@ -86,7 +86,7 @@ def test_tools_are_sent_as_text(make, student):
         make(tool_format="native")
 
 
-def test_the_server_is_started_with_what_the_trainer_needs(make, stand_in, make_trainer):
+def test_the_server_is_started_with_the_trainers_requirements(make, stand_in, make_trainer):
     who(make(make_trainer(lora_rank=33)))
     assert "--max-lora-rank 64 " in stand_in.lives[-1]
     assert "--dtype float32 " in stand_in.lives[-1]
@@ -131,14 +131,14 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     assert list(predictor.server.traffic.adapters) == [predictor.server.untouched]
 
 
-def test_the_server_is_started_for_the_rank_of_what_the_student_has_learned_already(make, adapter):
+def test_the_server_is_started_for_the_rank_of_the_current_adapter(make, adapter):
     large = adapter("large", rank=64)
     assert who(make(adapter=large)) == str(large)
     with pytest.raises(ConfigurationError, match="an adapter has rank 64"):
         make(adapter=large, max_lora_rank=16)
 
 
-def test_a_server_that_cannot_start_is_no_failure_of_an_instance(make, stand_in):
+def test_a_server_that_cannot_start_is_not_a_failure_of_an_instance(make, stand_in):
     stand_in.plan({"deaf": True})
     predictor = make(start_timeout=0.2)
     with pytest.raises(ServerError, match="did not come up"):
@@ -257,7 +257,7 @@ def test_a_question_that_is_given_up_does_not_hold_a_swap_up(make, adapter, tell
 # --- learning ---
 
 
-def test_a_training_leaves_its_files_and_the_student_answers_with_what_was_learned(make, tmp_path):
+def test_a_training_leaves_its_files_and_the_student_answers_with_the_new_adapter(make, tmp_path):
     predictor = make()
     predictor.train(DATA, run(tmp_path / "1"))
     assert who(predictor) == str(tmp_path / "1" / "adapter")
@@ -283,7 +283,7 @@ def test_a_training_that_fails_leaves_the_student_as_it_was(make, make_trainer, 
     assert who(predictor) == str(tmp_path / "1" / "adapter")
 
 
-def test_what_is_saved_is_loaded_again(make, adapter, tmp_path):
+def test_a_saved_adapter_can_be_loaded_again(make, adapter, tmp_path):
     predictor = make()
     predictor.save(tmp_path / "nothing")
     predictor.load(adapter("a"))
@@ -353,7 +353,7 @@ def test_a_whole_student_means_another_server(make, make_trainer, stand_in, tmp_
 # --- beside itself ---
 
 
-def test_another_adapter_answers_beside_the_students_on_the_same_server(make, stand_in, adapter):
+def test_another_adapter_answers_on_the_students_server(make, stand_in, adapter):
     predictor = make()
     predictor.load(adapter("now"))
     former, untouched = predictor.with_adapter(adapter("former")), predictor.with_adapter(None)
@@ -368,7 +368,7 @@ def test_another_adapter_answers_beside_the_students_on_the_same_server(make, st
     assert gone in [e["name"] for e in stand_in.events("load")]
 
 
-def test_an_adapter_beside_the_students_survives_a_swap_and_a_death(make, stand_in, adapter):
+def test_another_adapter_survives_a_swap_and_the_death_of_the_server(make, stand_in, adapter):
     stand_in.plan({"die_at": 2}, {})
     predictor = make()
     former = predictor.with_adapter(adapter("former"))
@@ -392,7 +392,7 @@ def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, ad
         predictor.with_adapter(tmp_path / "whole" / "adapter")
 
 
-def test_what_it_was_before_its_last_training_is_known(make, tmp_path):
+def test_its_version_before_the_last_training_is_known(make, tmp_path):
     predictor = make()
     for name in ("one", "two"):
         predictor.train(DATA, run(tmp_path / name))

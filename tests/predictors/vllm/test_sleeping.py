@@ -42,7 +42,7 @@ def test_the_server_sleeps_while_the_trainer_works(sleeper, stand_in, tmp_path):
     assert len(stand_in.lives) == 1
 
 
-def test_adapters_are_loaded_anew_after_sleep(sleeper, stand_in, adapter, tmp_path):
+def test_adapters_are_loaded_again_after_sleep(sleeper, stand_in, adapter, tmp_path):
     predictor, trainer = sleeper
     predictor.load(adapter("a"))
 
@@ -60,7 +60,7 @@ def test_adapters_are_loaded_anew_after_sleep(sleeper, stand_in, adapter, tmp_pa
     assert who(predictor) == predictor.student
 
 
-def test_a_server_that_answers_otherwise_after_sleep_is_started_anew(
+def test_a_server_that_answers_differently_after_sleep_is_restarted(
     sleeper, stand_in, adapter, tmp_path
 ):
     predictor, _ = sleeper
@@ -71,7 +71,7 @@ def test_a_server_that_answers_otherwise_after_sleep_is_started_anew(
     assert who(predictor) == str(tmp_path / "adapter")
 
 
-def test_a_server_of_somebody_elses_that_answers_otherwise_after_sleep_is_an_error(
+def test_an_attached_server_that_answers_differently_after_sleep_is_an_error(
     make, stand_in, student, tmp_path
 ):
     stand_in.plan({"corrupt": True})

@@ -128,7 +128,7 @@ def test_without_an_environment_the_command_that_builds_it_is_named(monkeypatch)
         make(command="")
 
 
-def test_servers_with_the_same_options_can_stand_in_for_each_other(tmp_path, monkeypatch):
+def test_servers_with_the_same_options_can_replace_each_other(tmp_path, monkeypatch):
     weights: Path = tmp_path / "model.safetensors"
     weights.write_text("1")
     key = make(tmp_path).key

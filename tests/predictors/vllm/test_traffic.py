@@ -59,7 +59,7 @@ def test_changes_come_one_after_the_other():
     assert most == [1] * 150
 
 
-def test_a_change_that_is_interrupted_while_it_waits_stops_nobody(monkeypatch):
+def test_a_change_that_is_interrupted_while_it_waits_stops_no_request(monkeypatch):
     traffic = Traffic()
     traffic.enter()
     wait_for = traffic._condition.wait_for
@@ -76,7 +76,7 @@ def test_a_change_that_is_interrupted_while_it_waits_stops_nobody(monkeypatch):
     assert traffic._on_the_way == 2
 
 
-def test_whoever_asks_one_server_shares_its_traffic():
+def test_predictors_of_one_server_share_its_traffic():
     first = traffic_to("http://127.0.0.1:1")
     assert traffic_to("http://127.0.0.1:1") is first
     assert traffic_to("http://127.0.0.1:2") is not first

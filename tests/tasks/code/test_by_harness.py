@@ -83,7 +83,7 @@ def test_classes_of_python_itself_can_be_passed(judged, box):
     assert passed(judged("def f(items, kind):\n    return items\n", box, hidden=[test])) == [False]
 
 
-def test_what_a_test_says_of_a_result_that_is_no_data_is_told_apart_from_an_exception(judged, box):
+def test_a_result_that_is_not_plain_data_is_not_reported_as_an_exception(judged, box):
     says = "def f(x):\n    raise TypeError('it returned a value of type x')\n"
     for test in ([[1], {}, 2], program("assert f(1) == 2")):
         (result,) = judged("def f(x):\n    return object()\n", box, hidden=[test]).results
@@ -203,7 +203,7 @@ WRONG = "def f(x):\n    import nowhere\n"
         {"kind": "doctest", "text": ">>> import nowhere\n>>> f(1)\n2\n"},
     ],
 )
-def test_a_test_whose_own_import_fails_is_an_error_and_no_wrong_answer(judged, test, share, box):
+def test_a_test_whose_own_import_fails_is_an_error_and_not_a_wrong_answer(judged, test, share, box):
     with pytest.raises(EvaluationError, match="it imports nowhere, which is not there"):
         judged(RIGHT, box, hidden=[test], tests_share_process=share)
 

@@ -17,7 +17,7 @@ def test_stdin_cases_are_runs_of_their_own(judged, box):
     assert [r.message[-15:] for r in verdict.results] == ["", "ran out of time", NOT_RUN]
 
 
-def test_a_preamble_stands_behind_imports_from_the_future(judged, box):
+def test_a_preamble_comes_after_imports_from_the_future(judged, box):
     code = '"""Ours."""\nfrom __future__ import annotations\n\nprint(ONE, __doc__)\n'
     case = {"kind": "stdio", "input": "", "output": "1 Ours."}
     assert judged(code, box, preamble="ONE = 1", hidden=[case]).passed

@@ -49,7 +49,7 @@ def test_results_are_compared_as_json(value, expected, same):
     assert same_value(value, expected, tolerance=1e-9) is same
 
 
-def test_what_is_nested_without_end_equals_nothing():
+def test_endlessly_nested_values_equal_nothing():
     deep = []
     for _ in range(100_000):
         deep = [deep]

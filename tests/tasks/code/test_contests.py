@@ -77,7 +77,7 @@ def call_of_apps(inputs, outputs):
     return loaded(APPS_CALL | {"input_output": json.dumps(io)})[1]
 
 
-def test_solutions_of_apps_may_use_what_its_evaluator_imports(box):
+def test_solutions_of_apps_may_use_the_imports_of_its_evaluator(box):
     code = f"{loaded(APPS_CALL)[1].starter}return sorted(x + 1 for x in xs)\n"  # List is in there
     problem = call_of_apps([[[1, 2]]], [[[2, 3]]])
     assert judge(code, problem, box, limits=LIMITS).passed
@@ -110,7 +110,7 @@ def test_calls_of_apps_get_back_the_numbers_that_were_keys(box):
 @pytest.mark.parametrize(
     "io", ["", None, "{}", {"inputs": [], "outputs": []}, '{"inputs": [], "outputs": []}']
 )
-def test_a_row_of_apps_without_tests_is_no_problem(io):
+def test_a_row_of_apps_without_tests_is_not_a_problem(io):
     row = SourceRow("rows-3", "rows.jsonl:3", APPS | {"input_output": io})
     assert to_instance(row, task="t") is None
 
@@ -141,7 +141,7 @@ def test_rows_without_tests_are_left_out_and_counted(tmp_path, caplog):
         ({"question": None}, "field 'question': found NoneType None"),
     ],
 )
-def test_rows_of_apps_that_are_no_problem_are_refused_naming_the_line(changes, reason):
+def test_invalid_rows_of_apps_are_refused_with_the_line(changes, reason):
     with pytest.raises(InvalidInstanceError, match=rf"rows\.jsonl:3.*{reason}"):
         loaded(APPS | changes)
 
@@ -209,7 +209,7 @@ class Boom:
         ("no base64 at all!", "cannot be unpacked"),
     ],
 )
-def test_packed_tests_that_are_no_text_are_refused_without_being_run(packed_tests, reason, capsys):
+def test_packed_tests_that_are_not_text_are_refused_without_being_run(packed_tests, reason, capsys):
     with pytest.raises(InvalidInstanceError, match=rf"rows\.jsonl:3.*(?:{reason})"):
         loaded(LCB | {"private_test_cases": packed_tests})
     assert capsys.readouterr().out == ""
@@ -226,7 +226,7 @@ def test_packed_tests_that_are_no_text_are_refused_without_being_run(packed_test
         ({"metadata": "[1]"}, r"field 'metadata': found str '\[1\]', expected a JSON object"),
     ],
 )
-def test_rows_of_livecodebench_that_are_no_problem_are_refused(changes, reason):
+def test_invalid_rows_of_livecodebench_are_refused(changes, reason):
     with pytest.raises(InvalidInstanceError, match=rf"rows\.jsonl:3.*{reason}"):
         loaded(LCB | changes)
 

@@ -41,7 +41,7 @@ def task(tmp_path_factory, bubblewrap):
 
 
 @pytest.mark.parametrize("question", [ASSERTS, DOCTEST, "Plus one, as add.\nReply with code."])
-def test_a_record_holds_if_its_code_passes_the_tests_of_its_question(question, task):
+def test_a_record_is_right_if_its_code_passes_the_tests_of_its_question(question, task):
     assert task.domain.judge_record(SupervisedDatum(instruction=question, output=RIGHT)) is True
     assert task.domain.judge_record(SupervisedDatum(instruction=question, output=WRONG)) is False
     assert task.domain.judge_record(SupervisedDatum(instruction=question, output="No.")) is False
@@ -134,7 +134,7 @@ def instance(**fields):
     return TaskInstance(id="a", task="t", instruction="?", data=problem.data())
 
 
-def test_replies_that_behave_alike_on_the_tests_are_of_one_class(task):
+def test_replies_with_the_same_behavior_on_the_tests_are_equal(task):
     calls = instance(hidden=[[[1], {}, 2], [[2], {}, 3]])
     other = "def add(n):\n    # otherwise\n    return sum((n, 1.0))\n"
     assert task.domain.answer_class(calls, RIGHT) == task.domain.answer_class(calls, other)

@@ -83,7 +83,7 @@ def test_a_test_that_ends_its_process_has_failed_and_the_next_one_is_run(box):
     assert results[0].message == "the test ended its own process"
 
 
-def test_what_one_test_leaves_in_its_names_and_modules_is_not_there_for_the_next(box):
+def test_names_and_modules_of_one_test_are_not_visible_to_the_next(box):
     tests = ["import math\nmath.pi = 3\nx = 1\n", "assert math.pi > 3 and 'x' not in globals()\n"]
     programs = [{"kind": "program", "code": code} for code in tests]
     problem = CodeProblem(entry_point="f", hidden=programs)

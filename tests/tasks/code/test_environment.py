@@ -60,7 +60,7 @@ def test_code_that_fails_a_test_or_none_at_all_is_wrong(reply, share, note, bubb
     assert len(conversation) == 2
 
 
-def test_what_code_raises_is_escaped_where_it_is_told_of(bubblewrap):
+def test_messages_of_exceptions_are_escaped_for_the_student(bubblewrap):
     environment, _ = begun(bubblewrap, max_turns=2)
     raises = "def f(x):\n    raise ValueError('\\ud800 \\x1b[2J')\n"
     conversation, _, terminated, _, _ = environment.step(raises)
@@ -70,7 +70,7 @@ def test_what_code_raises_is_escaped_where_it_is_told_of(bubblewrap):
     assert r"ValueError: \ud800 \x1b[2J" in info["note"]
 
 
-def test_the_student_is_told_of_a_public_failure_and_may_try_again(bubblewrap):
+def test_the_student_sees_a_public_failure_and_may_try_again(bubblewrap):
     environment, _ = begun(bubblewrap, max_turns=3)
     conversation, reward, terminated, truncated, info = environment.step(WRONG)
     assert (reward, terminated, truncated, info["was_correct"]) == (0.0, False, False, 0.0)
@@ -95,7 +95,7 @@ def test_of_a_hidden_failure_the_student_learns_only_that_there_is_one(bubblewra
     assert conversation[-1].role == "assistant"
 
 
-def test_a_reply_without_code_is_told_so(bubblewrap):
+def test_a_reply_without_code_gets_a_message(bubblewrap):
     environment, _ = begun(bubblewrap, max_turns=2)
     conversation, *_ = environment.step("Wie meinst du das?")
     assert "no Python code" in conversation[-1].content
@@ -152,7 +152,7 @@ def test_impossible_options_are_refused(options, reason):
         CodeEnvironment(**options)
 
 
-def test_an_instance_without_tests_cannot_be_put(bubblewrap):
+def test_an_instance_without_tests_is_refused(bubblewrap):
     with pytest.raises(InvalidInstanceError, match="'open' is not a code problem"):
         begun(bubblewrap, TaskInstance(id="open", task="t", instruction="Warum?"))
 

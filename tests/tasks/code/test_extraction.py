@@ -44,7 +44,7 @@ def fenced(code, info="python", marks="```"):
         f"1. Like so:\n   ```python\n   {GOOD.replace(chr(10), chr(10) + '   ')}```\n",
     ],
 )
-def test_the_code_is_found_whatever_stands_around_it(reply):
+def test_the_code_is_found_in_any_surrounding_text(reply):
     assert extract_code(reply, "f").strip() == GOOD.strip()
 
 
@@ -78,7 +78,7 @@ def test_a_fence_in_a_docstring_belongs_to_the_code(wrap, info, indent, marks):
 @pytest.mark.parametrize(
     "stub", [SIGNATURE, PASSES, "def f(x): ...\n", "def f(x):\n    '''Add one.'''\n"]
 )
-def test_a_stub_is_the_code_where_nothing_else_is(stub):
+def test_a_stub_is_the_code_if_there_is_no_other(stub):
     assert extract_code(f"{fenced(stub)}{USAGE}", "f") == stub
 
 
@@ -96,7 +96,7 @@ def test_a_body_behind_a_copy_of_the_starter_code_completes_it():
     assert extract_code(fenced(STARTER), "f", starter=STARTER) == STARTER
 
 
-def test_values_around_the_code_are_left_out_and_nothing_else():
+def test_only_values_around_the_code_are_left_out():
     code = "'''Adds.'''\nimport math\n\nx: int = 1\n[print(x) for _ in range(2)]\nprint(x).y\n"
     assert extract_code(fenced(code), None) == code
     assert extract_code(fenced(f"{code}\nx, math.pi\n"), None) == code
@@ -148,7 +148,7 @@ PROGRAM = "n = int(input())\nprint(n * 2)\n"
 
 
 @pytest.mark.parametrize("output", ["6\n", "YES\n", "1, 2\n3\n"])
-def test_a_sample_of_output_behind_a_program_is_no_program(output):
+def test_a_sample_of_output_after_a_program_is_not_code(output):
     shown = f"For the input 3 it prints\n{fenced(output, info='')}"
     assert extract_code(fenced(PROGRAM) + shown, None) == PROGRAM
 
@@ -181,7 +181,7 @@ def test_marks_behind_the_last_line_of_code_close_the_fence(behind):
 
 
 @pytest.mark.parametrize("character", ["\u2028", "\x85", "\x0c", "\x1c"])
-def test_only_what_ends_a_line_in_python_ends_a_line(character):
+def test_only_pythons_line_ends_end_a_line(character):
     code = f"def f(x):\n    a = 'a{character}b'\n    return a.split('{character}')\n"
     assert extract_code(fenced(code), "f") == code
     assert extract_code(code, "f") == code

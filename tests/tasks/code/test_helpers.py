@@ -52,7 +52,7 @@ def test_a_helper_of_a_program_comes_along():
 @pytest.mark.parametrize(
     "other", ["print(double(1))\n", "f(1)\n", "double = make()\n", "def double(:\n", "x = 1\n"]
 )
-def test_what_is_not_needed_or_does_something_stays_away(other):
+def test_unused_helpers_and_those_with_side_effects_are_left_out(other):
     assert with_helpers(CODE, [other]) == CODE
 
 

@@ -38,14 +38,14 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_a_function_changes_is_changed(name):
+def test_changes_by_a_function_arrive_in_the_arguments(name):
     arguments, change = CHANGES[name]
     wanted = copy.deepcopy(arguments)
     change(wanted)
     assert repr(carried(arguments, change)) == repr(wanted)
 
 
-def test_what_was_the_same_object_still_is():
+def test_identical_objects_stay_identical():
     one, two = [1], [2]
     (outer,) = carried([[one, two]], swap)
     assert outer == [[2], [1]]
@@ -53,7 +53,7 @@ def test_what_was_the_same_object_still_is():
     assert outer[1] is one
 
 
-def test_only_what_has_changed_is_told():
+def test_only_changes_are_sent():
     there = [[1, 2], [[3]], {"a": 1}]
     before = Before(there)
     assert before.changes() == []

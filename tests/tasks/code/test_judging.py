@@ -21,7 +21,7 @@ def passed(verdict):
     return [result.passed for result in verdict.results]
 
 
-def test_calls_are_compared_with_what_was_expected_and_the_share_is_told(judged, box):
+def test_results_of_calls_are_compared_and_the_share_is_reported(judged, box):
     tests = [[[1], {}, 2], [[2], {}, 4], [[], {"x": 3}, 4]]
     verdict = judged("def f(x):\n    return x + 1\n", box, hidden=tests)
     assert passed(verdict) == [True, False, True]
@@ -30,7 +30,7 @@ def test_calls_are_compared_with_what_was_expected_and_the_share_is_told(judged,
     assert [result.got for result in verdict.results] == ["2", "3", "4"]
 
 
-def test_an_exception_is_told_with_its_line(judged, box):
+def test_an_exception_is_reported_with_its_line(judged, box):
     verdict = judged(
         "def f(x):\n    return 1 / x\n", box, public=[[[0], {}, 1]], hidden=[[[1], {}, 1]]
     )
@@ -105,14 +105,14 @@ def test_asserts_see_changes_in_place_exceptions_iterators_and_other_functions(j
     assert verdict.passed, verdict
 
 
-def test_a_failed_assert_is_told_with_the_call_before_it(judged, box):
+def test_a_failed_assert_is_reported_with_the_call_before_it(judged, box):
     verdict = judged("def f(x):\n    return x\n", box, public=[program("assert f(1) == 2, 'off'")])
     assert verdict.public_failure.message == (
         "assert f(1) == 2, 'off'\nAssertionError: off\nf(1) gave 1"
     )
 
 
-def test_the_preamble_is_there_for_the_code_and_for_the_tests(judged, box):
+def test_the_preamble_is_available_to_the_code_and_the_tests(judged, box):
     preamble = "import math\ndef double(x):\n    return 2 * x\n"
     verdict = judged(
         "def f(x):\n    return double(x) + math.floor(0.5)\n",
@@ -123,7 +123,7 @@ def test_the_preamble_is_there_for_the_code_and_for_the_tests(judged, box):
     assert verdict.passed
 
 
-def test_doctests_compare_what_is_shown_and_what_is_printed(judged, box):
+def test_doctests_compare_values_and_printed_output(judged, box):
     text = "Adds.\n\n>>> f(1)\n2\n>>> f('a')\nTraceback (most recent call last):\nTypeError: ...\n"
     code = "def f(x):\n    return x + 1\n"
     assert judged(code, box, hidden=[{"kind": "doctest", "text": text}]).passed

@@ -152,7 +152,7 @@ def test_our_own_format_has_the_fields_of_a_problem(box):
         (MBPP | {"test": ["assert add(1) == 2"]}, "field 'test': found list"),
     ],
 )
-def test_rows_that_are_no_problem_are_refused_naming_the_line(values, reason):
+def test_invalid_rows_are_refused_with_the_line(values, reason):
     with pytest.raises(InvalidInstanceError, match=reason):
         loaded(values)
 

@@ -99,7 +99,7 @@ OPTIONAL = (
 
 
 @pytest.mark.parametrize("says", SHARED)
-def test_what_code_says_of_the_test_in_its_process_is_no_error(says, judged, box):
+def test_false_reports_of_code_that_shares_the_process_are_not_errors(says, judged, box):
     test = {"kind": "program", "code": OPTIONAL}
     code = f"{PATCH}\n{SHARED[says]}\n"
     (result,) = judged(code, box, hidden=[test], tests_share_process=True).results
@@ -124,7 +124,7 @@ def test_a_module_that_the_test_does_not_miss_makes_a_wrong_answer_no_error(
     assert not judged(wrong, box, **fields).passed
 
 
-def test_a_test_that_runs_what_the_student_returns_is_no_error_for_want_of_a_module(judged, box):
+def test_a_test_that_runs_the_students_function_is_not_an_error_without_a_module(judged, box):
     test = {"kind": "program", "code": "exec(f(1))\n"}
     assert not judged("def f(x):\n    return 'import nowhere'\n", box, hidden=[test]).passed
 
@@ -199,7 +199,7 @@ class Box:
         pass
 
 
-def test_whatever_answers_a_call_is_judged_and_can_be_kept():
+def test_every_answer_to_a_call_is_judged_and_can_be_stored():
     sent = [*messages(1, 2000), b"\xff", b"[" * 100_000, b'{"list":[' * 50_000]
     problem = CodeProblem(entry_point="f", hidden=[[[1], {}, "unheard of"]] * len(sent))
     verdict = judge("", problem, Box(sent), limits=Limits())
@@ -231,7 +231,7 @@ def test_a_process_that_answers_anything_never_passes(test, judged, box):
 # --- what is written ----------------------------------------------------------------------------
 
 
-def test_a_note_holds_no_surrogates_and_no_control_characters():
+def test_a_note_has_no_surrogates_and_no_control_characters():
     instance = TaskInstance(id="1", task="t", instruction="i")
     completed = CompletedTaskInstance(
         instance=instance,

@@ -57,7 +57,7 @@ def test_plain_data_come_back_as_they_were(value):
     assert not isinstance(value, float) or math.copysign(1, again) == math.copysign(1, value)
 
 
-def test_views_and_iterators_come_back_as_such():
+def test_views_and_iterators_keep_their_types():
     table = {"a": 1}
     assert plain.loads(plain.dumps(table.keys())) == table.keys()
     assert plain.loads(plain.dumps(table.items())) == table.items()
@@ -95,7 +95,7 @@ def test_huge_numbers_are_refused_before_they_are_made(data, monkeypatch):
         plain.loads(data)
 
 
-def test_subclasses_become_what_they_derive_from():
+def test_subclasses_become_their_base_class():
     class Same(int):
         def __eq__(self, other):
             return True
@@ -134,12 +134,12 @@ def loop():
     "value",
     [object(), len, lambda: 1, [object()], {1: object()}, Fraction, Own, Steps, [1, type(None)]],
 )
-def test_anything_else_is_refused(value):
+def test_other_types_are_refused(value):
     with pytest.raises(plain.NotPlainError, match="which is not plain data"):
         plain.dumps(value)
 
 
-def test_what_contains_itself_is_refused():
+def test_values_that_contain_themselves_are_refused():
     with pytest.raises(plain.NotPlainError, match="nested too deeply"):
         plain.dumps(loop())
 

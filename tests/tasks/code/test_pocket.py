@@ -91,7 +91,7 @@ def test_a_right_record_is_judged_right_and_a_wrong_one_wrong(task):
     )
 
 
-def test_the_overlap_key_is_the_names_whatever_is_wanted():
+def test_the_overlap_key_has_the_names_for_every_question():
     key = PocketCodeTask().domain.overlap_key
     assert key("Write solve(xs) that returns 1.") == key("solve(xs)?")
     assert key("solve(xs)") != key("solve(ys)")

@@ -39,7 +39,7 @@ def test_it_opens_at_the_first_need_and_once_for_all_threads():
     assert [box.workers for box in OPENED] == [3]
 
 
-def test_it_is_closed_by_name_or_when_nobody_holds_it():
+def test_it_is_closed_by_name_or_without_references():
     shared = SharedSandbox(Box)
     box = shared.box()
     shared.close()
@@ -78,7 +78,7 @@ def test_a_forked_process_opens_its_own_and_leaves_the_parent_s_alone():
     assert shared.box() is parent_s
 
 
-def test_a_backend_that_does_not_exist_is_told_of_before_it_is_needed():
+def test_an_unknown_backend_is_reported_before_it_is_needed():
     with pytest.raises(ConfigurationError, match="Did you mean 'bubblewrap'"):
         SharedSandbox("bubblewarp")
     with pytest.raises(ConfigurationError, match="workers is 0"):

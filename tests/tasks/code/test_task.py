@@ -81,7 +81,7 @@ def test_a_pickled_task_judges_in_a_sandbox_of_its_own(tmp_path):
     again.close()
 
 
-def test_a_backend_that_cannot_work_is_told_of_before_anything_is_asked(tmp_path, monkeypatch):
+def test_a_backend_that_cannot_work_is_reported_before_any_request(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     path = write(tmp_path / "p.jsonl", 2)
     task = CodeTask({"test": path}, split="test")

@@ -27,7 +27,7 @@ def test_math_tasks_share_their_answers():
         ("", None),
     ],
 )
-def test_the_answer_is_what_the_reply_marks_as_final(reply, expected):
+def test_the_answer_is_the_marked_final_answer(reply, expected):
     assert TASK.domain.answer_class(INSTANCE, reply) == expected
 
 

@@ -44,7 +44,7 @@ def test_the_gold_answers_score_one_and_a_shuffled_answer_zero():
     assert task.generate_performance_report(task.evaluate(wrong)).score == 0.0
 
 
-def test_the_overlap_key_is_the_operands_whatever_the_words():
+def test_the_overlap_key_has_the_operands_for_every_wording():
     task = PocketMathTask()
     assert task.domain.overlap_key("Add 12 to 3.") == task.domain.overlap_key("What is 3 plus 12?")
     assert task.domain.overlap_key("Add 12 to 3.") != task.domain.overlap_key("Add 1 2 3.")
@@ -75,7 +75,7 @@ def test_it_solves_its_own_problems_in_words_and_in_symbols():
         "",
     ],
 )
-def test_what_is_none_of_its_problems_it_does_not_solve(question):
+def test_it_does_not_solve_other_problems(question):
     assert solve(question) is None
 
 

@@ -150,7 +150,7 @@ def test_a_huge_answer_is_wrong_and_reaches_no_scorer(answer, task, monkeypatch)
     assert "too large" in info.get("note", "too large")
 
 
-def test_a_score_that_is_no_number_is_no_error(task, monkeypatch):
+def test_a_score_that_is_not_a_number_is_not_an_error(task, monkeypatch):
     dataset = dataset_of(str(task.instances[0].data["recipe"]))
     monkeypatch.setattr(dataset, "score_answer", lambda *_: float("nan"), raising=False)
     environment = ReasoningGymEnvironment(task.instances)

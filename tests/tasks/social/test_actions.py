@@ -36,7 +36,7 @@ def in_json(action: Action) -> str:
 
 @pytest.mark.parametrize("action", EVERY, ids=str)
 @pytest.mark.parametrize("write", [write_action, in_json])
-def test_what_is_written_is_read_back(action, write):
+def test_written_actions_are_read_back(action, write):
     assert read_action(write(action)) == action
 
 
@@ -49,12 +49,12 @@ def test_words_that_imitate_markup_are_just_said(text):
     assert read_action(text) == Action(SPEAK, text)
 
 
-def test_json_may_stand_in_a_code_fence():
+def test_json_may_be_in_a_code_fence():
     assert read_action('```json\n{"action_type": "leave", "argument": ""}\n```') == Action(LEAVE)
 
 
 @pytest.mark.parametrize("text", ["[speak to ;] Psst.", "[speak to  ] Psst."])
-def test_a_private_message_for_nobody_is_not_said_to_everybody(text):
+def test_a_private_message_without_a_hearer_is_not_said_aloud(text):
     assert read_action(text).to == ("",)
 
 
@@ -95,7 +95,7 @@ def test_json_may_say_that_there_is_no_argument(kind):
         ("[action]", "without an argument"),
     ],
 )
-def test_what_is_not_an_action_is_refused_in_a_short_message(text, complaint):
+def test_texts_that_are_not_actions_are_refused_with_a_short_message(text, complaint):
     with pytest.raises(InvalidActionText, match=complaint) as refused:
         read_action(text)
     assert len(str(refused.value)) < 200

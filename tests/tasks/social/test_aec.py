@@ -151,7 +151,7 @@ def test_a_seat_that_leaves_is_scored_then_and_the_others_play_on():
     assert made.rewards["seat_2"] == 0.6
 
 
-def test_text_that_is_not_an_action_is_told_to_its_seat_alone():
+def test_only_its_seat_gets_a_note_about_text_that_is_not_an_action():
     made = of(sale())
     play(made, "a\x00b")
     assert "(invalid action: a control character" in str(conversation(made, "seat_0"))
@@ -213,7 +213,7 @@ def test_samples_are_actions_that_the_mask_allows():
             space.sample(wrong)
 
 
-def test_without_pettingzoo_the_package_works_and_the_view_says_what_is_missing():
+def test_without_pettingzoo_the_package_works_and_the_view_names_the_extra():
     code = (
         "import sys; sys.modules['pettingzoo'] = None\n"
         "import dataenvgym, dataenvgym.tasks.social\n"

@@ -51,7 +51,7 @@ def test_a_scene_may_name_its_casts(collection, scene):
         ({"casts": (("ann", "bob"),), "ages": (AgeRange(least=99), None)}, "casts", "no cast"),
     ],
 )
-def test_a_constraint_that_nobody_meets_is_refused(collection, scene, constraint, field, why):
+def test_an_unsatisfiable_constraint_is_refused(collection, scene, constraint, field, why):
     people = collection(scene(**constraint))
     with pytest.raises(InvalidInstanceError) as raised:
         check_casts(people)

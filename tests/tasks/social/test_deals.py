@@ -56,7 +56,7 @@ def test_a_price_is_the_one_number_that_is_money(text, price):
         ("If you say 90, we have a deal.", False),
     ],
 )
-def test_who_accepts_says_so_without_a_condition(text, does):
+def test_an_acceptance_has_no_condition(text, does):
     assert accepts(text) is does
 
 
@@ -92,14 +92,14 @@ def test_a_deal_is_an_offer_that_the_other_side_accepts(texts, price):
     assert talks_of(talk(*texts), POSSIBLE).price == price
 
 
-def test_there_is_no_deal_with_who_has_left():
+def test_a_character_that_has_left_cannot_make_a_deal():
     three = sale(n=3)
     assert talks_of(talk("130 euros.", "[leave] Deal.", deal=three), POSSIBLE).price == 130
     state = talk("130 euros.", "Hm.", "Hm.", "[leave] Bye.", "Deal.", deal=three)
     assert talks_of(state, POSSIBLE).price is None
 
 
-def test_nobody_accepts_an_offer_that_it_has_not_seen():
+def test_a_character_cannot_accept_an_unseen_offer():
     state = talk({0: "130 euros.", 1: "Deal."}, order="simultaneous")
     assert talks_of(state, POSSIBLE).price is None
     three = sale(n=3)
@@ -111,7 +111,7 @@ def test_nobody_accepts_an_offer_that_it_has_not_seen():
     ("price", "seller", "buyer"),
     [(100, 5, 10), (140, 10, 5), (120, 7.5, 7.5), (99, 0, 10), (141, 10, 0), (None, 0, 0)],
 )
-def test_a_goal_score_is_the_share_of_what_both_could_gain(price, seller, buyer):
+def test_a_goal_score_is_the_share_of_the_possible_gain(price, seller, buyer):
     assert goal_of_deal(POSSIBLE, 0, price) == seller
     assert goal_of_deal(POSSIBLE, 1, price) == buyer
 
@@ -121,7 +121,7 @@ def test_where_no_price_serves_both_no_deal_is_best():
     assert goal_of_deal(IMPOSSIBLE, 2, 120) is None
 
 
-def test_a_secret_that_is_told_costs_its_score_and_half_of_the_goal():
+def test_telling_a_secret_costs_its_score_and_half_of_the_goal():
     played = sale(secrets=({"seat": 1, "text": "It is loved.", "phrases": ["love it"]},))
     kept = talk("120 euros.", "Deal.", deal=played)
     told = talk("120 euros.", "Deal. I love  it!", deal=played)

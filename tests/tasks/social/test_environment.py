@@ -83,7 +83,7 @@ def test_a_scripted_partner_makes_the_same_scene_each_time():
         ("[speak to Ann Lee] Hi.", "invalid recipient: 'Ann Lee'"),
     ],
 )
-def test_the_student_is_told_why_its_message_does_nothing(text, note):
+def test_the_student_reads_why_its_message_does_nothing(text, note):
     heard = []
 
     def partner(conversation):

@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_scene_and_others_differ(name):
 
 @EACH
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_goes_beyond_its_limit_or_takes_back_a_concession(name, seed):
+def test_partners_never_exceed_their_limit_or_take_back_a_concession(name, seed):
     sold = negotiation(script(name, seed), saying("I pay 1 euro."))
     bought = negotiation(saying("I want 900 euros."), script(name, seed))
     assert prices(sold, 0) == sorted(prices(sold, 0), reverse=True)
@@ -59,7 +59,7 @@ def test_nobody_goes_beyond_its_limit_or_takes_back_a_concession(name, seed):
 
 
 @EACH
-def test_an_offer_beyond_what_it_hopes_for_is_taken_and_then_it_leaves(name):
+def test_an_offer_better_than_its_aim_is_accepted_and_then_it_leaves(name):
     state = negotiation(script(name), saying("I pay 139 euros, or let us say: 900 euros."))
     assert talks_of(state, state.cast.scene.deal).price is None  # two prices are not an offer
     state = negotiation(script(name), saying("I pay 900 euros."))

@@ -63,7 +63,7 @@ def test_gold_replies_earn_everything_and_silence_little(task):
     assert {s.skill for s in silent.skills if s.score} <= {"walk_away", "weigh_offer"}
 
 
-def test_the_engines_records_are_those_that_the_environment_leads_to(task, records):
+def test_the_engines_records_are_the_gold_conversations_of_the_environment(task, records):
     assert len(records) == 2 * len(SKILLS)
     kinds = Counter(type(record) for record in records)
     assert kinds == {SupervisedDatum: 2 * 12, ChatDatum: 2 * 4}
@@ -88,7 +88,7 @@ def test_a_record_on_an_evaluated_scene_is_refused_in_any_phrasing(task, records
     assert not checks.check(leaks).accepted
 
 
-def test_a_record_is_judged_by_what_it_leads_to(task, records):
+def test_a_record_is_judged_by_its_result(task, records):
     judge = task.domain.judge_record
     high = next(r for r in records if r.provenance.skill == "open_high")
     assert judge(high.model_copy(update={"output": "I say 1 euros."})) is False
@@ -112,7 +112,7 @@ def test_tries_agree_if_they_say_the_same(task):
     assert one == other != third
 
 
-def test_the_prompt_of_a_task_of_ones_own_is_that_of_its_records():
+def test_your_own_task_has_the_same_prompt_in_its_records():
     framed = PocketSocialTask(**SMALL, system_prompt="Be brief.", template="Scene: {instruction}")
     for record in written(framed, 1):
         problem = problem_of(framed.domain, record)

@@ -46,7 +46,7 @@ def test_the_gold_strategies_earn_ten_and_others_less(skill):
         assert np.mean(goals(skill, found.habit)) <= 6.0
 
 
-def test_a_strategy_decides_what_becomes_of_a_secret():
+def test_a_strategy_decides_whether_a_secret_is_told():
     problem = POCKET_SOCIAL.pose("keep_secret", "train", RNG(0))
     told, kept = (
         problem.followed((first, "accept")) for first in ("tell the giver", "keep the secret")
@@ -56,7 +56,7 @@ def test_a_strategy_decides_what_becomes_of_a_secret():
     assert rule_scores(told, problem.seat) == {"secret": -10.0, "goal": 5.0}
 
 
-def test_what_others_do_is_not_in_the_question_and_decides_the_reply():
+def test_actions_of_others_are_not_in_the_question_and_decide_the_reply():
     weighed = [POCKET_SOCIAL.draw("weigh_offer", "train", RNG(i)).output for i in range(20)]
     assert set(weighed) == {"Deal.", "[leave] Goodbye."}
     found = (POCKET_SOCIAL.pose("find_need", "train", RNG(i)) for i in range(20))

@@ -60,7 +60,7 @@ INNER = {
         (Relationship.FAMILY, PUBLIC | INNER),
     ],
 )
-def test_the_relationship_decides_what_one_sees_of_another(relationship, seen):
+def test_the_relationship_decides_the_view_of_another_character(relationship, seen):
     assert as_seen_by(relationship, ANN) == seen
 
 
@@ -68,7 +68,7 @@ def test_a_character_knows_its_own_secret():
     assert as_seen_by_self(ANN) == PUBLIC | INNER | {"secret": "Ann cannot swim."}
 
 
-def test_what_is_empty_is_not_shown():
+def test_empty_fields_are_not_shown():
     bob = Character(id="bob", first_name="Bob", age=1)
     assert as_seen_by(Relationship.FAMILY, bob) == {"name": "Bob", "age": 1}
 
@@ -125,7 +125,7 @@ def test_ranges_relationships_and_names_that_cannot_be_are_refused():
         ("", False),
     ],
 )
-def test_a_secret_is_told_by_whole_words(said, is_told):
+def test_only_whole_words_tell_a_secret(said, is_told):
     secret = KeptSecret(seat=0, text="She was ill.", phrases=("ill", "long illness"))
     assert secret.is_told_in(said) is is_told
 

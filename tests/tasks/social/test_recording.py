@@ -41,7 +41,7 @@ def played(task, store, problems, *replies, phase="sample-000"):
         return task.attempt(ScriptedPredictor(answer), problems)
 
 
-def test_a_scene_is_kept_with_its_words_and_scores_and_told_of_as_it_goes():
+def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
     store = MemoryStore()
     partner = ScriptedPredictor(lambda conversation: "[leave] Bye.")
     task = SocialTask(partner="model", others={"partner": partner})
@@ -86,7 +86,7 @@ def test_every_seat_is_scored_if_that_is_asked_for_and_the_reward_is_the_student
     assert second.overall == pytest.approx(9 / 7)
 
 
-def test_a_judge_that_fails_leaves_what_was_said_and_no_scores():
+def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
     store = MemoryStore()
     others = {
         "partner": ScriptedPredictor(lambda conversation: "[leave]"),

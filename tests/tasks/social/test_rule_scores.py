@@ -37,7 +37,7 @@ def goal(scene, character):
     return score
 
 
-def test_what_has_to_be_said_must_reach_those_it_is_for_and_nobody_else(goal):
+def test_a_required_phrase_must_reach_only_its_hearers(goal):
     assert goal(TO_BOB, "[speak to Bob Lee] It is  AT the Mill.") == 10.0
     assert goal(TO_BOB, "It is in the mill.") == 0.0
     assert goal(TO_BOB, "[speak to Cat Lee] It is in the mill.") == 0.0
@@ -50,11 +50,11 @@ def test_what_has_to_be_said_must_reach_those_it_is_for_and_nobody_else(goal):
 
 
 @pytest.mark.parametrize("aloud", ["[leave] In the mill!", "[action] shouts: in the mill"])
-def test_what_others_must_not_hear_counts_however_it_comes_out(goal, aloud):
+def test_a_phrase_that_others_must_not_hear_counts_in_every_kind_of_action(goal, aloud):
     assert goal(TO_BOB, "[speak to Bob Lee] In the mill.", aloud) == 0.0
 
 
-def test_a_secret_that_is_told_halves_what_was_earned(goal):
+def test_telling_a_secret_halves_the_score(goal):
     secret = KeptSecret(seat=0, text="It is gold.", phrases=("gold",))
     assert goal(TO_BOTH, "The gold is in the mill.", secrets=(secret,)) == 5.0
 

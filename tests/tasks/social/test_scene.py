@@ -85,13 +85,13 @@ def test_a_seat_without_a_turn_makes_no_turn_stale():
     assert played(scene, "[none]").ending == "nobody did anything in 3 turns"
 
 
-def test_a_simultaneous_turn_is_stale_only_if_nobody_did_anything():
+def test_a_simultaneous_turn_is_stale_only_without_any_action():
     scene = state(rules=Rules("simultaneous")).after({1: read_action("Hi.")})
     assert scene.n_stale == 0
     assert scene.after({}).n_stale == 1
 
 
-def test_a_message_for_nobody_is_not_recorded():
+def test_a_message_without_a_hearer_is_not_recorded():
     scene = played(state(3), "[speak to ;] Psst.")
     assert said(scene, 0) == ["invalid recipient: ''; there are: Bob Lee, Cat Lee"]
     assert said(scene, 1) == said(scene, 2) == []

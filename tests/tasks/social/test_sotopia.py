@@ -194,7 +194,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, entr
     assert why in str(raised.value)
 
 
-def test_a_constraint_that_nobody_meets_is_named_with_their_field(dump):
+def test_an_unsatisfiable_constraint_is_named_with_sotopias_field(dump):
     path = dump(EnvironmentProfile=[{**SCENE, "age_constraint": "[(90, 99), (0, 150)]"}])
     with pytest.raises(InvalidInstanceError, match=r"EnvironmentProfile in .*'age_constraint'"):
         check_casts(read_sotopia(path).profiles)

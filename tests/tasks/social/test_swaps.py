@@ -49,7 +49,7 @@ def test_a_trade_is_proposed_by_one_owner_and_accepted_by_the_other(after):
         ("[action] My lamp for your ring.", "Deal."),
     ],
 )
-def test_what_is_no_trade(after, texts):
+def test_messages_that_are_not_trades(after, texts):
     assert trades_of(after(*texts), SWAP).agreed is None
 
 

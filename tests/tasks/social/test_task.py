@@ -38,7 +38,7 @@ def test_seats_are_chosen():
     assert {problem_of(i).seat for i in seats["second"]} == {1}
 
 
-def test_a_scene_belongs_to_one_split_whatever_the_seat():
+def test_a_scene_belongs_to_one_split_with_all_its_seats():
     task = SocialTask(partner="model", casts_per_scene=2)
     scenes = {s: {problem_of(i).scene.id for i in task.on(s).instances} for s in SPLITS}
     assert not scenes["train"] & scenes["validation"] | scenes["validation"] & scenes["test"]
@@ -65,7 +65,7 @@ def test_a_gold_record_has_the_students_turns_and_nothing_hidden():
     assert other.text not in str(record)
 
 
-def test_there_is_no_gold_record_where_a_model_takes_part():
+def test_scenes_with_a_model_have_no_gold_record():
     task = SocialTask(partner="model")
     assert task.domain.gold_record(task.instances[0]) is None
 
@@ -181,7 +181,7 @@ def test_another_trial_in_which_something_draws_needs_no_warning(options, caplog
         ({"scene": {"id": "x"}}, "field scene.scenario"),
     ],
 )
-def test_an_instance_that_is_no_scene_is_refused_with_its_id(change, complaint):
+def test_an_instance_that_is_not_a_scene_is_refused_with_its_id(change, complaint):
     good = instance(sale())
     bad = good.model_copy(update={"data": good.data | change})
     with pytest.raises(InvalidInstanceError, match=f"'one'.*{complaint}"):

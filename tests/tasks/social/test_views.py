@@ -23,7 +23,7 @@ def test_a_seat_never_reads_others_goals_hints_and_secrets(relationship):
             assert hidden not in text
 
 
-def test_what_it_reads_of_others_grows_with_the_relationship():
+def test_information_about_others_grows_with_the_relationship():
     texts = [introduction(cast(relationship=r), 0, ALL_KINDS) for r in RELATIONSHIPS[:4]]
     seen = [("Bob Lee" in t, t.count("cook") == 2, "Bob is calm." in t) for t in texts]
     assert seen == [
@@ -34,7 +34,7 @@ def test_what_it_reads_of_others_grows_with_the_relationship():
     ]
 
 
-def test_it_is_told_the_actions_that_there_are():
+def test_its_prompt_lists_the_actions():
     assert "[action]" in introduction(cast(), 0, ALL_KINDS)
     assert "[action]" not in introduction(cast(), 0, (ActionKind.SPEAK,))
     assert "[speak to NAME" in introduction(cast(3), 0, ALL_KINDS)
@@ -71,7 +71,7 @@ def test_an_utterance_cannot_pass_for_anothers_or_for_the_scene(text):
     assert heard.count("[Ann Lee]") == 1
 
 
-def test_characters_of_the_same_name_are_told_apart():
+def test_characters_of_the_same_name_get_numbers():
     ann, bob = people(2)
     double = bob.model_copy(update={"first_name": "ANN"})
     both = Cast(scene(), (ann, double))
@@ -85,7 +85,7 @@ def test_characters_of_the_same_name_are_told_apart():
     ]
 
 
-def test_a_name_that_looks_like_that_of_a_double_is_told_apart_as_well():
+def test_a_name_that_looks_numbered_gets_a_number_as_well():
     names = ("Ann", "Ann Lee (3)", "Ann")
     three = tuple(
         one.model_copy(update={"first_name": name, "last_name": "" if "(" in name else "Lee"})

@@ -54,13 +54,13 @@ def test_a_final_buyer_names_the_limit_and_leaves(answers):
     assert answers("final", "[none]", "Deal.") == ["I pay 7 euros.", "[leave] Goodbye."]
 
 
-def test_a_curious_buyer_asks_about_what_is_hidden_first(answers):
+def test_a_curious_buyer_first_asks_about_the_secret(answers):
     said = answers("curious", "[none]", "That is private.", "Deal.", secrets=(SECRET,))
     assert said == ["Who gave it to you?", "I pay 7 euros.", "[leave] Goodbye."]
     assert answers("curious", "[none]")[0] == "I pay 7 euros."  # nothing to ask about
 
 
-def test_nobody_goes_beyond_the_limit_or_haggles_for_ever(answers):
+def test_villagers_never_exceed_the_limit_or_haggle_forever(answers):
     for manner in MANNERS:
         said = answers(manner, *["I say 9 euros."] * 4)
         assert said[-1] == "[leave] Goodbye."

@@ -123,7 +123,7 @@ def test_gold_calls_that_fail_are_found():
     assert "no tool 'x'" in found["loads", "odd"]
 
 
-def test_gold_calls_that_do_not_reach_what_is_asked_for_are_found():
+def test_gold_calls_that_do_not_earn_the_reward_are_found():
     asserted = [{"check": "sits", "arguments": {"seat_id": "seat_1", "guest": "Zoe"}}]
     wrong = problem("wrong", gold=[BOOK], basis=["state", "assertions"], assertions=asserted)
     found = violations(Booking(), wrong)
@@ -154,7 +154,7 @@ class Switch(World[Plane]):
         return "done"
 
 
-def test_what_random_calls_reach_is_found():
+def test_problems_that_random_calls_solve_are_found():
     on = {"name": "switch", "arguments": {"on": True}}
     twenty = [problem(f"p{n}", world="switch", gold=[on]) for n in range(20)]
     assert checks(Switch(), *twenty) == {"random calls"}

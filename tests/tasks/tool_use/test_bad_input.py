@@ -54,7 +54,7 @@ def test_a_bad_call_is_answered_by_a_short_message_and_changes_nothing(name):
 
 
 @pytest.mark.parametrize("action", [None, 7, b"x", ["x"], {"name": "set_plan"}, "\ud800"])
-def test_an_action_that_is_no_text_is_refused_and_changes_nothing(action):
+def test_an_action_that_is_not_text_is_refused_and_changes_nothing(action):
     environment = begun(instance())
     with pytest.raises(InvalidActionError):
         environment.step(action)

@@ -29,7 +29,7 @@ def test_the_state_component_asks_for_the_state_after_the_gold_calls():
     assert scored([READ]) == (0.0, {"state": 0.0})
 
 
-def test_the_state_includes_what_the_user_has_to_change():
+def test_the_state_includes_the_users_changes():
     assert scored([SET], user_gold=[SWITCH])[0] == 0.0
     assert scored([SET, SWITCH], user_gold=[SWITCH])[0] == 1.0
     assert scored([SET, SWITCH])[0] == 0.0

@@ -66,7 +66,7 @@ def test_the_users_stop_ends_it_and_the_calls_before_count():
     assert (conversation[-1].content, reward, done) == ("Thanks.", 1.0, True)
 
 
-def test_what_is_said_beside_calls_counts_and_is_heard():
+def test_words_next_to_calls_count_and_reach_the_user():
     script = {
         "kind": "script",
         "states": {"s": [{"asked": ["12 months"], "say": "Bye.", "stop": True}, {"say": "?"}]},
@@ -78,7 +78,7 @@ def test_what_is_said_beside_calls_counts_and_is_heard():
     assert (reward, done) == (1.0, True)
 
 
-def test_the_most_messages_cut_it_off_with_reward_0_and_the_scores_say_what_holds():
+def test_the_message_limit_gives_reward_0_and_the_scores_show_fulfilled_components():
     environment = begun(instance(), max_turns=2)
     environment.step(say(SET))
     _, reward, done, truncated, info = environment.step(say(READ))
@@ -87,7 +87,7 @@ def test_the_most_messages_cut_it_off_with_reward_0_and_the_scores_say_what_hold
     assert info["note"] == "cut off after 2 messages"
 
 
-def test_errors_in_a_row_end_it_with_reward_0_whatever_holds():
+def test_errors_in_a_row_end_it_with_reward_0_in_any_case():
     environment = begun(instance(), max_errors=3)
     environment.step(say(SET, UNKNOWN, UNKNOWN, READ, UNKNOWN))
     _, reward, done, _, info = environment.step(say(UNKNOWN, UNKNOWN, READ))

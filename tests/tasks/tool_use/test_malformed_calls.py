@@ -32,7 +32,7 @@ def test_a_malformed_call_is_answered_by_a_short_message_and_counts_as_an_error(
     assert (reward, done, info["note"]) == (0.0, True, "ended after 2 errors in a row")
 
 
-def test_a_malformed_call_beside_good_ones_is_answered_too():
+def test_a_malformed_call_among_good_ones_is_answered_too():
     environment = begun(instance())
     conversation, *_ = environment.step(say(SET) + "\n" + MALFORMED["no JSON"])
     results = [m.content for m in conversation if m.role == "tool"]

@@ -195,7 +195,7 @@ def test_without_a_schema_the_types_are_those_of_the_gold_values():
     assert not call_matches(call(a={"b": "xy"}, c=[{"d": 2}]), nested, lenient=True)
 
 
-def test_listed_arguments_that_are_no_lists_are_refused():
+def test_listed_arguments_that_are_not_lists_are_refused():
     with pytest.raises(ValidationError, match="a is 1, expected a list of acceptable values"):
         listed(a=1)
     with pytest.raises(ValidationError, match="a is \\[\\], expected a list"):
@@ -213,7 +213,7 @@ def test_the_call_of_listed_values_has_the_first_that_is_not_omitted():
 # --- several calls ---
 
 
-def test_parallel_calls_are_paired_up_whatever_their_order():
+def test_parallel_calls_are_matched_in_any_order():
     gold = [listed(a=[1, 2]), listed(a=[1])]
     assert calls_match([call(a=1), call(a=2)], gold)
     assert calls_match([call(a=2), call(a=1)], gold)

@@ -98,7 +98,7 @@ def test_other_calls_that_lead_to_the_same_state_are_right(task):
     assert completed.was_correct
 
 
-def test_what_a_call_returns_is_needed(task):
+def test_results_of_calls_are_needed(task):
     """In chains and questions, the same request in two villages has two answers."""
     for skill in ("joined", "paid", "matched", "released", "counted", "totaled", "bought"):
         rng = np.random.default_rng(0)
@@ -143,7 +143,7 @@ def test_a_record_with_a_wrong_call_or_word_is_judged_wrong(task, records):
     assert task.domain.judge_record(other) is None
 
 
-def test_checks_of_quality_drop_what_is_wrong_or_known_already(task, records):
+def test_quality_checks_drop_wrong_and_already_known_records(task, records):
     asked = next(r for r in records if r.provenance.skill == "totaled")
     wrong = Message(role="assistant", content="#### 99")
     spoiled = asked.model_copy(update={"messages": (*asked.messages[:-1], wrong)})
@@ -160,7 +160,7 @@ def test_checks_of_quality_drop_what_is_wrong_or_known_already(task, records):
     assert AlreadyKnownCheck(task).passes([asked, other], student) == [False, True]
 
 
-def test_records_in_the_tasks_prompt_are_what_it_evaluates(task):
+def test_records_have_the_prompt_of_the_evaluation(task):
     framed = PocketToolsTask(**SMALL, system_prompt="Be brief.", template="Do: {instruction}")
     plan = [Assignment(1, skill="bought")]
     (record,) = PocketEngine(framed).generate(plan, None, np.random.default_rng(0))

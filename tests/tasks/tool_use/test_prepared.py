@@ -29,7 +29,7 @@ def test_a_problem_of_another_world_is_refused_and_imports_nothing(prepare):
         prepare(problem)
 
 
-def test_another_problem_under_the_same_id_is_prepared_anew(prepare):
+def test_another_problem_with_the_same_id_is_prepared_again(prepare):
     assert not prepare(instance()).gold_state.lamps["lamp_1"].is_on
     assert prepare(instance(gold=[SWITCH])).gold_state.lamps["lamp_1"].is_on
 
@@ -42,7 +42,7 @@ def test_the_gold_state_leaves_the_first_state_as_it_is(prepare, lamps):
     assert list(lamps.state.lamps) == ["lamp_0", "lamp_1", "lamp_2"]
 
 
-def test_a_problem_that_its_world_cannot_put_is_refused(prepare):
+def test_a_problem_that_its_world_cannot_set_up_is_refused(prepare):
     with pytest.raises(InvalidInstanceError, match=r"'i': field gold\.0\.name"):
         prepare(instance(gold=[{"name": "fly"}]))
     failing = {"name": "switch", "arguments": {"lamp": "lamp_7", "on": True}}

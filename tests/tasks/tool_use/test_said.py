@@ -82,7 +82,7 @@ def test_the_same_in_another_form_is_said(text, wanted):
         ("anything", "..."),
     ],
 )
-def test_something_else_is_not_said(text, wanted):
+def test_other_words_are_not_said(text, wanted):
     assert not says(text, wanted)
 
 

@@ -35,7 +35,7 @@ def judge(*replies):
 
 
 @pytest.mark.parametrize("said", [(True, True), (True, False)])
-def test_a_judge_decides_what_was_said_and_the_basis_is_multiplied_as_ever(said):
+def test_a_judge_decides_what_was_said_and_the_basis_is_still_multiplied(said):
     asked = []
 
     def answer(conversation):
@@ -86,7 +86,7 @@ def test_a_scripted_user_is_where_it_was_after_a_judge_that_failed():
     assert (conversation[-1].content, reward, done) == ("Bye.", 1.0, True)
 
 
-def test_a_student_that_said_nothing_is_not_put_to_the_judge():
+def test_a_silent_student_is_not_judged():
     environment = begun(problem(), {"judge": judge()})
     environment.step(say(SET))
     assert environment.step(" ")[4]["scores"] == {"state": 1.0, "said": 0.0}
@@ -98,7 +98,7 @@ def test_without_a_judge_the_problem_says_whom_it_needs():
         environment.step("Large, for a year.")
 
 
-def test_there_is_no_gold_conversation_where_a_judge_decides():
+def test_problems_with_a_judge_have_no_gold_conversation():
     made = domain()
     assert made.gold_record(problem()) is None
     assert made.gold_record(instance(basis=["state", "said"], said=["large"])) is not None

@@ -67,7 +67,7 @@ def test_the_docstring_describes_the_tool_and_its_arguments():
     }
 
 
-def test_the_schema_has_types_choices_defaults_and_what_is_required():
+def test_the_schema_has_types_choices_defaults_and_required_fields():
     assert TOOL.parameters["required"] == ["product", "quantity"]
     assert PROPERTIES["quantity"]["type"] == "integer"
     assert PROPERTIES["price"] == {"type": "number", "default": 1.5}

@@ -77,7 +77,7 @@ def test_forks_of_forks_are_apart(store):
     ]
 
 
-def test_a_row_that_is_deleted_and_put_back_leaves_an_equal_state(store):
+def test_deleting_and_restoring_a_row_leaves_an_equal_state(store):
     fork = store.fork()
     row = fork.items["a"]
     del fork.items["a"]
@@ -217,7 +217,7 @@ def test_a_patch_sets_fields_and_rows_and_deletes_rows(store):
 
 
 @pytest.mark.parametrize("patch", [{"cuont": 1}, {"items": {"zz": None}}])
-def test_a_patch_of_what_is_not_there_is_refused(store, patch):
+def test_a_patch_of_a_missing_row_is_refused(store, patch):
     with pytest.raises(KeyError):
         store.patched(patch)
 

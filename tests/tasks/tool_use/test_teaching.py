@@ -44,7 +44,7 @@ def test_an_output_that_cannot_be_carried_out_stays_text(domain, output):
     assert framed.output == output
 
 
-def test_a_conversation_from_another_state_is_no_problem(domain):
+def test_a_conversation_from_another_state_is_not_a_problem(domain):
     chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
     other = tuple(
         message.model_copy(update={"content": "something else"})
@@ -55,7 +55,7 @@ def test_a_conversation_from_another_state_is_no_problem(domain):
     assert problem_of(domain, chat.model_copy(update={"messages": other})) is None
 
 
-def test_a_conversation_in_which_the_user_speaks_again_is_no_problem(domain):
+def test_a_conversation_in_which_the_user_speaks_again_is_not_a_problem(domain):
     chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
     more = (Message(role="user", content="Thanks."), Message(role="assistant", content="Bye."))
     longer = chat.model_copy(update={"messages": (*chat.messages, *more)})

@@ -61,7 +61,7 @@ def test_an_inner_limit_does_not_lift_the_outer_one():
         within(0.1, lambda: within(50, forever))
 
 
-def test_what_is_ended_at_its_very_end_disturbs_nothing_afterwards():
+def test_a_time_limit_at_the_end_of_a_call_has_no_later_effect():
     for _ in range(3):
         with pytest.raises(TimeoutError):
             within(0.01, lambda: time.sleep(0.15))

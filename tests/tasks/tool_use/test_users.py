@@ -156,7 +156,7 @@ def test_a_model_calls_the_users_tools_and_sees_their_results_before_it_speaks()
     assert not any("data is on" in m.content for m in conversation)
 
 
-def test_the_final_state_has_what_either_seat_has_done():
+def test_the_final_state_has_the_changes_of_both_seats():
     for calls, reward in (([say(SWITCH)], 1.0), ([], 0.0)):
         user = Replies(*calls, f"Bye. {STOP}")
         environment = begun(instance(user=ANN, user_gold=[SWITCH]), {"user": user})
@@ -251,7 +251,7 @@ def test_a_model_that_keeps_the_rules_is_not_at_fault(user, replies, heard):
     assert done == (STOP in replies[-1])
 
 
-def test_a_student_whose_calls_fail_is_at_fault_whatever_the_user_kept_back():
+def test_a_student_whose_calls_fail_is_at_fault_even_if_the_user_withheld_something():
     user = {**ANN, **FACTS}
     environment = begun(instance(user=user), {"user": Replies("No.")}, max_errors=1)
     environment.step("Which account?")
@@ -290,7 +290,7 @@ def judged(text, **options):
     return environment, judge
 
 
-def test_a_judge_decides_whose_fault_an_unsolved_conversation_is():
+def test_a_judge_decides_the_fault_of_an_unsolved_conversation():
     environment, judge = judged('{"at_fault": "assistant", "reason": "It did nothing."}')
     _, reward, done, _, info = environment.step("No.")
     assert (reward, done, info["note"]) == (0.0, True, "judge: It did nothing.")
@@ -305,7 +305,7 @@ def test_a_judge_decides_whose_fault_an_unsolved_conversation_is():
     assert raised.value.fault == "user"
 
 
-def test_a_judge_reads_what_the_user_has_called():
+def test_a_judge_reads_the_users_calls():
     judge = Replies('{"at_fault": "assistant", "reason": "x"}')
     others = {"user": Replies(say(SWITCH), f"Bye. {STOP}"), "judge": judge}
     problem = instance(user=ANN, user_gold=[SWITCH])
@@ -333,7 +333,7 @@ def test_a_judge_that_writes_prose_is_asked_again_with_the_reason():
     assert "no whole JSON object" in judge.seen[1][-1].content
 
 
-def test_a_judge_is_not_asked_about_what_is_solved():
+def test_a_judge_is_not_asked_about_solved_conversations():
     environment, judge = judged("")
     environment.step(say(SET))
     assert environment.step("Done.")[1] == 1.0
@@ -374,7 +374,7 @@ def test_many_users_are_asked_at_once_and_each_has_its_own_view(make):
         assert [len(chunk) for chunk in other.chunks] == [40, 40]
 
 
-def test_problems_without_an_instruction_are_divided_by_what_their_users_are(tmp_path):
+def test_problems_without_an_instruction_are_split_by_their_users(tmp_path):
     rows = []
     for k in range(12):
         model = {"kind": "model", "instructions": f"You are customer {k}."}

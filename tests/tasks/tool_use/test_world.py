@@ -41,7 +41,7 @@ def test_the_state_before_a_call_is_not_touched(lamps):
         ("listen", {}, "there is no tool 'listen'"),
     ],
 )
-def test_a_call_that_fails_is_told_shortly_and_changes_nothing(lamps, name, arguments, error):
+def test_a_failing_call_gets_a_short_message_and_changes_nothing(lamps, name, arguments, error):
     before = lamps.state.digest()
     result = call(lamps, name, **arguments)
     assert error in result.error
@@ -125,7 +125,7 @@ def test_worlds_at_forks_of_one_state_are_apart(lamps):
     assert not lamps.state.lamps["lamp_1"].is_on
 
 
-def test_a_tool_that_changes_a_row_in_place_is_told_how_to_change_it(lamps):
+def test_a_tool_that_changes_a_row_in_place_raises_with_the_right_way(lamps):
     class More(type(lamps)):
         @tool(writes=True)
         def toggle(self) -> None:
@@ -151,7 +151,7 @@ def test_a_subclass_has_the_tools_of_its_base_and_its_own(lamps):
     assert call(More(), "count").content == "3"
 
 
-def test_a_check_holds_or_not(lamps):
+def test_a_check_returns_true_or_false(lamps):
     assert not lamps.holds("is_on", {"lamp": "lamp_1"})
     call(lamps, "switch", lamp="lamp_1", on=True)
     assert lamps.holds("is_on", {"lamp": "lamp_1"})

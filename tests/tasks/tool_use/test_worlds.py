@@ -30,7 +30,7 @@ def test_every_tool_and_argument_is_described(name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_the_files_are_what_the_script_writes(name):
+def test_the_files_equal_the_output_of_the_script(name):
     assert problems_of(name).read_bytes() == text_of(name)
 
 
@@ -54,7 +54,7 @@ def test_every_tool_is_needed_by_some_problem(name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_a_rule_forbids_is_possible_or_refused_and_changes_nothing_in_the_gold_plan(name):
+def test_forbidden_requests_change_nothing_in_the_gold_plan(name):
     world = find_world(name)
     refusals = [p for p in PROBLEMS[name] if p.category == "rules"]
     rules = {rule for p in refusals for rule in p.data["said"]}
@@ -107,7 +107,7 @@ def test_a_scripted_user_tells_its_details_and_leaves():
         ("wallet", "transfer", {"source": "checking", "target": "x", "amount": 5}, "no account x"),
     ],
 )
-def test_a_tool_refuses_what_is_impossible_and_changes_nothing(name, call, arguments, complaint):
+def test_a_tool_refuses_impossible_calls_and_changes_nothing(name, call, arguments, complaint):
     world = find_world(name)
     before = world.state.digest()
     assert complaint in world.call(ToolCall(name=call, arguments=arguments)).error

@@ -17,7 +17,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("said", CASES)
-def test_the_cause_is_read_from_what_was_said(tmp_path: Path, said: str) -> None:
+def test_the_cause_is_read_from_the_output(tmp_path: Path, said: str) -> None:
     log = tmp_path / "log.txt"
     log.write_text(f"start\n{said}\n")
     message = explain_failure(1, log)

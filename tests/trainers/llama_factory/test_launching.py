@@ -48,7 +48,7 @@ def test_the_exit_code_is_that_of_the_training(launcher, write_training) -> None
     assert run(launcher, path) == 0
 
 
-def test_what_is_printed_goes_to_the_log(launcher, write_training) -> None:
+def test_output_goes_to_the_log(launcher, write_training) -> None:
     path = write_training()
     run(launcher, path, "bad_value")
     log = (path.parent / "log.txt").read_text()
@@ -164,7 +164,7 @@ def test_one_worker_does_many_trainings_each_in_a_process_of_its_own(
     assert worker.pid is not None
 
 
-def test_a_worker_that_died_says_so_and_another_takes_its_place(
+def test_a_worker_that_died_is_reported_and_replaced(
     worker: WarmWorker, write_training, hanging, is_gone
 ) -> None:
     run(worker, write_training("a"))
@@ -191,7 +191,7 @@ def test_an_environment_without_llama_factory_says_what_is_missing(
         run(worker, write_training())
 
 
-def test_a_worker_ends_with_the_last_who_holds_it(command: str, tmp_path: Path, is_gone) -> None:
+def test_a_worker_ends_with_its_last_owner(command: str, tmp_path: Path, is_gone) -> None:
     worker = WarmWorker(Path(command).with_name("python"))
     worker.start(tmp_path / "worker.log")
     assert worker.pid is not None

@@ -50,7 +50,7 @@ def test_it_fits_the_protocol(make) -> None:
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_a_training_leaves_an_adapter_and_what_was_said_of_it(make, write_training, warm) -> None:
+def test_a_training_leaves_an_adapter_and_its_log(make, write_training, warm) -> None:
     trainer = make(warm=warm)
     path = write_training()
     assert trainer.train(path) == path.parent / "adapter"
@@ -136,7 +136,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("does", FAILURES)
-def test_a_failure_says_why_and_what_to_do_and_can_be_tried_again(
+def test_a_failure_gives_reason_and_solution_and_can_be_retried(
     make, write_training, does, warm
 ) -> None:
     path = write_training()
@@ -148,7 +148,7 @@ def test_a_failure_says_why_and_what_to_do_and_can_be_tried_again(
     assert make().train(path).is_dir()
 
 
-def test_an_interrupted_training_goes_on_from_its_last_whole_checkpoint(
+def test_an_interrupted_training_continues_from_its_last_whole_checkpoint(
     make, write_training
 ) -> None:
     trainer = make("dies_after_checkpoints")
@@ -179,7 +179,7 @@ def test_another_training_does_not_go_on_from_its_checkpoints(make, write_traini
     assert "resume_from_checkpoint" not in seen(path.parent)["options"]
 
 
-def test_a_training_replaces_what_an_earlier_one_left(make, write_training) -> None:
+def test_a_training_replaces_files_of_an_earlier_one(make, write_training) -> None:
     path = write_training()
     old = path.parent / "adapter"
     old.mkdir()
@@ -211,14 +211,14 @@ def test_options_are_checked_when_the_trainer_is_made(make) -> None:
         make(gpus=[])
 
 
-def test_a_command_that_there_is_not_is_refused() -> None:
+def test_an_unknown_command_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"no program '/no/cli'.*external install"):
         LlamaFactoryTrainer(command="/no/cli")
     with pytest.raises(ConfigurationError, match="command is empty"):
         LlamaFactoryTrainer(command="")
 
 
-def test_a_warm_worker_needs_an_interpreter_beside_the_program(command: str) -> None:
+def test_a_warm_worker_needs_an_interpreter_next_to_the_program(command: str) -> None:
     Path(command).with_name("python").unlink()
     with pytest.raises(ConfigurationError, match="no Python interpreter beside"):
         LlamaFactoryTrainer(command=command)
@@ -238,7 +238,7 @@ def test_without_the_pinned_environment_the_command_that_builds_it_is_named(
         LlamaFactoryTrainer()
 
 
-def test_an_episode_goes_on_after_a_failed_training(
+def test_an_episode_resumes_after_a_failed_training(
     make, tmp_path: Path, tiny_student: Path
 ) -> None:
     records = [SupervisedDatum(instruction=f"{n}", output=f"{n}") for n in range(4)]
@@ -279,7 +279,7 @@ def train_an_adapter(folder: Path, student: Path, records: list[SupervisedDatum]
     return trainer.train(folder / "given" / "training.yaml")
 
 
-def test_weights_are_refused_with_what_to_do_instead(make, write_training) -> None:
+def test_weights_are_refused_with_an_alternative(make, write_training) -> None:
     path = write_training()
     stock = TrainingConfig.read(path)
     stock.with_options(stage="scored").write(path)
@@ -312,7 +312,7 @@ def test_scored_records_are_trained_on_in_the_stage_that_is_chosen(
     assert kinds == {"sft": ["chat"], "kto": ["kto", "kto"], "dpo": ["preference"]}[stage]
 
 
-def test_pairs_of_several_turns_are_refused_with_what_to_do_instead(
+def test_pairs_of_several_turns_are_refused_with_an_alternative(
     make, tiny_student, tmp_path
 ) -> None:
     records = [

@@ -73,7 +73,7 @@ def test_it_ends_with_its_input(process) -> None:
     assert process.wait(30) == 0
 
 
-def test_what_is_not_there_to_import_beforehand_is_left_to_the_training(process) -> None:
+def test_modules_that_cannot_be_preloaded_are_left_to_the_training(process) -> None:
     told(process)
     process.stdin.close()
     assert "not imported beforehand: torch._dynamo" in process.stderr.read()

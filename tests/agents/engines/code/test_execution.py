@@ -92,7 +92,7 @@ def generate(engine, count, *, skill="sums"):
     return engine.generate((Assignment(count, skill=skill),), None, np.random.default_rng(0))
 
 
-def test_what_passes_its_own_tests_becomes_a_record(task):
+def test_code_that_passes_its_own_tests_becomes_a_record(task):
     fenced = written(11, code="So:\n```python\ndef add11(x):\n    return x + 11\n```")
     teacher = Teacher([written(10), fenced])
     engine = ExecutionEngine(teacher, task)
@@ -115,7 +115,7 @@ def test_what_passes_its_own_tests_becomes_a_record(task):
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_what_does_not_pass_or_proves_nothing_is_dropped_and_asked_for_again(kind, task):
+def test_code_that_fails_or_tests_that_prove_nothing_are_dropped_and_requested_again(kind, task):
     teacher = Teacher([BAD[kind], written(20)], [written(21)])
     engine = ExecutionEngine(teacher, task, attempts=2)
     records = generate(engine, 2)

@@ -98,7 +98,7 @@ def wanted(teacher: Teacher) -> list[int]:
 # --- requests -----------------------------------------------------------------------------------
 
 
-def test_a_skill_is_asked_for_in_batches_and_stands_in_the_records():
+def test_a_skill_is_requested_in_batches_and_is_in_the_records():
     teacher = Teacher()
     records, _ = generate(teacher, Assignment(25, skill="sum"), Assignment(3, skill="gcd"))
     assert [re.search(r"Write (\d+)", text)[1] for text, _ in teacher.asked] == [
@@ -112,14 +112,14 @@ def test_a_skill_is_asked_for_in_batches_and_stands_in_the_records():
     assert "got the following problems wrong" not in teacher.asked[0][0]
 
 
-def test_a_subskill_is_asked_for_and_stands_in_the_records():
+def test_a_subskill_is_requested_and_is_in_the_records():
     teacher = Teacher()
     records, _ = generate(teacher, Assignment(2, skill="sum", subskill="with carry"))
     assert {(r.provenance.skill, r.provenance.subskill) for r in records} == {("sum", "with carry")}
     assert "sum, and of it: with carry" in teacher.asked[0][0]
 
 
-def test_examples_are_shown_with_what_the_student_said_and_the_gold_answer():
+def test_examples_are_shown_with_the_students_reply_and_the_gold_answer():
     teacher = Teacher()
     generate(teacher, Assignment(2, examples=[wrong(7)]))
     (text, _) = teacher.asked[0]
@@ -145,7 +145,7 @@ def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, pro
     assert not re.search(r"\bwrong\b|student's answer|I say", text)
 
 
-def test_what_the_student_got_right_is_a_sample_and_what_it_got_wrong_an_error():
+def test_solved_problems_are_samples_and_failed_ones_are_errors():
     right = wrong(7).model_copy(update={"was_correct": True})
     teacher = Teacher()
     generate(teacher, Assignment(1, skill="s", examples=[right, wrong(8)]))
@@ -172,7 +172,7 @@ def test_of_many_examples_each_request_shows_a_sample():
     assert len(set().union(*shown)) > 10
 
 
-def test_without_examples_training_problems_show_what_is_meant_and_evaluation_is_not_shown():
+def test_without_examples_training_problems_are_shown_and_evaluation_problems_are_not():
     teacher, task = Teacher(), PocketMathTask()
     generate(teacher, Assignment(2, skill="reversed"), Assignment(2), task=task)
     training = {i.instruction: i.skill for i in task.on("train").instances}
@@ -184,7 +184,7 @@ def test_without_examples_training_problems_show_what_is_meant_and_evaluation_is
     assert {training[question] for question in first} == {"reversed"}
 
 
-def test_the_same_seed_asks_the_same_and_another_seed_something_else():
+def test_the_same_seed_gives_the_same_request_and_another_seed_a_different_one():
     examples = [wrong(i) for i in range(50)]
     asked = []
     for seed in (1, 1, 2):
@@ -194,7 +194,7 @@ def test_the_same_seed_asks_the_same_and_another_seed_something_else():
     assert asked[0] == asked[1] != asked[2]
 
 
-def test_the_schema_holds_to_records_and_to_their_number_and_length_where_that_is_wanted():
+def test_the_schema_requires_records_and_optionally_their_number_and_length():
     teacher = Teacher()
     generate(teacher, Assignment(12, skill="a"), exact_schema=True)
     assert [s["properties"]["records"]["maxItems"] for s in teacher.schemas] == [10, 2]
@@ -242,7 +242,7 @@ def test_of_an_answer_the_records_are_taken_and_the_rest_is_dropped(answer, expe
     assert (teacher.malformed > 0) == (not expected)
 
 
-def test_what_is_malformed_or_double_or_an_example_is_counted_and_asked_for_again():
+def test_malformed_records_duplicates_and_copied_examples_are_counted_and_requested_again():
     def spoil(i, text):
         if i > 0:
             return text
@@ -304,7 +304,7 @@ def test_a_teacher_that_found_nothing_once_is_asked_for_all_again_when_it_does()
     assert teacher.rounds == 3
 
 
-def test_a_teacher_that_repeats_itself_is_given_up_with_what_there_is():
+def test_a_teacher_that_repeats_itself_is_given_up_with_the_records_so_far():
     teacher = Teacher(lambda i, text: sums(range(3)))
     records, _ = generate(teacher, Assignment(5, skill="s"), attempts=2)
     assert (len(records), teacher.rounds) == (3, 3)
@@ -316,7 +316,7 @@ def test_a_teacher_that_answers_no_call_at_all_is_an_error_that_says_why():
         generate(teacher, Assignment(30, skill="s"))
 
 
-def test_a_spent_budget_leaves_what_there_is():
+def test_a_spent_budget_leaves_the_records_so_far():
     records, _ = generate(Teacher(budget=3), Assignment(100, skill="s"))
     assert len(records) == 30
 
@@ -374,7 +374,7 @@ def test_each_of_its_two_prompts_is_chosen_by_name():
         )
 
 
-def test_a_prompt_of_ones_own_is_chosen_by_its_name(tmp_path):
+def test_your_own_prompt_is_chosen_by_its_name(tmp_path):
     from dataenvgym.config import build_agent, compose
 
     (tmp_path / "prompt").mkdir()

@@ -52,7 +52,7 @@ def test_it_names_as_many_as_it_is_asked_for():
     assert "What is 99 + 1?" in teacher.asked[0]
 
 
-def test_known_and_double_names_do_not_count_and_what_is_missing_is_asked_again():
+def test_known_and_repeated_names_do_not_count_and_missing_ones_are_requested_again():
     teacher = Teacher(names("Carrying", "big  sums", "BIG sums", " "), "garbage", names("zeros"))
     assert ask(teacher, known=["carrying"]) == ("big sums", "zeros")
     assert len(teacher.asked) == 3
@@ -63,7 +63,7 @@ def test_a_teacher_without_ideas_names_fewer():
     assert ask(Teacher("?", "?", "?")) == ()
 
 
-def test_the_llm_engine_proposes_by_its_teacher_and_a_spent_budget_is_told():
+def test_the_llm_engine_asks_its_teacher_for_subskills_and_reports_a_spent_budget():
     engine = LLMEngine(Teacher(names("carrying"), BudgetSpentError("spent")))
     assert isinstance(engine, ProposesSubskills)
     assert engine.propose_subskills("sums", (), 1, (), np.random.default_rng(0)) == ("carrying",)

@@ -84,7 +84,7 @@ def test_records_are_conversations_with_the_true_results_of_the_calls(shop):
         assert record.messages[1].tool_calls == (call,)
 
 
-def test_what_the_student_did_wrong_is_shown_turn_by_turn(shop):
+def test_the_students_mistakes_are_shown_turn_by_turn(shop):
     problem = shop.on("train").instances[0]
     turns = (
         *shop.domain.prompt(problem),

@@ -96,7 +96,7 @@ def test_calls_and_replies_can_be_taken_alone(dialogues, turns, n):
         assert all((i.skill == REPLY) == (turns == "replies") for i in instances)
 
 
-def test_tools_derive_from_the_calls_where_nobody_describes_them(dialogues):
+def test_tools_derive_from_the_calls_if_they_are_not_described(dialogues):
     tools = problem_of(whole(dialogues).instances[0]).tools
     assert [tool.name for tool in tools] == ["AddAlarm", "GetUserToken"]
     assert tools[0].description == "Add alarm."
@@ -143,7 +143,7 @@ def test_replies_are_scored_with_rouge_l(dialogues):
     assert environment.step(f"It is January.{call}")[1] == 0.0
 
 
-def test_the_text_beside_a_call_is_scored_apart(dialogues):
+def test_the_text_next_to_a_call_is_scored_separately(dialogues):
     task = whole(dialogues, turns="calls")
     environment, token = task.domain.make_environment(), task.instances[0]
     environment.reset(options={"instance": token})

@@ -232,7 +232,7 @@ def test_a_bad_row_is_refused_naming_file_line_and_field(bfcl_files, file, chang
         _ = whole(bfcl_files).instances
 
 
-def test_a_line_that_is_no_json_is_refused_naming_file_and_line(bfcl_files):
+def test_a_line_that_is_not_json_is_refused_with_file_and_line(bfcl_files):
     with (bfcl_files / "BFCL_v4_parallel.json").open("a") as stream:
         stream.write("{oops\n")
     with pytest.raises(InvalidInstanceError, match=r"BFCL_v4_parallel.json:5: not valid JSON"):

@@ -138,7 +138,7 @@ def test_a_teachers_text_becomes_a_chat_record_in_the_tasks_prompt(bfcl_files):
     assert task.domain.frame(again) == record
 
 
-def test_a_text_without_tools_and_other_kinds_stay_what_they_are(task):
+def test_texts_without_tools_and_other_kinds_do_not_change(task):
     record = SupervisedDatum(instruction="What is 1?", output="1")
     assert task.domain.frame(record) == record
     assert task.domain.unframe(record) == record
@@ -161,7 +161,7 @@ def test_records_become_problems_that_their_own_calls_solve(task, instances):
         assert domain.question_of_record(record) == problem
 
 
-def test_records_that_cannot_be_judged_are_no_problems(task, instances):
+def test_records_that_cannot_be_judged_are_not_problems(task, instances):
     domain = task.domain
     unknown = instances["simple_python_0"], domain
     for record in (
@@ -201,7 +201,7 @@ def test_calls_that_the_tools_do_not_take_are_wrong(task, instances, output, ver
     assert task.domain.judge_record(task.domain.frame(record)) is verdict
 
 
-def test_records_that_differ_only_in_their_tools_are_no_duplicates(task, instances):
+def test_records_that_differ_only_in_their_tools_are_not_duplicates(task, instances):
     domain = task.domain
     record = domain.gold_record(instances["multiple_0"])
     fewer = record.model_copy(update={"tools": record.tools[1:]})

@@ -58,7 +58,7 @@ def test_the_reward_is_1_for_the_gold_calls_alone(instances):
         assert info["scores"] == {"names_matched": names, "arguments_matched": arguments}
 
 
-def test_a_note_says_what_was_expected_and_found(instances):
+def test_a_note_has_the_expected_and_the_actual_calls(instances):
     *_, info = tried(instances["multiple_1"], say("nothing"))
     assert info["note"] == 'expected say({"text": "item 1"}), found say({"text": "nothing"})'
     *_, info = tried(instances["irrelevance_1"], say("x" * 1000))
@@ -108,7 +108,7 @@ def test_calls_in_any_format_are_read(instances):
         ),
     ],
 )
-def test_an_instance_that_is_not_such_a_problem_is_refused(data, complaint):
+def test_an_instance_of_another_kind_is_refused(data, complaint):
     instance = TaskInstance(id="i7", task="t", instruction="?", data=data)
     with pytest.raises(InvalidInstanceError, match=f"instance 'i7': {complaint}"):
         CallsEnvironment().reset(options={"instance": instance})
@@ -127,7 +127,7 @@ def searching(dialogues):
     return task, {i.skill: i for i in task.instances}
 
 
-def test_a_student_that_searches_is_told_of_the_tools_and_goes_on(searching):
+def test_a_student_that_searches_gets_the_tools_and_continues(searching):
     task, problems = searching
     environment = task.domain.make_environment()
     (first, *_), _ = environment.reset(options={"instance": problems["GetToday"]})

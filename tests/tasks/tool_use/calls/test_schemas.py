@@ -44,7 +44,7 @@ def test_a_call_has_to_have_the_arguments_that_the_tool_takes(arguments, complai
         ({"type": "array", "items": {"type": "x"}}, "items.type is 'x'"),
     ],
 )
-def test_a_type_that_nobody_knows_is_refused_naming_where(declared, complaint):
+def test_an_unknown_type_is_refused_with_its_place(declared, complaint):
     with pytest.raises(ValueError, match=complaint):
         json_schema(declared)
 

@@ -77,7 +77,7 @@ def test_right_tries_of_the_student_become_chat_records(task):
     assert silent[0].messages[-1].content == "None of the tools can do this."
 
 
-def test_what_the_student_calls_most_often_becomes_a_record(task):
+def test_the_students_most_frequent_calls_become_a_record(task):
     tries = Counter()
 
     def wavering(conversation):
@@ -115,7 +115,7 @@ def test_pairs_are_made_in_the_middle_of_a_dialogue_too(dialogues):
     assert roles["AddAlarm"] == [*["user", "assistant"] * 2, "tool"]
 
 
-def test_checks_know_what_the_student_knows_and_what_is_wrong(task):
+def test_checks_drop_known_and_wrong_records(task):
     records = list(generate(LLMEngine(Teacher(), task)))
     call = ToolCall(name="math.add", arguments={"a": 100, "b": 0.5})
     student = ScriptedPredictor(lambda conversation: as_calls_text([call]))

@@ -33,7 +33,7 @@ def test_a_conversation_with_tools_can_be_read_back(messages, tools):
     assert from_text(as_text(messages, tools)) == (messages, tools)
 
 
-def test_one_message_stands_as_it_is():
+def test_one_message_is_written_unchanged():
     assert as_text((Message(role="user", content="Hi."),), TOOLS[1:]) == (
         'Hi.\n\nTools:\n{"name": "c", "description": "", "parameters": {}}'
     )
@@ -48,5 +48,5 @@ def test_one_message_stands_as_it_is():
         'User: Hi.\nCall: {"arguments": {}}',
     ],
 )
-def test_what_cannot_be_read_is_no_problem(text):
+def test_text_that_cannot_be_read_is_not_a_problem(text):
     assert from_text(text) is None

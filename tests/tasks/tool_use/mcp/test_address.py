@@ -24,7 +24,7 @@ from dataenvgym.tasks.tool_use.mcp.address import require_mcp
         ({"url": "http://x", "timeout": 0.0}, "timeout is 0"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(options, said):
+def test_impossible_values_are_refused_by_name(options, said):
     with pytest.raises(ConfigurationError, match=said):
         McpServer(**options)
 

@@ -99,7 +99,7 @@ def test_sessions_are_used_from_many_threads_and_share_one(notes_url, sessions_w
     assert len(threads() - before) == 1
 
 
-def test_a_closed_session_says_so_and_another_can_be_opened(notes_url, sessions_with):
+def test_a_closed_session_raises_and_another_can_be_opened(notes_url, sessions_with):
     sessions = sessions_with(notes_url)
     session = sessions.open()
     sessions.close()

@@ -24,7 +24,7 @@ def test_blocks_of_text_follow_one_another():
     assert read_result(result(text("one"), text("two"))).content == "one\ntwo"
 
 
-def test_what_is_no_text_is_named():
+def test_content_that_is_not_text_is_named():
     read = read_result(
         result(
             types.ImageContent(type="image", data="QUJDREVG", mime_type="image/png"),
@@ -47,13 +47,13 @@ def test_what_is_no_text_is_named():
     ]
 
 
-def test_structured_content_is_read_where_there_is_no_other():
+def test_structured_content_is_read_if_there_is_no_other():
     assert read_result(result(structured_content={"a": [1]})).content == '{"a":[1]}'
     assert read_result(result(text("x"), structured_content={"a": 1})).content == "x"
     assert read_result(result()).content == ""
 
 
-def test_an_error_of_a_tool_is_told_as_one():
+def test_an_error_of_a_tool_is_marked_as_an_error():
     read = read_result(result(text("no such file"), is_error=True))
     assert (read.content, read.error) == ("no such file", "no such file")
     assert read_result(result(is_error=True)).error

@@ -43,7 +43,7 @@ def test_each_session_has_a_state_of_its_own(session, notes):
     assert notes.state == notes.initial()
 
 
-def test_what_a_tool_refuses_is_a_tool_error_with_its_message(session):
+def test_a_refused_call_is_a_tool_error_with_its_message(session):
     wire = session()
     assert wire.call("read", title="x") == ("Error: there is no note x", True)
     assert wire.call("read") == ("Error: read: argument 'title' is missing", True)
@@ -171,7 +171,7 @@ def test_a_second_handshake_in_a_session_does_not_reset_it(session):
     assert wire.call("read", title="first") == ("kept", False)
 
 
-def test_versions_of_the_protocol_without_sessions_are_told_to_open_one(wire, notes_url, by_client):
+def test_versions_of_the_protocol_without_sessions_are_refused(wire, notes_url, by_client):
     version = "2026-07-28"
     meta = {
         "io.modelcontextprotocol/protocolVersion": version,
@@ -209,7 +209,7 @@ def test_with_one_session_every_version_of_the_protocol_works(notes, by_client):
     assert versions == ["2025-11-25", "2026-07-28"]
 
 
-def test_a_flood_of_calls_is_refused_and_holds_up_nobody_else(session, slow_notes):
+def test_a_flood_of_calls_is_refused_and_does_not_delay_other_sessions(session, slow_notes):
     notes, url = slow_notes
     flooder, other = session(url), session(url)
     extra = 40
@@ -243,7 +243,7 @@ def test_a_client_that_leaves_during_a_call_harms_neither_its_state_nor_others(s
     assert leaver.call("read", title="first") == ("before leaving", False)
 
 
-def test_malformed_messages_are_refused_and_the_session_goes_on(session):
+def test_malformed_messages_are_refused_and_the_session_continues(session):
     wire = session()
     deep = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ' + b"[" * 100_000
     for content in (b"", b"{", b"[]", b"null", b"\xff", deep, b'{"jsonrpc": "1.0"}'):

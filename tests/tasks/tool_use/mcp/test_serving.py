@@ -77,7 +77,7 @@ def test_a_handshake_that_fails_keeps_no_session(session, wire, notes):
         assert session(url).call("read", title="first") == ("text of the first", False)
 
 
-def test_there_is_no_stream_to_hold_open_and_no_other_place(session, notes_url):
+def test_get_requests_and_other_paths_are_refused(session, notes_url):
     wire = session()
     headers = {"accept": "text/event-stream", "mcp-session-id": wire.session}
     refused = wire.http.get(notes_url, headers=headers)

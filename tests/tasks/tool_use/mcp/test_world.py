@@ -114,12 +114,12 @@ def test_names_of_arguments_are_checked_before_the_server_is_asked(conversation)
     assert world._session is None
 
 
-def test_an_unknown_tool_is_told_with_those_that_there_are(conversation):
+def test_an_unknown_tool_is_answered_with_the_known_ones(conversation):
     result = conversation().call(ToolCall(name="raed"))
     assert result.error == ("there is no tool 'raed'; the tools are: read, write, wait, fall_over")
 
 
-def test_what_a_tool_refuses_is_for_the_student(conversation):
+def test_the_message_of_a_refused_call_is_for_the_student(conversation):
     world = conversation()
     refused = world.call(ToolCall(name="read", arguments={"title": "x"}))
     assert refused.error == "Error: there is no note x"
@@ -180,7 +180,7 @@ def test_a_server_that_cannot_be_reached_is_refused_with_the_reason(server, said
         McpWorld(server)
 
 
-def test_the_key_is_sent_and_never_told(monkeypatch):
+def test_the_key_is_sent_and_never_shown(monkeypatch):
     monkeypatch.setenv("MCP_KEY", "key-9876-of-a-server")
     seen = []
 

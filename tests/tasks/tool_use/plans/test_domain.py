@@ -45,7 +45,7 @@ def test_the_student_reads_the_tools_the_form_and_the_request(task):
     assert user.content == problem.instruction
 
 
-def test_a_prompt_of_ones_own_has_the_tools_where_it_says(make_task):
+def test_your_own_prompt_has_the_tools_in_its_place(make_task):
     task = make_task(system_prompt="", template="Tools:\n{tools}\n\n{instruction}\nPlan:")
     (user,) = task.domain.prompt(task.instances[0])
     assert user.content.startswith("Tools:\nimage_captioning(image)")
@@ -150,7 +150,7 @@ def test_a_record_is_a_problem_of_its_own_if_it_has_a_plan(make_task):
     assert domain.problem_of_record(record.model_copy(update={"output": "No."})) is None
 
 
-def test_records_are_judged_by_the_training_split_or_by_what_no_plan_can_be(make_task):
+def test_records_are_judged_by_the_training_split_or_by_general_rules_of_plans(make_task):
     task = make_task()
     domain = task.domain
     known = task.on("train").instances[0].instruction
@@ -178,7 +178,7 @@ def test_records_are_judged_by_the_training_split_or_by_what_no_plan_can_be(make
     assert domain.judge_record(TextDatum(text="x")) is None
 
 
-def test_problems_without_a_plan_cannot_be_put(make_task):
+def test_problems_without_a_plan_are_refused(make_task):
     domain = make_task().domain
     for problem in (
         TaskInstance(id="a", task="plans", instruction="?"),

@@ -79,7 +79,7 @@ def test_only_keyword_arguments_count():
     )
 
 
-def test_calls_of_builtins_and_own_functions_are_no_steps_unless_they_are_tools():
+def test_calls_of_builtins_and_own_functions_are_not_steps_unless_they_are_tools():
     code = (
         "def f():\n    return 1\nprint(f())\ny = len('a')\nx = made_up(a=1)\nz = count(objects=x)"
     )
@@ -112,7 +112,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_what_a_form_writes_it_reads_back(form, value):
+def test_a_form_reads_back_its_own_plans(form, value):
     plan = (Step("f", {}), Step("text_generation", {"text": value, "n": 1}))
     written = form.write(plan)
     assert form.read(written).plan == plan

@@ -113,7 +113,7 @@ def test_alternatives_are_read_for_the_best_match_only(tmp_path):
             one(tmp_path, {"alt_plans_str": text}, best_match=True)
 
 
-def test_validation_is_what_is_verified_and_not_filtered(make_task):
+def test_validation_is_the_verified_problems_without_the_filtered_ones(make_task):
     task = make_task()
     ids = {split: [int(i.id) for i in task.on(split).instances] for split in task.splits}
     assert ids["validation"] == [*range(12)]
@@ -122,7 +122,7 @@ def test_validation_is_what_is_verified_and_not_filtered(make_task):
     assert task.on("validation").share() is None
 
 
-def test_a_limit_is_a_sample_of_what_is_left_of_validation(make_task):
+def test_a_limit_samples_the_remaining_validation_problems(make_task):
     task = make_task(limit=5)
     assert all(int(i.id) < 12 for i in task.instances)
     assert task.share() == "5 of 12 problems (limit is 5)"
@@ -159,7 +159,7 @@ def test_one_file_is_divided_and_can_be_taken_whole(make_task, files):
         },
     ],
 )
-def test_the_tool_list_is_a_list_or_what_ms_has(tmp_path, content):
+def test_the_tool_list_is_a_list_or_the_metadata_of_ms(tmp_path, content):
     path = tmp_path / "tools.json"
     path.write_text(json.dumps(content))
     task = PlansTask(str(tmp_path / "rows.jsonl"), path)

@@ -42,7 +42,7 @@ def test_a_folder_without_domains_is_refused(package, monkeypatch, tmp_path):
         load_package("telecom")
 
 
-def test_without_any_folder_the_one_beside_the_sources_is_expected(package):
+def test_by_default_the_folder_next_to_the_sources_is_expected(package):
     with pytest.raises(ConfigurationError, match=r"nowhere.*no folder tau2/domains"):
         load_package("telecom")
 

@@ -66,7 +66,7 @@ def test_a_user_without_tools_has_the_other_guidelines():
     assert user.seen[0][0].tools == ()
 
 
-def test_the_gold_calls_of_both_seats_earn_the_reward_and_one_that_fails_is_passed_over():
+def test_the_gold_calls_of_both_seats_earn_the_reward_and_a_failing_one_is_ignored():
     environment, *_ = begun("roaming", "No signal!", say(TOGGLE), "Done.", "Thanks ###STOP###")
     environment.step("Please turn data on.")
     environment.step(say(ALLOW))
@@ -88,7 +88,7 @@ def test_every_stop_token_ends_the_conversation(stop):
     ("words", "reward"),
     [("It is ANN. It costs 1,000.", 1.0), ("It is Ann, for 5.", 0.0), ("Nobody.", 0.0)],
 )
-def test_what_was_communicated_is_a_substring_as_tau2_has_it(words, reward):
+def test_communicated_information_is_a_substring_as_in_tau2(words, reward):
     environment, *_ = begun("said", "Who owns L1?", "###STOP###")
     _, got, *_, info = environment.step(words)
     assert (got, info["scores"]["said"], info["scores"]["state"]) == (reward, reward, 1.0)
@@ -239,9 +239,7 @@ def test_ids_of_a_split_that_are_not_in_the_file_are_mentioned(data, caplog):
         ({"initial_state": {"weather": "rain"}}, r"initial_state.weather"),
     ],
 )
-def test_a_task_with_what_is_not_known_is_refused_naming_file_task_and_field(
-    data, change, complaint
-):
+def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, change, complaint):
     file = data / "tau2" / "domains" / "telecom" / "tasks.json"
     tasks = json.loads(file.read_text())
     tasks[0].update(change)
@@ -261,7 +259,7 @@ def test_a_task_with_what_is_not_known_is_refused_naming_file_task_and_field(
         ),
     ],
 )  # fmt: skip
-def test_a_task_with_a_tool_or_an_assertion_that_there_is_not_is_refused(data, change, complaint):
+def test_a_task_with_an_unknown_tool_or_assertion_is_refused(data, change, complaint):
     file = data / "tau2" / "domains" / "telecom" / "tasks.json"
     tasks = json.loads(file.read_text())
     tasks[0]["evaluation_criteria"] = change

@@ -98,7 +98,7 @@ def test_a_state_that_was_kept_is_not_changed_by_later_calls(world):
     assert lines(world.state)["L1"]["roams"]
 
 
-def test_a_task_says_what_it_begins_with(world):
+def test_a_task_defines_its_initial_state(world):
     changes = {
         "initial_state": {
             "initialization_data": {"user_data": {"data_on": True}},
