@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import shutil
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +24,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # interrupt one would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+gc.disable()  # until the tests are collected
+
+
+def pytest_collection_finish() -> None:
+    """Keep modules and tests, which stay to the end, out of all garbage collections."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,11 +48,11 @@ def _modules_of_the_test_are_forgotten(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
     """A module that a test wrote and imported is gone after it: the next test may have another."""
-    before = set(sys.modules)
+    last = sys.modules[next(reversed(sys.modules))]
     yield
     folder = str(tmp_path_factory.getbasetemp())
-    modules = ((name, sys.modules[name]) for name in sys.modules.keys() - before)
-    written = [n for n, m in modules if str(getattr(m, "__file__", None)).startswith(folder)]
+    later = takewhile(lambda module: module[1] is not last, reversed(sys.modules.items()))
+    written = [n for n, m in later if str(getattr(m, "__file__", None)).startswith(folder)]
     for name in written:
         del sys.modules[name]
     if written:  # the caches hold all installed packages: to fill them anew takes time
