@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import os
@@ -14,7 +15,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -57,6 +58,29 @@ def _modules_of_the_test_are_forgotten(
         del sys.modules[name]
     if written:  # the caches hold all installed packages: to fill them anew takes time
         importlib.invalidate_caches()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_curve_is_drawn_once() -> Iterator[None]:
+    """Draw the same scores once a session: the same scores make the same bytes, see test_plots.
+
+    Drawing `curve.png` takes longer than the rest of a small run.
+    """
+    from dataenvgym.episodes import plots
+
+    drawn: dict[tuple[str, str], bytes] = {}
+
+    @functools.wraps(draw := plots.curve_bytes)
+    def curve_bytes(summary: Any, *, categories: Any = None) -> bytes:
+        scores = summary.model_dump_json(exclude={"iterations": {"__all__": {"seconds"}}})
+        key = (scores, repr(categories))
+        if key not in drawn:
+            drawn[key] = draw(summary, categories=categories)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "curve_bytes", curve_bytes)
+        yield
 
 
 CHAT_TEMPLATE = (
