@@ -13,6 +13,9 @@ INSTALL := apt() { RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive timeout 300 apt-get
   debian() { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
     { install $$1 || { apt update && install $$1; }; } >/dev/null 2>&1; };
 ARGS ?=
+# Without bytecode on disk, each process that a test starts would compile the package again, and each
+# run of pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-external external-llamafactory external-vllm \
   lint format dist \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import importlib
 import os
 import shutil
@@ -11,8 +13,9 @@ import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -22,6 +25,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # interrupt one would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+gc.disable()  # until the tests are collected
+
+
+def pytest_collection_finish() -> None:
+    """Keep modules and tests, which stay to the end, out of all garbage collections."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,15 +49,38 @@ def _modules_of_the_test_are_forgotten(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
     """A module that a test wrote and imported is gone after it: the next test may have another."""
-    before = set(sys.modules)
+    last = sys.modules[next(reversed(sys.modules))]
     yield
     folder = str(tmp_path_factory.getbasetemp())
-    modules = ((name, sys.modules[name]) for name in sys.modules.keys() - before)
-    written = [n for n, m in modules if str(getattr(m, "__file__", None)).startswith(folder)]
+    later = takewhile(lambda module: module[1] is not last, reversed(sys.modules.items()))
+    written = [n for n, m in later if str(getattr(m, "__file__", None)).startswith(folder)]
     for name in written:
         del sys.modules[name]
     if written:  # the caches hold all installed packages: to fill them anew takes time
         importlib.invalidate_caches()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_curve_is_drawn_once() -> Iterator[None]:
+    """Draw the same scores once a session: the same scores make the same bytes, see test_plots.
+
+    Drawing `curve.png` takes longer than the rest of a small run.
+    """
+    from dataenvgym.episodes import plots
+
+    drawn: dict[tuple[str, str], bytes] = {}
+
+    @functools.wraps(draw := plots.curve_bytes)
+    def curve_bytes(summary: Any, *, categories: Any = None) -> bytes:
+        scores = summary.model_dump_json(exclude={"iterations": {"__all__": {"seconds"}}})
+        key = (scores, repr(categories))
+        if key not in drawn:
+            drawn[key] = draw(summary, categories=categories)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "curve_bytes", curve_bytes)
+        yield
 
 
 CHAT_TEMPLATE = (

@@ -13,7 +13,8 @@ from omegaconf import OmegaConf
 
 from dataenvgym.cli.listing import first_comment
 from dataenvgym.config import compose, composition
-from dataenvgym.config.composition import default_options, options_by_group
+from dataenvgym.config.bases import read_with_bases
+from dataenvgym.config.composition import default_options, files_by_group, options_by_group
 from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.llama_factory import TrainingConfig
@@ -240,14 +241,13 @@ def test_numbers_that_no_file_could_hold_are_refused_by_their_key():
         composition.overlay(compose(), ["seed=10000000000000000000000"])
 
 
-@pytest.mark.parametrize("task", [t for t in options_by_group()["task"] if t != "custom"])
-def test_seconds_of_a_run_may_be_a_fraction(task, monkeypatch):
-    monkeypatch.setenv("DATAENVGYM_DATA", "data")
-    sources = GIVEN.get(f"task={task}", [])
-    config = compose([f"task={task}", *sources])
-    if "limits" in config.task:
-        config = compose([f"task={task}", *sources, "task.limits.seconds=1.5"])
-        assert config.task.limits.seconds == 1.5
+def test_seconds_of_a_run_may_be_a_fraction():
+    files = files_by_group()["task"]
+    limits = {name: read_with_bases(name, files).get("limits") for name in files}
+    seconds = {name: limit["seconds"] for name, limit in limits.items() if limit}
+    assert "pocket_code" in seconds
+    assert {name: type(value) for name, value in seconds.items()} == dict.fromkeys(seconds, float)
+    assert compose(["task=pocket_code", "task.limits.seconds=1.5"]).task.limits.seconds == 1.5
 
 
 def test_threads_that_compose_the_same_choice_get_whole_configurations():

@@ -117,7 +117,9 @@ def test_a_reply_that_is_cut_off_says_so(predictor: InProcessPredictor) -> None:
     assert any(isinstance(reply, Reply) and reply.finish_reason == "stop" for reply in longer)
 
 
-def test_a_prompt_that_is_too_long_is_known_without_an_answer(predictor: InProcessPredictor) -> None:
+def test_a_prompt_that_is_too_long_is_known_without_an_answer(
+    predictor: InProcessPredictor,
+) -> None:
     long, short = ((Message(role="user", content="x" * n),) for n in (200, 20))
     refused, accepted = predictor.refusals([long, short])
     assert refused is not None
