@@ -169,9 +169,9 @@ class OwnServer(VllmServer):
                 )
             except OSError as error:
                 raise ConfigurationError(
-                    f"the vLLM server cannot be started, {arguments[0]!r} is not a program: {error}. "
-                    "Set predictor.command, or leave it out and run `dataenvgym external install "
-                    "vllm`"
+                    f"the vLLM server cannot be started, {arguments[0]!r} is not a program: "
+                    f"{error}. Set predictor.command, or leave it out and run "
+                    "`dataenvgym external install vllm`"
                 ) from error
         running = RunningServer(process.pid, created_at(process.pid), port)
         self._lease.record(running)
