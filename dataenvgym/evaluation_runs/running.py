@@ -118,9 +118,7 @@ def run_evaluation(
     if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
         settings.former = fingerprint(student.former)
     metrics = parse_metrics(settings.metrics, samples)
-    sign = "" if "sampling" in config.task else "+"
-    check_samples(task, samples, sign=sign)
-    _refuse_seed(task, asked, sign)
+    _check_sampling(task, samples, asked, sign="" if "sampling" in config.task else "+")
     directory = evaluation_directory(config, settings)
     if not fresh:
         EVALUATIONS.check(directory, settings)
@@ -220,8 +218,11 @@ def _draw_if_greedy(config: DictConfig, overrides: Sequence[str]) -> None:
         OmegaConf.update(config, key, float(config.sample_temperature))
 
 
-def _refuse_seed(task: TaskInterface, overrides: Sequence[str], sign: str) -> None:
-    """Refuse a seed that would change nothing where samples are drawn."""
+def _check_sampling(
+    task: TaskInterface, samples: int, overrides: Sequence[str], *, sign: str
+) -> None:
+    """Refuse samples that would be equal, and a seed that would change nothing."""
+    check_samples(task, samples, sign=sign)
     if task_of(task).sampling.temperature == 0.0:
         return
     for override in parse_overrides(overrides):

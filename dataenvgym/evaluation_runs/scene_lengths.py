@@ -1,4 +1,4 @@
-"""Whether scenes fit into a student's context, before any of them is played."""
+"""Check that scenes fit into a student's context before any of them is played."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LONGER = (
 def refuse_long_scenes(
     task: Task, predictor: PredictorInterface, instances: Sequence[TaskInstance]
 ) -> None:
-    """Refuse a student whose context has no room for how a scene begins.
+    """Refuse a student whose context has no room for the beginning of a scene.
 
-    Only a predictor with `refusals(conversations)` can say so; nobody is asked.
+    Only a predictor with `refusals(conversations)` can be checked. No model is asked.
 
     Raises:
         ConfigurationError: naming the reason, and what to choose instead.
@@ -41,7 +41,7 @@ def refuse_long_scenes(
 
 
 def _beginnings(task: Task, instances: Sequence[TaskInstance]) -> Sequence[Conversation]:
-    """What the student would be asked first, with a stand-in for every other speaker."""
+    """The student's first conversation in each scene; a stand-in answers for other speakers."""
     task, listener = copy.copy(task), _Listener()
     task.others = {who: _Stand() for who in task.others}
     with suppress(_Heard):
@@ -50,7 +50,7 @@ def _beginnings(task: Task, instances: Sequence[TaskInstance]) -> Sequence[Conve
 
 
 class _Heard(BaseException):
-    """The beginnings are known. Not an `Exception`: no code on the way takes it for a failure."""
+    """Ends the rollout once the beginnings are known; not an `Exception`, so nothing handles it."""
 
 
 class _Listener:

@@ -27,16 +27,16 @@ def checked_scores(scores: Any, where: str) -> dict[str, float]:
         return {}
     if not isinstance(scores, Mapping):
         raise EvaluationError(
-            f"{where} gave the scores {scores!r}, expected a mapping from names to numbers"
+            f"{where} returned the scores {scores!r}, expected a mapping from names to numbers"
         )
     for name, value in scores.items():
         if not isinstance(name, str) or not name or not name.isprintable():
             raise EvaluationError(
-                f"{where} gave a score the name {name!r}, expected printable text"
+                f"{where} returned a score named {name!r}, expected printable text"
             )
         if not isinstance(value, Real) or not math.isfinite(value):
             raise EvaluationError(
-                f"{where} gave the score {name!r} as {value!r}, expected a finite number; leave "
-                "out what cannot be known"
+                f"{where} returned the score {name!r} as {value!r}, expected a finite number; "
+                "leave out what cannot be known"
             )
     return {name: float(value) for name, value in scores.items()}

@@ -36,7 +36,7 @@ class Speaker:
             return self._failure(error, rollout)
         if not isinstance(future, Future):
             raise PredictionError(
-                f"{self._title}.submit gave {future!r}, expected a concurrent.futures.Future"
+                f"{self._title}.submit returned {future!r}, expected a concurrent.futures.Future"
             )
         return future
 
@@ -74,7 +74,7 @@ class Speaker:
             )
         if len(replies) != len(chunk):
             raise PredictionError(
-                f"{self._title}.predict gave {len(replies)} replies to {len(chunk)} "
+                f"{self._title}.predict returned {len(replies)} replies to {len(chunk)} "
                 "conversations, expected one Reply or Failure for each"
             )
         return [self._checked(reply, "predict") for reply in replies]
@@ -95,7 +95,7 @@ class Speaker:
         """Check that the result of the predictor's `method` is a reply or a failure."""
         if not isinstance(reply, Reply | Failure):
             raise PredictionError(
-                f"{self._title}.{method} gave {reply!r}, expected a Reply or a Failure"
+                f"{self._title}.{method} returned {reply!r}, expected a Reply or a Failure"
             )
         if isinstance(reply, Failure) and self.name != STUDENT:
             return Failure(reason=f"{self.name}: {reply.reason}", outage=reply.outage)

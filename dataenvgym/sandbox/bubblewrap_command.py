@@ -91,7 +91,7 @@ def cannot_start(complaint: str) -> ConfigurationError:
 
 _OTHERWISE = (
     "or choose backend='unsafe_local' (in the configuration: task.sandbox=unsafe_local), which "
-    "protects from nothing, for code that you trust"
+    "gives no protection, for code that you trust"
 )
 
 

@@ -135,7 +135,7 @@ class _Comparison:
         return self.compare(one.right, other.right) or (False if constants else None)
 
     def _with_group(self, one: Reading, other: Reading) -> bool | None:
-        """A group and another reading, which only a group of one, or of equal items, may equal."""
+        """A group and a reading that is not one; only a group of one can equal its single item."""
         group, single = (one, other) if isinstance(one, Group) else (other, one)
         if not isinstance(group, Group) or group.left in (SEQUENCE, UNION):
             return None if isinstance(group, Group) and group.left == UNION else False

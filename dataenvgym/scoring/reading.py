@@ -62,7 +62,7 @@ def read(text: str) -> Reading:
 
 
 def read_list(text: str) -> Group | None:
-    """`12,345` as the list of 12 and 345, if the other answer is a list; else None."""
+    """`12,345` as the list of 12 and 345, for use when the other answer is a list; else None."""
     if not is_grouped(text) or ",0" in text:
         return None
     return Group(LIST, LIST, tuple(read(item) for item in text.split(",")))

@@ -125,7 +125,7 @@ class AdaptedTask(Task):
         raise ConfigurationError(
             f"{type(self.inner).__name__} has no splits (no method `on`), so its {split} split "
             "cannot be used: give it one, as dataenvgym.tasks.Task has, or choose a strategy that "
-            "does without (an engine that takes records from a file: path=...)"
+            "does not need it (an engine that takes records from a file: path=...)"
         )
 
     def whole(self) -> Task:  # type: ignore[override]
@@ -255,6 +255,6 @@ def needed(task: TaskInterface, name: str, purpose: str) -> Any:
     if (found := getattr(task, name, None)) is None:
         raise ConfigurationError(
             f"{type(task).__name__} has no `{name}`, {purpose}: give it one, as "
-            "dataenvgym.tasks.Task has, or choose a strategy that does without"
+            "dataenvgym.tasks.Task has, or choose a strategy that does not need it"
         )
     return found

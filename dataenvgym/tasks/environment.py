@@ -199,7 +199,9 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             response = yield from self._asks_of(response, "respond")
         outcome = _checked_outcome(self, response)
         if not math.isfinite(outcome.reward):
-            raise ValueError(f"respond() gave the reward {outcome.reward}, expected a finite one")
+            raise ValueError(
+                f"respond() returned the reward {outcome.reward}, expected a finite one"
+            )
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
         self._conversation = (*said, *outcome.messages)
         self._turns += 1
@@ -253,7 +255,7 @@ def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
         )
     reward: Any = outcome.reward
     if type(reward) is not float and not isinstance(reward, Real):
-        raise EvaluationError(f"{name}.respond() gave the reward {reward!r}, expected a number")
+        raise EvaluationError(f"{name}.respond() returned the reward {reward!r}, expected a number")
     _checked_messages(environment, "respond", outcome.messages)
     return outcome
 
@@ -272,6 +274,6 @@ def _checked_messages(environment: TaskEnvironment, method: str, messages: Any) 
         else:
             return tuple(messages)
     raise EvaluationError(
-        f"{type(environment).__name__}.{method}() gave {messages!r}, expected a tuple of "
+        f"{type(environment).__name__}.{method}() returned {messages!r}, expected a tuple of "
         "dataenvgym.records.Message"
     )

@@ -285,7 +285,9 @@ def test_a_running_server_that_reads_no_calls_is_refused_for_native_tools(
     predictor: VllmPredictor, make: Callable[..., VllmPredictor], asked: list[Conversation]
 ) -> None:
     attached = make(base_url=predictor.server.base_url, tool_format="native")
-    with pytest.raises(ConfigurationError, match=r"reads no calls, as predictor\.tool_format"):
+    with pytest.raises(
+        ConfigurationError, match=r"does not parse tool calls, which predictor\.tool_format"
+    ):
         attached.predict(asked[:1], GREEDY)
 
 

@@ -186,7 +186,7 @@ def test_another_speaker_that_cannot_work_at_all_says_so_to_the_caller(make, mak
 
 @both_modes
 def test_a_speaker_that_breaks_its_contract_is_named(make):
-    with pytest.raises(PredictionError, match=r"user: Predictor.predict gave None, expected a"):
+    with pytest.raises(PredictionError, match=r"user: Predictor.predict returned None, expected a"):
         interviewed(make, answer=lambda conversation: None)
 
 

@@ -162,7 +162,7 @@ def forgets(self, *arguments):
 
 def test_the_return_value_of_a_generator_is_checked_like_any_result():
     others = {"user": SHOUT}
-    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) gave None"):
+    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) returned None"):
         type("Odd", (Talk,), {"begin": forgets})(INSTANCES, others=others).reset()
     environment = type("Odd", (Talk,), {"respond": forgets})(INSTANCES, others=others)
     environment.reset()

@@ -177,8 +177,11 @@ def test_shared_memory_is_refused_with_a_way_out():
     [
         (None, r"Odd.respond\(\) returned None, expected an Outcome: return Outcome\(reward="),
         (True, r"Odd.respond\(\) returned True, expected an Outcome"),
-        (Outcome(reward="1"), r"Odd.respond\(\) gave the reward '1', expected a number"),
-        (Outcome(messages=("Nein.",)), r"Odd.respond\(\) gave \('Nein.',\), expected a tuple of"),
+        (Outcome(reward="1"), r"Odd.respond\(\) returned the reward '1', expected a number"),
+        (
+            Outcome(messages=("Nein.",)),
+            r"Odd.respond\(\) returned \('Nein.',\), expected a tuple of",
+        ),
     ],
 )
 def test_invalid_return_values_of_respond_are_named(outcome, expected):
@@ -198,7 +201,7 @@ def test_invalid_return_values_of_begin_are_named(begun):
         def begin(self, instance):
             return begun
 
-    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) gave .* expected a tuple of"):
+    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) returned .* expected a tuple of"):
         Odd(INSTANCES).reset()
 
 
@@ -239,7 +242,7 @@ def test_named_scores_are_in_info():
 def test_scores_that_are_not_finite_numbers_are_refused_by_name(scores, message):
     environment = Scoring(INSTANCES, scores)
     environment.reset(seed=0)
-    with pytest.raises(EvaluationError, match=rf"Scoring.respond\(\) gave .*{message}"):
+    with pytest.raises(EvaluationError, match=rf"Scoring.respond\(\) returned .*{message}"):
         environment.step("a")
 
 

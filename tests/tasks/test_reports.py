@@ -135,5 +135,5 @@ def test_corpus_scores_are_among_the_named_ones_overall_and_by_skill():
 
 @pytest.mark.parametrize("value", [float("nan"), "high"])
 def test_a_corpus_score_that_is_not_a_finite_number_is_refused(value):
-    with pytest.raises(EvaluationError, match=r"corpus_scores\(\) gave the score 'f1' as"):
+    with pytest.raises(EvaluationError, match=r"corpus_scores\(\) returned the score 'f1' as"):
         report_on("t", [completed(1.0)], lambda completed: {"f1": value})

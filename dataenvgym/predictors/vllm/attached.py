@@ -121,9 +121,10 @@ class AttachedServer(VllmServer):
         reply = self._client.submit(asked, one, model=self.model).result()
         if isinstance(reply, Failure) and "tool-call-parser" in reply.reason:
             raise ConfigurationError(
-                f"the server at {self.base_url} reads no calls, as predictor.tool_format=native "
-                "wants: start it with --enable-auto-tool-choice --tool-call-parser hermes (or "
-                f"what fits the student), or set a format that is text ({reply.reason})"
+                f"the server at {self.base_url} does not parse tool calls, which "
+                "predictor.tool_format=native requires: start it with --enable-auto-tool-choice "
+                "--tool-call-parser hermes (or the parser for the student), or set a format that "
+                f"is text ({reply.reason})"
             )
 
     def _explain_refusal(self, error: ServerError, rank: int) -> None:

@@ -38,8 +38,8 @@ class CodeEnvironment(TaskEnvironment):
     exception from `step` means that the sandbox failed, never that the code did.
 
     Args:
-        sandbox: where the code runs: a shared sandbox, or the name of a backend; the environment
-            then opens a sandbox of its own, which `close` closes.
+        sandbox: where the code runs: a shared sandbox, or a backend; in that case the environment
+            opens a sandbox of its own, which `close` closes.
         limits: for each run. Each stdin test is a run; all other tests of a problem share one. But
             `seconds` is for each test (see `judge`).
         max_turns: how often the student may try.

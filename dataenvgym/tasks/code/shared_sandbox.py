@@ -57,7 +57,7 @@ class SharedSandbox:
             self._forget()
         with self._lock:
             if self._closed:
-                raise SandboxError("the task's sandbox is closed: make the task anew")
+                raise SandboxError("the task's sandbox is closed: make a new task")
             if self._box is None:
                 self._box = open_sandbox(self.backend, workers=self.workers, **self.options)
                 self._end = weakref.finalize(self, _close, self._box, self._owner)

@@ -126,7 +126,7 @@ def by_id(entries: Iterable[tuple[str, P]], *, field: str = "id") -> dict[str, P
     found: dict[str, P] = {}
     for place, profile in entries:
         if profile.id in found:
-            raise InvalidInstanceError(f"{place}, field {field!r}: {profile.id!r} is there twice")
+            raise InvalidInstanceError(f"{place}, field {field!r}: {profile.id!r} occurs twice")
         found[profile.id] = profile
     return found
 

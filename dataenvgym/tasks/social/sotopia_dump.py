@@ -42,8 +42,8 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
 
     Raises:
         InvalidInstanceError: if an entry cannot be used, naming file or key, and field; or if
-            InvalidInstanceError: if an entry cannot be used, naming file or key, and field; or if
-                there are no characters.
+            there are no characters.
+        BrokenFileError: if a file is not JSON.
         StoreError: if the server cannot be reached.
     """
     entries: _Entries

@@ -75,7 +75,7 @@ def _evaluated(
     holds = components[name](problem, ending) if name in components else None
     if not isinstance(holds, bool):
         raise EvaluationError(
-            f"component {name!r} of the basis was not evaluated (it came to {holds!r}): give the "
+            f"component {name!r} of the basis was not evaluated (its value is {holds!r}): give the "
             "problem what it needs, or take it out of the basis"
         )
     return holds

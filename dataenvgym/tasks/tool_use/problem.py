@@ -115,7 +115,7 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     if not world.shows_state and ("state" in problem.basis or problem.state):
         field = "basis" if "state" in problem.basis else "state"
         raise ValueError(
-            f"field {field}: the state of world {world.name!r} is behind the tools of its server, "
+            f"field {field}: the state of world {world.name!r} is known only to its server, "
             "and cannot be set or compared: leave `state` empty, and take basis from assertions, "
             "said and calls"
         )

@@ -16,7 +16,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         r"No space left on device|Disk quota exceeded|os error 28",
         "the disk is full",
-        "make room, then start the same command again",
+        "free disk space, then start the same command again",
     ),
     (
         r"CUDA out of memory|OutOfMemoryError|DefaultCPUAllocator: can't allocate memory"
@@ -57,4 +57,4 @@ def _cause(code: int, words: str) -> tuple[str, str]:
         return f"it was ended by {name}", "start the same command again to continue"
     errors = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", words, re.MULTILINE)
     what = f"it ended with exit code {code}" + (f" ({errors[-1][:300]})" if errors else "")
-    return what, "put right what the log says, then start the same command again"
+    return what, "fix the error in the log, then start the same command again"

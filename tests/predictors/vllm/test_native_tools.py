@@ -55,7 +55,9 @@ def test_a_parser_without_calls_to_read_is_refused(make):
 def test_a_running_server_that_reads_no_calls_is_refused(make, stand_in, student):
     variables = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
     with stand_in.runs("--model", student, **variables) as url:
-        refused = pytest.raises(ConfigurationError, match=r"reads no calls.*format that is text")
+        refused = pytest.raises(
+            ConfigurationError, match=r"does not parse tool calls.*format that is text"
+        )
         with refused:
             make(base_url=url, tool_format="native").connect()
         make(base_url=url, tool_format="hermes").connect()

@@ -131,7 +131,7 @@ def test_rows_without_tests_are_left_out_and_counted(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"input_output": "{"}, "field 'input_output': no JSON"),
+        ({"input_output": "{"}, "field 'input_output': not JSON"),
         ({"input_output": "[1]"}, r"field 'input_output': found str '\[1\]', expected a JSON obj"),
         ({"input_output": '{"inputs": [1], "outputs": []}'}, "of the same length"),
         ({"input_output": '{"inputs": null, "outputs": null}'}, "of the same length"),
@@ -203,7 +203,7 @@ class Boom:
     [
         (packed(Boom()), "it names builtins.print"),
         (packed([1, 2]), "a pickle of list, expected a text"),
-        (packed("[1,"), "no JSON"),
+        (packed("[1,"), "not JSON"),
         (base64.b64encode(zlib.compress(b"garbage")).decode(), "unpacked|not a pickle"),
         (base64.b64encode(b"garbage").decode(), "cannot be unpacked"),
         ("no base64 at all!", "cannot be unpacked"),

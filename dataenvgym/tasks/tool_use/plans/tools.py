@@ -67,7 +67,7 @@ def _tools_of(content: Any, where: str) -> tuple[PlanTool, ...]:
     tools = [_tool(tool, where, f"tool {i}") for i, tool in enumerate(content, start=1)]
     names = [tool.name for tool in tools]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigurationError(f"{where}: the tool {twice!r} is there twice, expected it once")
+        raise ConfigurationError(f"{where}: the tool {twice!r} occurs twice, expected it once")
     return tuple(tools)
 
 

@@ -133,7 +133,10 @@ def test_a_server_that_fails_is_charged_to_the_environment(task_with, notes):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"basis": ["state"]}, "field basis: the state of world 'mine' is behind the tools"),
+        (
+            {"basis": ["state"]},
+            "field basis: the state of world 'mine' is known only to its server",
+        ),
         ({"basis": ["calls", "state"]}, "field basis"),
         ({"state": {"now": "2026-01-01T00:00"}}, "field state"),
         ({"gold": [{"name": "wirte"}]}, "no tool 'wirte'. Did you mean 'write'"),

@@ -176,7 +176,7 @@ def test_the_tool_list_is_a_list_or_the_metadata_of_ms(tmp_path, content):
         ("[]", "with at least one"),
         ("[3]", "tool 1: found 3, expected an object"),
         ('[{"args": []}]', "tool 1, field 'name': found None"),
-        ('[{"name": "a b"}, {"name": "a_b"}]', "the tool 'a_b' is there twice"),
+        ('[{"name": "a b"}, {"name": "a_b"}]', "the tool 'a_b' occurs twice"),
         ('[{"name": "a", "args": [1]}]', "a, field 'args': found .1., expected a list of names"),
         ('{"a": {"input": {"arg_name": 2}}}', "a, field 'input.arg_name': found 2"),
         ('[{"name": "a", "description": 2}]', "a, field 'description': found 2, expected text"),
