@@ -26,8 +26,10 @@ from dataenvgym.records import (
     Message,
     Provenance,
     SupervisedDatum,
+    TaskInstance,
     Tool,
 )
+from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.adapted import task_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.lessons import chat_record
@@ -114,7 +116,9 @@ class PocketFamily(ABC, Generic[ProblemT]):
     def holds(self, exercise: Exercise, output: str) -> bool:
         """Whether `output` is right as the first message, as far as we know without running it."""
 
-    def fields(self, problem: ProblemT, rng: np.random.Generator) -> Mapping[str, Any]:
+    def fields(
+        self, problem: ProblemT, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
         """The fields of the problem's instance, except its question."""
         return {"answer": problem.answer, "category": problem.skill.category}
 
@@ -154,7 +158,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
         """A random problem for a `ProceduralSource`."""
         problem = self.pose(skill, split, rng)
         question = problem.worded(self._any_phrasing(skill, rng))
-        return question, partial(self.fields, problem, rng)
+        return question, partial(self.fields, problem, question, rng)
 
     def source(
         self, *, n_train: int, n_validation: int, n_test: int, seed: int
@@ -172,6 +176,18 @@ class PocketFamily(ABC, Generic[ProblemT]):
         """The exercise of a question in plain words, or None if it is not recognized."""
         found = self.find(question)
         return None if found is None else self._exercise(*found)
+
+    def instance(self, question: str, *, id: str = "record") -> TaskInstance | None:
+        """The instance that a question in plain words puts, or None if it is none."""
+        if (found := self.find(question)) is None:
+            return None
+        return TaskInstance(
+            id=id,
+            task=self.name,
+            instruction=question,
+            skill=found[0].skill.name,
+            **self.fields(found[0], question, derive_rng(0, self.name)),
+        )
 
     def reworded(self, exercise: Exercise, phrasing: str) -> Exercise:
         """The same exercise (one in plain words) in another phrasing of its skill."""

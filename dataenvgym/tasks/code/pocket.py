@@ -165,8 +165,11 @@ class PocketCode(PocketFamily[PocketCodeProblem]):
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
 
-    def fields(self, problem: PocketCodeProblem, rng: np.random.Generator) -> Mapping[str, Any]:
-        return {**super().fields(problem, rng), "data": _judged_by(problem, rng).data()}
+    def fields(
+        self, problem: PocketCodeProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        data = _judged_by(problem, rng).data()
+        return {**super().fields(problem, question, rng), "data": data}
 
 
 POCKET_CODE = PocketCode()

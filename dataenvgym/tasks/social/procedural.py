@@ -9,8 +9,7 @@ Training, validation and test never share operands: things, places, people and d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -29,7 +28,6 @@ from dataenvgym.tasks.social.procedural_skills import POOLS, SKILLS, STUDENT, Pr
 from dataenvgym.tasks.social.strategies import Strategies
 from dataenvgym.tasks.social.turns import Rules
 from dataenvgym.tasks.social.views import introduction
-from dataenvgym.tasks.source import Split
 
 _NAMES = tuple(
     f"{name} {name}" for names in dict.fromkeys(POOLS.values()) for name in (*names, STUDENT)
@@ -61,15 +59,9 @@ class ProceduralScenes(OperandFamily[ProceduralProblem]):
     def problem(self, skill: str, operands: Operands) -> ProceduralProblem:
         return ProceduralProblem(SKILLS[skill], operands)
 
-    def draw_instance(
-        self, skill: str, split: Split, rng: np.random.Generator
-    ) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-        problem = self.pose(skill, split, rng)
-        question = problem.worded(self._any_phrasing(skill, rng))
-        return question, partial(self.instance_fields, problem, question)
-
-    def instance_fields(self, problem: ProceduralProblem, question: str) -> Mapping[str, Any]:
-        """The fields of a question's instance, except the question."""
+    def fields(
+        self, problem: ProceduralProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
         data = problem.problem(question, terse=self.terse)
         if not self.is_scripted:
             data = data.model_copy(update={"partner": MODEL})

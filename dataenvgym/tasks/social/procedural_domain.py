@@ -54,9 +54,7 @@ class ProceduralDomain(SocialDomain):
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The scene of the family that a conversation begins with, or None."""
         prompt = record.conversation if isinstance(record, ChatDatum) else record.prompt
-        problem = self._problem_in(prompt)
-        id = record.provenance.id
-        return problem.model_copy(update={"id": id}) if problem and id else problem
+        return self._problem_in(prompt, id=record.provenance.id or "record")
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the student's messages in a record reach the goal; None if that is unknown."""
@@ -82,18 +80,9 @@ class ProceduralDomain(SocialDomain):
                     return bool(info["was_correct"])
         return False
 
-    def _problem_in(self, prompt: Conversation) -> TaskInstance | None:
+    def _problem_in(self, prompt: Conversation, *, id: str = "record") -> TaskInstance | None:
         asked = next((m.content for m in prompt if m.role == "user"), "")
-        question = self._question_in(asked)
-        if (found := self._family.find(question)) is None:
-            return None
-        return TaskInstance(
-            id="record",
-            task=self._family.name,
-            instruction=question,
-            skill=found[0].skill.name,
-            **self._family.instance_fields(found[0], question),
-        )
+        return self._family.instance(self._question_in(asked), id=id)
 
     def _question_in(self, text: str) -> str:
         """The question in a user message, without the events of the scene."""

@@ -100,15 +100,7 @@ class PocketToolsDomain(ToolUseDomain):
             return None
         asked = (m.content for m in record.messages if m.role == "user")
         question = self.prompt_template.instruction_in(next(asked))
-        if (found := POCKET_TOOLS.find(question)) is None:
-            return None
-        return TaskInstance(
-            id=record.provenance.id or "record",
-            task=POCKET_TOOLS.name,
-            instruction=question,
-            skill=found[0].skill.name,
-            **POCKET_TOOLS.fields(found[0], derive_rng(0, POCKET_TOOLS.name)),
-        )
+        return POCKET_TOOLS.instance(question, id=record.provenance.id or "record")
 
     def judge_record(self, record: TrainingDatum) -> bool | None:
         """Whether the calls and words of a chat solve its problem; None if that is unknown."""
@@ -203,8 +195,10 @@ class PocketTools(OperandFamily[PocketToolsProblem]):
     def steps(self, problem: PocketToolsProblem) -> Conversation:
         return problem.steps
 
-    def fields(self, problem: PocketToolsProblem, rng: np.random.Generator) -> Mapping[str, Any]:
-        return {**super().fields(problem, rng), "data": problem.data}
+    def fields(
+        self, problem: PocketToolsProblem, question: str, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        return {**super().fields(problem, question, rng), "data": problem.data}
 
 
 POCKET_TOOLS = PocketTools()
