@@ -12,6 +12,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
 )
 from dataenvgym.quality.answering import refuse_gone
+from dataenvgym.quality.idle import warn_of_idle_check
 from dataenvgym.records import TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import attemptable, task_of
@@ -74,6 +75,7 @@ class AlreadyKnownCheck:
         passes: list[bool | Failure] = [True] * len(records)
         domain = self._task.domain
         taught = {i: p for i, r in enumerate(records) if (p := problem_of(domain, r)) is not None}
+        warn_of_idle_check(self.reason, records, len(taught))
         greedy = self._right(taught, predictor, self._greedy)
         left = {i: taught[i] for i, verdict in greedy.items() if verdict is True}
         tries: dict[int, list[bool | Failure]] = {i: [] for i in left}

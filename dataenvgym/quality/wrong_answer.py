@@ -17,6 +17,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.quality.answering import answers_of
+from dataenvgym.quality.idle import warn_of_idle_check
 from dataenvgym.records import Conversation, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted import task_of
@@ -96,6 +97,7 @@ class WrongAnswerCheck:
             for i, verdict in zip(open_at, found, strict=True):
                 if isinstance(verdict, bool) or verdicts[i] is None:
                     verdicts[i] = verdict
+        warn_of_idle_check(self.reason, records, sum(verdict is not None for verdict in verdicts))
         return [True if verdict is None else verdict for verdict in verdicts]
 
     def _by_task(self, record: TrainingDatum) -> bool | Failure | None:

@@ -7,16 +7,18 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.quality import AlreadyKnownCheck
+from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
     Message,
     PreferenceDatum,
+    ScoredDatum,
     SupervisedDatum,
     TextDatum,
     ToolCall,
 )
+from dataenvgym.run_warnings import listening
 from dataenvgym.tasks.math.pocket import PocketMathTask
 
 from ..students import Student
@@ -52,6 +54,24 @@ def test_records_that_are_not_problems_of_the_task_pass():
     records = [record("a", "Paris it is"), record("b").model_copy(update={"system": "Be brief."})]
     assert AlreadyKnownCheck(TASK).passes(records, student) == [True, True]
     assert student.asked == []
+
+
+def test_a_check_that_can_judge_no_record_at_all_is_named_in_a_warning():
+    student = student_of({"a": ["#### 1"]})
+    said = (Message(role="user", content="a"), Message(role="assistant", content="#### 1"))
+    scored = [ScoredDatum(messages=said, weights=(1.0,))] * 2
+    for check in (AlreadyKnownCheck(TASK), WrongAnswerCheck(TASK)):
+        told: list[str] = []
+        with listening(told.append):
+            assert check.passes(scored, student) == [True, True]
+            assert check.passes([], student) == []
+        assert told == [
+            f"quality check {check.reason}: it can judge none of the 2 records (of kind scored), "
+            "and they all pass"
+        ]
+        with listening(told.append):
+            check.passes([*scored, record("Put 3 1 2 in rising order.", "#### 1 2 3")], student)
+        assert len(told) == 1
 
 
 def test_tries_besides_the_greedy_answer_have_to_be_right_too():
