@@ -10,7 +10,6 @@ from typing import NoReturn
 from dataenvgym.cli.commands import add_commands
 from dataenvgym.errors import did_you_mean
 
-
 _NO_VALUE = re.compile(r"^argument ([\w/ -]+): ignored explicit argument .*")
 
 

@@ -65,8 +65,8 @@ def _refuse_less(plan: StudyPlan) -> None:
     if lost := [e for e in before if e["run"] not in runs]:
         names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
         raise ConfigurationError(
-            f"the study {plan.name!r} has {several(len(before), 'episode')}, and {len(lost)} of them "
-            f"are missing from this command: {names}, ... Ask for these too, with the same "
+            f"the study {plan.name!r} has {several(len(before), 'episode')}, and {len(lost)} of "
+            f"them are missing from this command: {names}, ... Ask for these too, with the same "
             "options (study.json has the command), choose another --name, or remove "
             f"{plan.directory}"
         )
