@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from dataenvgym.cli.commands import add_commands
 from dataenvgym.errors import did_you_mean
 
+_NO_VALUE = re.compile(r"^argument ([\w/ -]+): ignored explicit argument .*")
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are short and say what was meant."""
 
     def error(self, message: str) -> NoReturn:
+        message = _NO_VALUE.sub(r"\1 takes no value", message)
         self.exit(2, f"{self.prog}: {message}\nTry `{self.prog} --help`.\n")
 
 

@@ -97,6 +97,8 @@ def explain_reference(error: Exception, overrides: Sequence[Override], known: It
             f"{where} refers to something by {match[1]!r}, which is unknown: a reference is "
             "${KEY}, such as ${seed}, or ${oc.env:NAME} for an environment variable"
         )
+    if match := re.search(r"Missing mandatory value: (\S+)", reason):
+        return f"{match[1]} must be given, such as {match[1]}=VALUE: there is no default"
     if "Recursive" in reason:
         return f"{where} refers to itself: give the value itself"
     return f"{where} cannot be worked out ({reason}): give the value itself, {key}=VALUE"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes.summary import read_summary
+from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.executors import build_executor
 from dataenvgym.executors.interface import build_episode
@@ -62,8 +63,8 @@ def _refuse_less(plan: StudyPlan) -> None:
     if lost := [e for e in before if e["run"] not in runs]:
         names = ", ".join(f"{e['strategy']} (seed {e['seed']})" for e in lost[:3])
         raise ConfigurationError(
-            f"the study {plan.name!r} has {len(before)} episodes, and {len(lost)} of them "
-            f"are missing from this command: {names}, ... Ask for these too, with the same "
+            f"the study {plan.name!r} has {several(len(before), 'episode')}, and {len(lost)} of "
+            f"them are missing from this command: {names}, ... Ask for these too, with the same "
             "options (study.json has the command), choose another --name, or remove "
             f"{plan.directory}"
         )

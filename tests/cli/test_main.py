@@ -47,6 +47,7 @@ def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, mon
         (["report"], "there are no runs in runs"),
         (["eval", "--samples", "10"], "have no dashes: KEY=VALUE"),
         (["report", "a", "b"], "no argument 'b'"),
+        (["run", "--dry=1"], "--dry takes no value"),
         (["--verison"], "no argument '--verison'. Did you mean '--version'?"),
         (["list", "agnet"], "no group 'agnet'. Did you mean 'agent'?"),
         (["external", "instal", "vllm"], "no action 'instal'. Did you mean 'install'?"),

@@ -9,6 +9,7 @@ from dataenvgym.config import build_agent, compose, run_name
 from dataenvgym.errors import ConfigurationError
 
 CASES = [
+    ("student=hf", "^student.path must be given, such as student.path=VALUE: there is no default$"),
     ("agent.copies=3", r"no option 'agent\.copies'\. \(A new one takes a plus: \+agent\.copies=3"),
     ("agent.newkey=3", "there is no option 'agent.newkey'.*A new one takes a plus"),
     ("seed=abc", "seed is 'abc', expected a whole number like 0"),
